@@ -568,6 +568,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/scraper-job-status/{id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has a run that is held back count as its scraper's last one
+         * @description A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+         */
+        post: operations["svc_release_scraper_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/scraper-job-status/{id}/stream": {
         parameters: {
             query?: never;
@@ -602,6 +622,46 @@ export interface paths {
          * @description Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
          */
         post: operations["svc_preview_scraper_from_curl"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper-simple/page": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows a page to pick fields on
+         * @description The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+         */
+        post: operations["svc_preview_page"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper-simple/page/pick": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a field of an element of a page, and rows of all fields
+         * @description The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+         */
+        post: operations["svc_pick_on_page"];
         delete?: never;
         options?: never;
         head?: never;
@@ -687,6 +747,26 @@ export interface paths {
          * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
          */
         delete: operations["svc_delete_run_data"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper/data/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compares the rows of two runs of a scraper
+         * @description It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+         */
+        get: operations["svc_diff_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -920,6 +1000,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/scraper/data/group/{id}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Merges the rows of a group's runs by their title
+         * @description A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+         */
+        put: operations["svc_merge_runs"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper/data/oddities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says what is odd about a run
+         * @description The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+         */
+        get: operations["svc_find_run_oddities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/scraper/data/preview-delete": {
         parameters: {
             query?: never;
@@ -940,6 +1060,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/scraper/data/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says what the fields of a run's rows are like
+         * @description It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+         */
+        get: operations["svc_profile_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/scraper/data/{rowId}/receipt": {
         parameters: {
             query?: never;
@@ -952,6 +1092,26 @@ export interface paths {
          * @description A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
          */
         get: operations["svc_get_row_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper/data/{rowId}/receipt/body": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Answers the body of the page that brought a row
+         * @description The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+         */
+        get: operations["svc_get_row_body"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1040,6 +1200,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/scraper/group/{id}/match": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Looks for the products of a group's rows in the catalogue
+         * @description It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+         */
+        put: operations["svc_match_group"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/scraper/group/{id}/preview-delete": {
         parameters: {
             query?: never;
@@ -1051,7 +1231,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a group would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_group"];
         delete?: never;
@@ -1510,6 +1690,26 @@ export interface paths {
          * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_scraper"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/scraper/{id}/re-extract": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a run of the kept bodies of an earlier run
+         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+         */
+        post: operations["svc_re_extract"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2307,6 +2507,33 @@ export interface components {
             /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts */
             selector: string;
         };
+        FieldProfile: {
+            /** @description How many different values there are */
+            distinct: number;
+            /** @description False: distinct is an estimate, within 10% nearly always */
+            distinctExact: boolean;
+            /** @description Address of the page that the first example is from; null without one */
+            exampleUrl: string | null;
+            /** @description Up to 3 different short values of the first 100 rows */
+            examples: unknown[];
+            /** @description Their share of all rows, 0 to 1 */
+            fillRate: number;
+            /** @description Rows with a value; null is none */
+            filled: number;
+            /** @description The greatest of them */
+            max: number | null;
+            /** @description Of them */
+            mean: number | null;
+            /** @description Bytes of a text, in the mean; null without one */
+            meanLength: number | null;
+            /** @description The least of the numbers, and of the texts that are numbers; null without one */
+            min: number | null;
+            name: string;
+            /** @description How many values are of each type. A numericText is a text that is a number. */
+            types: {
+                [key: string]: number;
+            };
+        };
         FieldsPreview: {
             elapsedMs: number;
             /** @description What the page says, by the names asked for; null where it says nothing */
@@ -2338,14 +2565,22 @@ export interface components {
             scope: "USER" | "LLM_READ" | "LLM_FULL";
         };
         Group: {
+            /** @description Which changes from run to run the notice RUN_CHANGED tells of; empty: none */
+            changeAlerts: string[];
+            /** @description Members that tell rows apart for it; empty: as comparisons of runs do */
+            changeAlertsKey: string[];
             /** Format: date-time */
             readonly createdAt: string | null;
             /** @description The owner's customerUniqueRef */
             readonly customerRef: string;
             /** @description Label of the group's data collection; made from the name when empty */
             dataTable: string;
+            /** @description The group whose merged runs its rows are made of; null: none */
+            readonly enrichedOf: string | null;
             /** @description Empty or omitted: create */
             id: string;
+            /** @description The group whose rows were matched against the catalogue; null: none */
+            readonly matchedOf: string | null;
             /** @description Unique per customer */
             name: string;
             /**
@@ -2353,6 +2588,8 @@ export interface components {
              * @description Null while the group does not start by itself
              */
             readonly nextStart: string | null;
+            /** @description Runs count from COMPLETED on, and those that are unlike the runs before them once they are released */
+            quarantine: boolean;
             /** @description Newest runs of each scraper whose rows are kept; null: as the scrapers say */
             retentionCount: number | null;
             /** @description Time zone of the group's starts, of the IANA database; empty: UTC */
@@ -2387,17 +2624,25 @@ export interface components {
             scrapersConsidered: number;
         };
         GroupInput: {
+            /** @description Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none */
+            changeAlerts?: ("ADDED" | "REMOVED" | "CHANGED")[] | null;
+            /** @description Members that tell rows apart for it, such as sku; empty: as comparisons of runs do */
+            changeAlertsKey?: string[] | null;
             /** Format: date-time */
             readonly createdAt?: string | null;
             readonly customerRef?: string | null;
             /** @description Label of the group's data collection; made from the name when empty */
             dataTable?: string | null;
+            readonly enrichedOf?: string | null;
             /** @description Empty or omitted: create */
             id?: string | null;
+            readonly matchedOf?: string | null;
             /** @description Unique per customer; needed to create */
             name?: string | null;
             /** Format: date-time */
             readonly nextStart?: string | null;
+            /** @description Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released */
+            quarantine?: boolean | null;
             /** @description Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say */
             retentionCount?: number | null;
             /** @description Time zone of the group's starts, of the IANA database; empty: UTC */
@@ -2414,6 +2659,8 @@ export interface components {
             readonly updatedAt?: string | null;
         };
         Identity: {
+            /** @description It may call what administrators may */
+            admin: boolean;
             /** Format: date-time */
             createdAt: string | null;
             customerRef: string;
@@ -2474,6 +2721,8 @@ export interface components {
             launchedByCustomer: boolean;
             /** @description The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared */
             maxChargeMicros: number | null;
+            /** @description Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back. */
+            quarantineReason: string | null;
             /** Format: date-time */
             queued: string | null;
             scraperId: string;
@@ -2539,6 +2788,15 @@ export interface components {
             /** @description WAITING until the file is written */
             state: string;
         };
+        KeptPage: {
+            /**
+             * Format: date-time
+             * @description When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted
+             */
+            keptUntil: string | null;
+            /** @description Of the operation that answers it, svc_get_row_body */
+            path: string;
+        };
         Key: {
             /** Format: date-time */
             createdAt: string | null;
@@ -2578,7 +2836,7 @@ export interface components {
             /** Format: date-time */
             queuedAt: string | null;
             scraperId: string;
-            /** @description PENDING */
+            /** @description PENDING; RUNNING of kept bodies */
             status: string;
         };
         LinkError: {
@@ -2618,6 +2876,12 @@ export interface components {
             type?: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | null;
             /** @description The addresses */
             urls?: string[] | null;
+        };
+        Merged: {
+            /** @description Its run, which is RUNNING while it goes on */
+            jobId: string;
+            /** @description Rows that it made; null while it goes on */
+            mergedItems: number | null;
         };
         MonthlyPrice: {
             amount: number;
@@ -2660,6 +2924,77 @@ export interface components {
             size: number;
             totalElements: number;
             totalPages: number;
+        };
+        PageCandidate: {
+            config: components["schemas"]["ScraperConfig"] | null;
+            itemsConfig: components["schemas"]["Field"][];
+            /** @description The first rows, at most 20 */
+            sampleData: components["schemas"]["Row"][];
+            schema: components["schemas"]["SchemaRef"] | null;
+            sourceConfig: components["schemas"]["SourceConfig"];
+            type: string;
+        };
+        PageChoice: {
+            attr?: string;
+            kind: string;
+            /** @description In the picked element; of a long one the beginning */
+            value: string;
+        };
+        PageNode: {
+            /** @description The number of the element around it; -1: none */
+            in: number;
+            /** @description Of an element: a name of HTML that runs, loads and sends nothing */
+            name?: string;
+            /** @description Of a text; of an img what stands for it */
+            text?: string;
+        };
+        PagePick: {
+            /** @description What of the picked element the field could be, its own first */
+            choices: components["schemas"]["PageChoice"][];
+            /** @description With the field that was picked as the last one */
+            itemsConfig: components["schemas"]["Field"][];
+            /** @description By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS. */
+            matches: number[][];
+            /** @description Of the page */
+            rowCount: number;
+            /** @description The first rows, at most 20 */
+            rows: components["schemas"]["Row"][];
+        };
+        PagePickInput: {
+            /** @description The number of an element; a field is made of it */
+            element?: number | null;
+            /** @description The fields so far; the first one makes the rows */
+            itemsConfig?: components["schemas"]["FieldInput"][] | null;
+            /** @description Applied to the rows, in this order */
+            postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
+            /** @enum {string} */
+            type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
+            /** @description As the page was asked for */
+            url: string;
+        };
+        PagePreview: {
+            /** @description Recipes that make rows of the page, the best first */
+            candidates: components["schemas"]["PageCandidate"][];
+            /** @description What the page cost, in micros, millionths of a euro */
+            chargedMicros: number;
+            /** @description The end of a long page is left out */
+            cut: boolean;
+            /**
+             * Format: date-time
+             * @description Until then it is kept
+             */
+            expiresAt: string | null;
+            /** @description What the page shows, in its order. The number of a node is its place here. */
+            nodes: components["schemas"]["PageNode"][];
+            /** @description How its list goes on, as a scraper has it; null: it seems not to */
+            pagination: components["schemas"]["Pagination"] | null;
+            /** @description The tier that brought the page: plain, render, super or render+super */
+            tier: string;
+            /** @description Where the page is, behind redirects */
+            url: string;
+        };
+        PagePreviewInput: {
+            url: string;
         };
         Pagination: {
             /** @description Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty */
@@ -2814,6 +3149,21 @@ export interface components {
             /** @description Micros, millionths of a euro, per page delivered */
             sellingPriceMicros: number;
         };
+        ReExtractInput: {
+            /** @description In place of the scraper's; null: those */
+            itemsConfig?: components["schemas"]["FieldInput"][] | null;
+            /** @description A run of the scraper that has ended, whose bodies were kept */
+            jobId: string;
+            /** @description In place of the scraper's; null: those */
+            postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
+            /** @description In place of the scraper's, of AI_CONF; null: that one */
+            schema?: components["schemas"]["SchemaRefInput"] | null;
+            /**
+             * @description In place of the scraper's; null: that one
+             * @enum {string|null}
+             */
+            type?: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | null;
+        };
         RetentionInput: {
             /** @description Keep the rows of this many newest runs; null: of all */
             retentionCount?: number | null;
@@ -2836,6 +3186,16 @@ export interface components {
             _scraperId?: string;
             /** @description Address of the page, as it was listed or found */
             _sourceUrl?: string;
+        };
+        RowChange: {
+            /** @description The row in the run of to; null: it was REMOVED */
+            after: components["schemas"]["Row"] | null;
+            /** @description The row in the run of from; null: it was ADDED */
+            before: components["schemas"]["Row"] | null;
+            /** @description ADDED, REMOVED or CHANGED */
+            change: string;
+            /** @description Of a row that has CHANGED: the members whose values differ */
+            changed: string[];
         };
         RowCursorPage: {
             hasMore: boolean;
@@ -2863,6 +3223,8 @@ export interface components {
             unitPriceMicros: number;
         };
         RowReceipt: {
+            /** @description Null where none is kept, and for those with whom the group is shared */
+            body: components["schemas"]["KeptPage"] | null;
             /** @description Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts. */
             bodySha256: string | null;
             /** @description Of bodies off the wire, over all tries */
@@ -2906,6 +3268,26 @@ export interface components {
             /** @description Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd */
             rateDate?: string;
         };
+        RunDiff: {
+            /** @description The older run */
+            from: string;
+            hasMore: boolean;
+            items: components["schemas"]["RowChange"][];
+            /** @description The members that rows were told apart by; empty: by the address of their page and their place on it */
+            key: string[];
+            /** @description Null at the end */
+            nextCursor: string | null;
+            /** @description Of all rows, with the first page; null behind it */
+            summary: components["schemas"]["RunDiffSummary"] | null;
+            /** @description The newer run */
+            to: string;
+        };
+        RunDiffSummary: {
+            added: number;
+            changed: number;
+            removed: number;
+            unchanged: number;
+        };
         RunEstimate: {
             /** @description The balance pays for maxMicros, or nothing is charged */
             affordable: boolean;
@@ -2921,6 +3303,29 @@ export interface components {
             pages: number;
             /** @description Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be */
             runsConsidered: number;
+        };
+        RunOddities: {
+            /** @description The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd */
+            comparedWith: string[];
+            jobId: string;
+            oddities: components["schemas"]["RunOddity"][];
+        };
+        RunOddity: {
+            /** @description ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY */
+            aspect: string;
+            /** @description Empty of ROW_COUNT */
+            field: string;
+            /** @description Why, in words */
+            text: string;
+        };
+        RunProfile: {
+            /** @description In the order in which rows have them; those of the server, which begin with _, are not among them */
+            fields: components["schemas"]["FieldProfile"][];
+            jobId: string;
+            /** @description There are fields beyond the first 512, or with names of more than 256 bytes */
+            moreFields: boolean;
+            rows: number;
+            scraperId: string;
         };
         RunStats: {
             /** @description Rows per run counted here */
@@ -3072,6 +3477,8 @@ export interface components {
         ScraperConfig: {
             /** @description Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays */
             endpointTag?: string;
+            /** @description Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept */
+            keepBodyDays?: number | null;
             politeness?: components["schemas"]["Politeness"] | null;
             /** @description Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins */
             retentionCount?: number | null;
@@ -3081,6 +3488,8 @@ export interface components {
         ScraperConfigInput: {
             /** @description Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays */
             endpointTag?: string | null;
+            /** @description Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept */
+            keepBodyDays?: number | null;
             politeness?: components["schemas"]["PolitenessInput"] | null;
             /** @description Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins */
             retentionCount?: number | null;
@@ -3575,7 +3984,7 @@ export interface components {
             /** @description Whether it gets new events; true unless told. What is pending when it is switched off fails. */
             enabled?: boolean | null;
             /** @description Identifiers of the preferences for notifications, which do not matter here */
-            events: ("SCRAPER_RUN_FAILED" | "SCRAPER_RUN_COMPLETED" | "SCRAPER_RUN_STOPPED_BALANCE" | "WALLET_LOW_BALANCE" | "TOPUP_APPLIED" | "TOPUP_FAILED" | "QUOTA_NEAR_LIMIT" | "MERGE_COMPLETED" | "MATCH_COMPLETED" | "MATCH_FAILED" | "GROUP_SHARED" | "RUN_ANOMALY" | "API_KEY_CREATED" | "WEBHOOK_DISABLED" | "SCHEDULED_START_REFUSED")[];
+            events: ("SCRAPER_RUN_FAILED" | "SCRAPER_RUN_COMPLETED" | "SCRAPER_RUN_STOPPED_BALANCE" | "WALLET_LOW_BALANCE" | "TOPUP_APPLIED" | "TOPUP_FAILED" | "QUOTA_NEAR_LIMIT" | "MERGE_COMPLETED" | "MATCH_COMPLETED" | "MATCH_FAILED" | "GROUP_SHARED" | "RUN_ANOMALY" | "RUN_CHANGED" | "API_KEY_CREATED" | "WEBHOOK_DISABLED" | "SCHEDULED_START_REFUSED")[];
             /** @description A public http or https address. Redirects are not followed. */
             url: string;
         };
@@ -3989,7 +4398,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Server-Sent Events; the schemas are those of the data of job.status, wallet.updated, topup.status, notification, resync */
+            /** @description Server-Sent Events; the schemas are those of the data of job.status, group.merge.completed, match.completed, wallet.updated, topup.status, notification, resync */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4384,6 +4793,32 @@ export interface operations {
             };
         };
     };
+    svc_release_scraper_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The run */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
     svc_stream_scraper_job: {
         parameters: {
             query?: never;
@@ -4430,6 +4865,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ScraperProposal"][];
+                };
+            };
+        };
+    };
+    svc_preview_page: {
+        parameters: {
+            query?: {
+                /** @description Answer the page that was fetched within 10 minutes, which costs nothing */
+                useCache?: boolean;
+                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                maxChargeMicros?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PagePreviewInput"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagePreview"];
+                };
+            };
+        };
+    };
+    svc_pick_on_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PagePickInput"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagePick"];
                 };
             };
         };
@@ -4572,6 +5060,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    svc_diff_runs: {
+        parameters: {
+            query: {
+                /** @description The older run */
+                from: string;
+                /** @description The newer run, of the same scraper */
+                to: string;
+                /** @description Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file. */
+                key?: string[];
+                /** @description Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _ */
+                fields?: string[];
+                limit?: number;
+                /** @description nextCursor of the page before, with otherwise equal parameters (but limit) */
+                cursor?: string;
+                /** @description json answers a page; csv and jsonl answer all that follows, and limit does not count */
+                format?: "json" | "csv" | "jsonl";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDiff"];
+                };
             };
         };
     };
@@ -4970,6 +5492,66 @@ export interface operations {
             };
         };
     };
+    svc_merge_runs: {
+        parameters: {
+            query: {
+                /** @description The runs, each of another scraper of the group; repeated. Rows of the first stand. */
+                scraperJobStatusIds: string[];
+            };
+            header: {
+                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                "Idempotency-Key": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Merged"];
+                };
+            };
+            /** @description What there is so far: the rest is still being made */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Merged"];
+                };
+            };
+        };
+    };
+    svc_find_run_oddities: {
+        parameters: {
+            query: {
+                /** @description A run that has ended */
+                jobId: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunOddities"];
+                };
+            };
+        };
+    };
     svc_preview_delete_run_data: {
         parameters: {
             query: {
@@ -4993,6 +5575,29 @@ export interface operations {
             };
         };
     };
+    svc_profile_run: {
+        parameters: {
+            query: {
+                /** @description The run, also while it goes on */
+                jobId: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunProfile"];
+                };
+            };
+        };
+    };
     svc_get_row_receipt: {
         parameters: {
             query?: never;
@@ -5012,6 +5617,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RowReceipt"];
+                };
+            };
+        };
+    };
+    svc_get_row_body: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A row's _rowId */
+                rowId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
                 };
             };
         };
@@ -5111,6 +5739,29 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["GroupEstimate"];
                 };
+            };
+        };
+    };
+    svc_match_group: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                "Idempotency-Key": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -5845,6 +6496,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeletionPreview"];
+                };
+            };
+        };
+    };
+    svc_re_extract: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReExtractInput"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LaunchedRun"];
                 };
             };
         };

@@ -34,6 +34,7 @@ func (r Resource) Operations() []*operation.Operation {
 const (
 	jobStatus     = "job.status"
 	mergeEnded    = "group.merge.completed"
+	matchEnded    = "match.completed"
 	walletUpdated = "wallet.updated"
 	topUpStatus   = "topup.status"
 	notification  = "notification"
@@ -56,6 +57,14 @@ type MergeEvent struct {
 	MergedItems     uint64 `json:"mergedItems"`
 }
 
+// MatchEvent tells that a match is complete.
+type MatchEvent struct {
+	GroupID        ids.ID `json:"groupId" doc:"Whose rows were matched"`
+	MatchedGroupID ids.ID `json:"matchedGroupId" doc:"That has a row for each row with a product"`
+	JobID          ids.ID `json:"jobId"`
+	MatchedItems   uint64 `json:"matchedItems"`
+}
+
 // TopUpEvent tells what became of a top-up.
 type TopUpEvent struct {
 	SessionID string `json:"sessionId"`
@@ -75,6 +84,7 @@ type ResyncEvent struct{}
 func told() []operation.NamedEvent {
 	return []operation.NamedEvent{
 		{Name: jobStatus, Data: JobStatusEvent{}}, {Name: mergeEnded, Data: MergeEvent{}},
+		{Name: matchEnded, Data: MatchEvent{}},
 		{Name: walletUpdated, Data: wallet.Wallet{}},
 		{Name: topUpStatus, Data: TopUpEvent{}}, {Name: notification, Data: NotificationEvent{}},
 		{Name: resync, Data: ResyncEvent{}},

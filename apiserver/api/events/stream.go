@@ -108,8 +108,8 @@ func (t *teller) tellOnce(ctx context.Context) error {
 		} else if data != nil {
 			frames = append(frames, *data)
 		}
-		if merge := merged(taken.View, touch); merge != nil {
-			frames = append(frames, frame{mergeEnded, *merge})
+		if made := resultOf(taken.View, touch); made != nil {
+			frames = append(frames, *made)
 		}
 	}
 	id := strconv.FormatUint(taken.Index, 10)
@@ -131,8 +131,8 @@ func (t *teller) tellOnce(ctx context.Context) error {
 	return nil
 }
 
-// merged is what there is to tell of a merge that is complete, nil of anything else.
-func merged(view *client.View, touch client.Touch) *MergeEvent {
+// resultOf tells of a merge or a match that is complete; nil: it is none.
+func resultOf(view *client.View, touch client.Touch) *frame {
 	if touch.What != client.TouchedJob {
 		return nil
 	}
@@ -141,11 +141,15 @@ func merged(view *client.View, touch client.Touch) *MergeEvent {
 		return nil
 	}
 	sibling := view.Group(job.Group)
-	if sibling == nil || sibling.Made != client.Enriched {
+	switch {
+	case sibling == nil || sibling.Of.IsZero():
 		return nil
+	case sibling.Made == client.Enriched:
+		return &frame{mergeEnded, MergeEvent{GroupID: sibling.Of, EnrichedGroupID: sibling.ID,
+			JobID: job.ID, MergedItems: job.Items}}
 	}
-	return &MergeEvent{GroupID: sibling.Of, EnrichedGroupID: sibling.ID, JobID: job.ID,
-		MergedItems: job.Items}
+	return &frame{matchEnded, MatchEvent{GroupID: sibling.Of, MatchedGroupID: sibling.ID,
+		JobID: job.ID, MatchedItems: job.Items}}
 }
 
 // newest is what there is to tell of a thing, nil for nothing.

@@ -59,7 +59,12 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 		}
 		return s.component(t, request)
 	case reflect.Slice:
-		return &jsonschema.Schema{Type: "array", Items: s.of(t.Elem(), request)}
+		items := s.of(t.Elem(), request)
+		if t.Elem().Kind() == reflect.Interface {
+			// An empty schema is written as true, which some generators do not take.
+			items.Description = "Any value"
+		}
+		return &jsonschema.Schema{Type: "array", Items: items}
 	case reflect.Map:
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: s.of(t.Elem(), request)}
 	case reflect.Interface:

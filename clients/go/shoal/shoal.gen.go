@@ -186,6 +186,27 @@ func (e GroupStartType) Valid() bool {
 	}
 }
 
+// Defines values for GroupInputChangeAlerts.
+const (
+	ADDED   GroupInputChangeAlerts = "ADDED"
+	CHANGED GroupInputChangeAlerts = "CHANGED"
+	REMOVED GroupInputChangeAlerts = "REMOVED"
+)
+
+// Valid indicates whether the value is a known member of the GroupInputChangeAlerts enum.
+func (e GroupInputChangeAlerts) Valid() bool {
+	switch e {
+	case ADDED:
+		return true
+	case CHANGED:
+		return true
+	case REMOVED:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GroupInputStartType.
 const (
 	GroupInputStartTypeDAILY       GroupInputStartType = "DAILY"
@@ -324,6 +345,24 @@ func (e ListRunInputType) Valid() bool {
 	case ListRunInputTypeMULTIPLEPRODUCTS:
 		return true
 	case ListRunInputTypeSINGLEPRODUCT:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PagePickInputType.
+const (
+	PagePickInputTypeMULTIPLEPRODUCTS PagePickInputType = "MULTIPLE_PRODUCTS"
+	PagePickInputTypeSINGLEPRODUCT    PagePickInputType = "SINGLE_PRODUCT"
+)
+
+// Valid indicates whether the value is a known member of the PagePickInputType enum.
+func (e PagePickInputType) Valid() bool {
+	switch e {
+	case PagePickInputTypeMULTIPLEPRODUCTS:
+		return true
+	case PagePickInputTypeSINGLEPRODUCT:
 		return true
 	default:
 		return false
@@ -591,6 +630,33 @@ func (e PriceKind) Valid() bool {
 	case PLUGIN:
 		return true
 	case TIER:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReExtractInputType.
+const (
+	ReExtractInputTypeAICONF            ReExtractInputType = "AI_CONF"
+	ReExtractInputTypeAPPLICATIONLDJSON ReExtractInputType = "APPLICATION_LD_JSON"
+	ReExtractInputTypeLessThannil       ReExtractInputType = "<nil>"
+	ReExtractInputTypeMULTIPLEPRODUCTS  ReExtractInputType = "MULTIPLE_PRODUCTS"
+	ReExtractInputTypeSINGLEPRODUCT     ReExtractInputType = "SINGLE_PRODUCT"
+)
+
+// Valid indicates whether the value is a known member of the ReExtractInputType enum.
+func (e ReExtractInputType) Valid() bool {
+	switch e {
+	case ReExtractInputTypeAICONF:
+		return true
+	case ReExtractInputTypeAPPLICATIONLDJSON:
+		return true
+	case ReExtractInputTypeLessThannil:
+		return true
+	case ReExtractInputTypeMULTIPLEPRODUCTS:
+		return true
+	case ReExtractInputTypeSINGLEPRODUCT:
 		return true
 	default:
 		return false
@@ -1155,6 +1221,7 @@ const (
 	MERGECOMPLETED           WebhookInputEvents = "MERGE_COMPLETED"
 	QUOTANEARLIMIT           WebhookInputEvents = "QUOTA_NEAR_LIMIT"
 	RUNANOMALY               WebhookInputEvents = "RUN_ANOMALY"
+	RUNCHANGED               WebhookInputEvents = "RUN_CHANGED"
 	SCHEDULEDSTARTREFUSED    WebhookInputEvents = "SCHEDULED_START_REFUSED"
 	SCRAPERRUNCOMPLETED      WebhookInputEvents = "SCRAPER_RUN_COMPLETED"
 	SCRAPERRUNFAILED         WebhookInputEvents = "SCRAPER_RUN_FAILED"
@@ -1181,6 +1248,8 @@ func (e WebhookInputEvents) Valid() bool {
 	case QUOTANEARLIMIT:
 		return true
 	case RUNANOMALY:
+		return true
+	case RUNCHANGED:
 		return true
 	case SCHEDULEDSTARTREFUSED:
 		return true
@@ -1269,6 +1338,27 @@ func (e SvcGenerateKeyParamsScope) Valid() bool {
 	case SvcGenerateKeyParamsScopeLLMREAD:
 		return true
 	case SvcGenerateKeyParamsScopeUSER:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SvcDiffRunsParamsFormat.
+const (
+	SvcDiffRunsParamsFormatCsv   SvcDiffRunsParamsFormat = "csv"
+	SvcDiffRunsParamsFormatJson  SvcDiffRunsParamsFormat = "json"
+	SvcDiffRunsParamsFormatJsonl SvcDiffRunsParamsFormat = "jsonl"
+)
+
+// Valid indicates whether the value is a known member of the SvcDiffRunsParamsFormat enum.
+func (e SvcDiffRunsParamsFormat) Valid() bool {
+	switch e {
+	case SvcDiffRunsParamsFormatCsv:
+		return true
+	case SvcDiffRunsParamsFormatJson:
+		return true
+	case SvcDiffRunsParamsFormatJsonl:
 		return true
 	default:
 		return false
@@ -1733,6 +1823,43 @@ type FieldInput struct {
 // FieldInputKind TEXT, ATTR or EXISTS
 type FieldInputKind string
 
+// FieldProfile defines model for FieldProfile.
+type FieldProfile struct {
+	// Distinct How many different values there are
+	Distinct int `json:"distinct"`
+
+	// DistinctExact False: distinct is an estimate, within 10% nearly always
+	DistinctExact bool `json:"distinctExact"`
+
+	// ExampleUrl Address of the page that the first example is from; null without one
+	ExampleUrl *string `json:"exampleUrl"`
+
+	// Examples Up to 3 different short values of the first 100 rows
+	Examples []interface{} `json:"examples"`
+
+	// FillRate Their share of all rows, 0 to 1
+	FillRate float32 `json:"fillRate"`
+
+	// Filled Rows with a value; null is none
+	Filled int `json:"filled"`
+
+	// Max The greatest of them
+	Max *float32 `json:"max"`
+
+	// Mean Of them
+	Mean *float32 `json:"mean"`
+
+	// MeanLength Bytes of a text, in the mean; null without one
+	MeanLength *float32 `json:"meanLength"`
+
+	// Min The least of the numbers, and of the texts that are numbers; null without one
+	Min  *float32 `json:"min"`
+	Name string   `json:"name"`
+
+	// Types How many values are of each type. A numericText is a text that is a number.
+	Types map[string]int `json:"types"`
+}
+
 // FieldsPreview defines model for FieldsPreview.
 type FieldsPreview struct {
 	ElapsedMs int `json:"elapsedMs"`
@@ -1771,7 +1898,12 @@ type GeneratedKeyScope string
 
 // Group defines model for Group.
 type Group struct {
-	CreatedAt *time.Time `json:"createdAt,omitempty"`
+	// ChangeAlerts Which changes from run to run the notice RUN_CHANGED tells of; empty: none
+	ChangeAlerts []string `json:"changeAlerts"`
+
+	// ChangeAlertsKey Members that tell rows apart for it; empty: as comparisons of runs do
+	ChangeAlertsKey []string   `json:"changeAlertsKey"`
+	CreatedAt       *time.Time `json:"createdAt,omitempty"`
 
 	// CustomerRef The owner's customerUniqueRef
 	CustomerRef *string `json:"customerRef,omitempty"`
@@ -1779,14 +1911,23 @@ type Group struct {
 	// DataTable Label of the group's data collection; made from the name when empty
 	DataTable string `json:"dataTable"`
 
+	// EnrichedOf The group whose merged runs its rows are made of; null: none
+	EnrichedOf *string `json:"enrichedOf,omitempty"`
+
 	// Id Empty or omitted: create
 	Id string `json:"id"`
+
+	// MatchedOf The group whose rows were matched against the catalogue; null: none
+	MatchedOf *string `json:"matchedOf,omitempty"`
 
 	// Name Unique per customer
 	Name string `json:"name"`
 
 	// NextStart Null while the group does not start by itself
 	NextStart *time.Time `json:"nextStart,omitempty"`
+
+	// Quarantine Runs count from COMPLETED on, and those that are unlike the runs before them once they are released
+	Quarantine bool `json:"quarantine"`
 
 	// RetentionCount Newest runs of each scraper whose rows are kept; null: as the scrapers say
 	RetentionCount *int `json:"retentionCount"`
@@ -1834,18 +1975,28 @@ type GroupEstimate struct {
 
 // GroupInput defines model for GroupInput.
 type GroupInput struct {
-	CreatedAt   *time.Time `json:"createdAt,omitempty"`
-	CustomerRef *string    `json:"customerRef,omitempty"`
+	// ChangeAlerts Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none
+	ChangeAlerts *[]GroupInputChangeAlerts `json:"changeAlerts,omitempty"`
+
+	// ChangeAlertsKey Members that tell rows apart for it, such as sku; empty: as comparisons of runs do
+	ChangeAlertsKey *[]string  `json:"changeAlertsKey,omitempty"`
+	CreatedAt       *time.Time `json:"createdAt,omitempty"`
+	CustomerRef     *string    `json:"customerRef,omitempty"`
 
 	// DataTable Label of the group's data collection; made from the name when empty
-	DataTable *string `json:"dataTable,omitempty"`
+	DataTable  *string `json:"dataTable,omitempty"`
+	EnrichedOf *string `json:"enrichedOf,omitempty"`
 
 	// Id Empty or omitted: create
-	Id *string `json:"id,omitempty"`
+	Id        *string `json:"id,omitempty"`
+	MatchedOf *string `json:"matchedOf,omitempty"`
 
 	// Name Unique per customer; needed to create
 	Name      *string    `json:"name,omitempty"`
 	NextStart *time.Time `json:"nextStart,omitempty"`
+
+	// Quarantine Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released
+	Quarantine *bool `json:"quarantine,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say
 	RetentionCount *int `json:"retentionCount,omitempty"`
@@ -1862,11 +2013,16 @@ type GroupInput struct {
 	UpdatedAt *time.Time           `json:"updatedAt,omitempty"`
 }
 
+// GroupInputChangeAlerts defines model for GroupInput.ChangeAlerts.
+type GroupInputChangeAlerts string
+
 // GroupInputStartType DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told.
 type GroupInputStartType string
 
 // Identity defines model for Identity.
 type Identity struct {
+	// Admin It may call what administrators may
+	Admin       bool       `json:"admin"`
 	CreatedAt   *time.Time `json:"createdAt"`
 	CustomerRef string     `json:"customerRef"`
 
@@ -1938,9 +2094,12 @@ type Job struct {
 	LaunchedByCustomer bool `json:"launchedByCustomer"`
 
 	// MaxChargeMicros The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared
-	MaxChargeMicros *int       `json:"maxChargeMicros"`
-	Queued          *time.Time `json:"queued"`
-	ScraperId       string     `json:"scraperId"`
+	MaxChargeMicros *int `json:"maxChargeMicros"`
+
+	// QuarantineReason Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back.
+	QuarantineReason *string    `json:"quarantineReason"`
+	Queued           *time.Time `json:"queued"`
+	ScraperId        string     `json:"scraperId"`
 
 	// Started Until the first page goes out, when it was queued
 	Started *time.Time `json:"started"`
@@ -2017,6 +2176,15 @@ type KeptExport struct {
 // KeptExportFormat defines model for KeptExport.Format.
 type KeptExportFormat string
 
+// KeptPage defines model for KeptPage.
+type KeptPage struct {
+	// KeptUntil When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted
+	KeptUntil *time.Time `json:"keptUntil"`
+
+	// Path Of the operation that answers it, svc_get_row_body
+	Path string `json:"path"`
+}
+
 // Key defines model for Key.
 type Key struct {
 	CreatedAt *time.Time `json:"createdAt"`
@@ -2065,7 +2233,7 @@ type LaunchedRun struct {
 	QueuedAt  *time.Time `json:"queuedAt"`
 	ScraperId string     `json:"scraperId"`
 
-	// Status PENDING
+	// Status PENDING; RUNNING of kept bodies
 	Status string `json:"status"`
 }
 
@@ -2124,6 +2292,15 @@ type ListRunInput struct {
 // ListRunInputType With itemsConfig: SINGLE_PRODUCT unless told
 type ListRunInputType string
 
+// Merged defines model for Merged.
+type Merged struct {
+	// JobId Its run, which is RUNNING while it goes on
+	JobId string `json:"jobId"`
+
+	// MergedItems Rows that it made; null while it goes on
+	MergedItems *int `json:"mergedItems"`
+}
+
 // MonthlyPrice defines model for MonthlyPrice.
 type MonthlyPrice struct {
 	Amount float32 `json:"amount"`
@@ -2181,6 +2358,108 @@ type NotificationPage struct {
 	Size          int `json:"size"`
 	TotalElements int `json:"totalElements"`
 	TotalPages    int `json:"totalPages"`
+}
+
+// PageCandidate defines model for PageCandidate.
+type PageCandidate struct {
+	Config      *ScraperConfig `json:"config"`
+	ItemsConfig []Field        `json:"itemsConfig"`
+
+	// SampleData The first rows, at most 20
+	SampleData   []Row        `json:"sampleData"`
+	Schema       *SchemaRef   `json:"schema"`
+	SourceConfig SourceConfig `json:"sourceConfig"`
+	Type         string       `json:"type"`
+}
+
+// PageChoice defines model for PageChoice.
+type PageChoice struct {
+	Attr *string `json:"attr,omitempty"`
+	Kind string  `json:"kind"`
+
+	// Value In the picked element; of a long one the beginning
+	Value string `json:"value"`
+}
+
+// PageNode defines model for PageNode.
+type PageNode struct {
+	// In The number of the element around it; -1: none
+	In int `json:"in"`
+
+	// Name Of an element: a name of HTML that runs, loads and sends nothing
+	Name *string `json:"name,omitempty"`
+
+	// Text Of a text; of an img what stands for it
+	Text *string `json:"text,omitempty"`
+}
+
+// PagePick defines model for PagePick.
+type PagePick struct {
+	// Choices What of the picked element the field could be, its own first
+	Choices []PageChoice `json:"choices"`
+
+	// ItemsConfig With the field that was picked as the last one
+	ItemsConfig []Field `json:"itemsConfig"`
+
+	// Matches By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS.
+	Matches [][]int `json:"matches"`
+
+	// RowCount Of the page
+	RowCount int `json:"rowCount"`
+
+	// Rows The first rows, at most 20
+	Rows []Row `json:"rows"`
+}
+
+// PagePickInput defines model for PagePickInput.
+type PagePickInput struct {
+	// Element The number of an element; a field is made of it
+	Element *int `json:"element,omitempty"`
+
+	// ItemsConfig The fields so far; the first one makes the rows
+	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
+
+	// PostProcessRules Applied to the rows, in this order
+	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
+	Type             PagePickInputType       `json:"type"`
+
+	// Url As the page was asked for
+	Url string `json:"url"`
+}
+
+// PagePickInputType defines model for PagePickInput.Type.
+type PagePickInputType string
+
+// PagePreview defines model for PagePreview.
+type PagePreview struct {
+	// Candidates Recipes that make rows of the page, the best first
+	Candidates []PageCandidate `json:"candidates"`
+
+	// ChargedMicros What the page cost, in micros, millionths of a euro
+	ChargedMicros int `json:"chargedMicros"`
+
+	// Cut The end of a long page is left out
+	Cut bool `json:"cut"`
+
+	// ExpiresAt Until then it is kept
+	ExpiresAt *time.Time `json:"expiresAt"`
+
+	// Nodes What the page shows, in its order. The number of a node is its place here.
+	Nodes []PageNode `json:"nodes"`
+
+	// Pagination How its list goes on, as a scraper has it; null: it seems not to
+	Pagination *Pagination `json:"pagination"`
+
+	// Tier The tier that brought the page: plain, render, super or render+super
+	Tier string `json:"tier"`
+
+	// Url Where the page is, behind redirects
+	Url string `json:"url"`
+}
+
+// PagePreviewInput defines model for PagePreviewInput.
+type PagePreviewInput struct {
+	Url string `json:"url"`
 }
 
 // Pagination defines model for Pagination.
@@ -2401,6 +2680,27 @@ type Price struct {
 // PriceKind defines model for Price.Kind.
 type PriceKind string
 
+// ReExtractInput defines model for ReExtractInput.
+type ReExtractInput struct {
+	// ItemsConfig In place of the scraper's; null: those
+	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
+
+	// JobId A run of the scraper that has ended, whose bodies were kept
+	JobId string `json:"jobId"`
+
+	// PostProcessRules In place of the scraper's; null: those
+	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
+
+	// Schema In place of the scraper's, of AI_CONF; null: that one
+	Schema *SchemaRefInput `json:"schema,omitempty"`
+
+	// Type In place of the scraper's; null: that one
+	Type *ReExtractInputType `json:"type,omitempty"`
+}
+
+// ReExtractInputType In place of the scraper's; null: that one
+type ReExtractInputType string
+
 // RetentionInput defines model for RetentionInput.
 type RetentionInput struct {
 	// RetentionCount Keep the rows of this many newest runs; null: of all
@@ -2430,6 +2730,21 @@ type Row struct {
 
 	// UnderscoreSourceUrl Address of the page, as it was listed or found
 	UnderscoreSourceUrl *string `json:"_sourceUrl,omitempty"`
+}
+
+// RowChange defines model for RowChange.
+type RowChange struct {
+	// After The row in the run of to; null: it was REMOVED
+	After *Row `json:"after"`
+
+	// Before The row in the run of from; null: it was ADDED
+	Before *Row `json:"before"`
+
+	// Change ADDED, REMOVED or CHANGED
+	Change string `json:"change"`
+
+	// Changed Of a row that has CHANGED: the members whose values differ
+	Changed []string `json:"changed"`
 }
 
 // RowCursorPage defines model for RowCursorPage.
@@ -2470,6 +2785,9 @@ type RowPrice struct {
 
 // RowReceipt defines model for RowReceipt.
 type RowReceipt struct {
+	// Body Null where none is kept, and for those with whom the group is shared
+	Body *KeptPage `json:"body"`
+
 	// BodySha256 Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts.
 	BodySha256 *string `json:"bodySha256"`
 
@@ -2529,6 +2847,34 @@ type RulePreview struct {
 	RateDate *string `json:"rateDate,omitempty"`
 }
 
+// RunDiff defines model for RunDiff.
+type RunDiff struct {
+	// From The older run
+	From    string      `json:"from"`
+	HasMore bool        `json:"hasMore"`
+	Items   []RowChange `json:"items"`
+
+	// Key The members that rows were told apart by; empty: by the address of their page and their place on it
+	Key []string `json:"key"`
+
+	// NextCursor Null at the end
+	NextCursor *string `json:"nextCursor"`
+
+	// Summary Of all rows, with the first page; null behind it
+	Summary *RunDiffSummary `json:"summary"`
+
+	// To The newer run
+	To string `json:"to"`
+}
+
+// RunDiffSummary defines model for RunDiffSummary.
+type RunDiffSummary struct {
+	Added     int `json:"added"`
+	Changed   int `json:"changed"`
+	Removed   int `json:"removed"`
+	Unchanged int `json:"unchanged"`
+}
+
 // RunEstimate defines model for RunEstimate.
 type RunEstimate struct {
 	// Affordable The balance pays for maxMicros, or nothing is charged
@@ -2551,6 +2897,38 @@ type RunEstimate struct {
 
 	// RunsConsidered Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be
 	RunsConsidered int `json:"runsConsidered"`
+}
+
+// RunOddities defines model for RunOddities.
+type RunOddities struct {
+	// ComparedWith The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd
+	ComparedWith []string    `json:"comparedWith"`
+	JobId        string      `json:"jobId"`
+	Oddities     []RunOddity `json:"oddities"`
+}
+
+// RunOddity defines model for RunOddity.
+type RunOddity struct {
+	// Aspect ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY
+	Aspect string `json:"aspect"`
+
+	// Field Empty of ROW_COUNT
+	Field string `json:"field"`
+
+	// Text Why, in words
+	Text string `json:"text"`
+}
+
+// RunProfile defines model for RunProfile.
+type RunProfile struct {
+	// Fields In the order in which rows have them; those of the server, which begin with _, are not among them
+	Fields []FieldProfile `json:"fields"`
+	JobId  string         `json:"jobId"`
+
+	// MoreFields There are fields beyond the first 512, or with names of more than 256 bytes
+	MoreFields bool   `json:"moreFields"`
+	Rows       int    `json:"rows"`
+	ScraperId  string `json:"scraperId"`
 }
 
 // RunStats defines model for RunStats.
@@ -2753,8 +3131,11 @@ type ScraperType string
 // ScraperConfig defines model for ScraperConfig.
 type ScraperConfig struct {
 	// EndpointTag Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays
-	EndpointTag *string     `json:"endpointTag,omitempty"`
-	Politeness  *Politeness `json:"politeness,omitempty"`
+	EndpointTag *string `json:"endpointTag,omitempty"`
+
+	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
+	KeepBodyDays *int        `json:"keepBodyDays,omitempty"`
+	Politeness   *Politeness `json:"politeness,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
 	RetentionCount *int `json:"retentionCount,omitempty"`
@@ -2769,8 +3150,11 @@ type ScraperConfigTiers string
 // ScraperConfigInput defines model for ScraperConfigInput.
 type ScraperConfigInput struct {
 	// EndpointTag Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays
-	EndpointTag *string          `json:"endpointTag,omitempty"`
-	Politeness  *PolitenessInput `json:"politeness,omitempty"`
+	EndpointTag *string `json:"endpointTag,omitempty"`
+
+	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
+	KeepBodyDays *int             `json:"keepBodyDays,omitempty"`
+	Politeness   *PolitenessInput `json:"politeness,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
 	RetentionCount *int `json:"retentionCount,omitempty"`
@@ -3554,8 +3938,23 @@ type SvcCreateScraperParams struct {
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
+// SvcReleaseScraperJobParams defines parameters for SvcReleaseScraperJob.
+type SvcReleaseScraperJobParams struct {
+	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // SvcPreviewScraperFromCurlParams defines parameters for SvcPreviewScraperFromCurl.
 type SvcPreviewScraperFromCurlParams struct {
+	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+}
+
+// SvcPreviewPageParams defines parameters for SvcPreviewPage.
+type SvcPreviewPageParams struct {
+	// UseCache Answer the page that was fetched within 10 minutes, which costs nothing
+	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
+
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
 	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
@@ -3614,6 +4013,31 @@ type SvcGetDataParams struct {
 	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit and fields)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
+
+// SvcDiffRunsParams defines parameters for SvcDiffRuns.
+type SvcDiffRunsParams struct {
+	// From The older run
+	From string `form:"from" json:"from"`
+
+	// To The newer run, of the same scraper
+	To string `form:"to" json:"to"`
+
+	// Key Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file.
+	Key *[]string `form:"key,omitempty" json:"key,omitempty"`
+
+	// Fields Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _
+	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+	Limit  *int      `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit)
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Format json answers a page; csv and jsonl answer all that follows, and limit does not count
+	Format *SvcDiffRunsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+}
+
+// SvcDiffRunsParamsFormat defines parameters for SvcDiffRuns.
+type SvcDiffRunsParamsFormat string
 
 // SvcExportDataParams defines parameters for SvcExportData.
 type SvcExportDataParams struct {
@@ -3775,10 +4199,31 @@ type SvcDownloadGroupDataParams struct {
 // SvcDownloadGroupDataParamsFormat defines parameters for SvcDownloadGroupData.
 type SvcDownloadGroupDataParamsFormat string
 
+// SvcMergeRunsParams defines parameters for SvcMergeRuns.
+type SvcMergeRunsParams struct {
+	// ScraperJobStatusIds The runs, each of another scraper of the group; repeated. Rows of the first stand.
+	ScraperJobStatusIds []string `form:"scraperJobStatusIds" json:"scraperJobStatusIds"`
+
+	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	IdempotencyKey string `json:"Idempotency-Key"`
+}
+
+// SvcFindRunOdditiesParams defines parameters for SvcFindRunOddities.
+type SvcFindRunOdditiesParams struct {
+	// JobId A run that has ended
+	JobId string `form:"jobId" json:"jobId"`
+}
+
 // SvcPreviewDeleteRunDataParams defines parameters for SvcPreviewDeleteRunData.
 type SvcPreviewDeleteRunDataParams struct {
 	// ScraperJobStatusId The run, as a jobId or a record of the history names it
 	ScraperJobStatusId string `form:"scraperJobStatusId" json:"scraperJobStatusId"`
+}
+
+// SvcProfileRunParams defines parameters for SvcProfileRun.
+type SvcProfileRunParams struct {
+	// JobId The run, also while it goes on
+	JobId string `form:"jobId" json:"jobId"`
 }
 
 // SvcPutGroupParams defines parameters for SvcPutGroup.
@@ -3796,6 +4241,12 @@ type SvcDeleteGroupParams struct {
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
+	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	IdempotencyKey string `json:"Idempotency-Key"`
+}
+
+// SvcMatchGroupParams defines parameters for SvcMatchGroup.
+type SvcMatchGroupParams struct {
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
@@ -4048,6 +4499,12 @@ type SvcPreviewDeleteScraperParams struct {
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 }
 
+// SvcReExtractParams defines parameters for SvcReExtract.
+type SvcReExtractParams struct {
+	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // SvcUpdateScraperRetentionParams defines parameters for SvcUpdateScraperRetention.
 type SvcUpdateScraperRetentionParams struct {
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
@@ -4214,6 +4671,12 @@ type SvcCreateScraperJSONRequestBody = ScraperInput
 // SvcPreviewScraperFromCurlJSONRequestBody defines body for SvcPreviewScraperFromCurl for application/json ContentType.
 type SvcPreviewScraperFromCurlJSONRequestBody = CurlPreviewInput
 
+// SvcPreviewPageJSONRequestBody defines body for SvcPreviewPage for application/json ContentType.
+type SvcPreviewPageJSONRequestBody = PagePreviewInput
+
+// SvcPickOnPageJSONRequestBody defines body for SvcPickOnPage for application/json ContentType.
+type SvcPickOnPageJSONRequestBody = PagePickInput
+
 // SvcPreviewFromUrlJSONRequestBody defines body for SvcPreviewFromUrl for application/json ContentType.
 type SvcPreviewFromUrlJSONRequestBody = FieldsPreviewInput
 
@@ -4240,6 +4703,9 @@ type SvcRunScraperUrlListJSONRequestBody = ListRunInput
 
 // SvcCreateScraperV2JSONRequestBody defines body for SvcCreateScraperV2 for application/json ContentType.
 type SvcCreateScraperV2JSONRequestBody = EnrichedScraperInput
+
+// SvcReExtractJSONRequestBody defines body for SvcReExtract for application/json ContentType.
+type SvcReExtractJSONRequestBody = ReExtractInput
 
 // SvcUpdateScraperRetentionJSONRequestBody defines body for SvcUpdateScraperRetention for application/json ContentType.
 type SvcUpdateScraperRetentionJSONRequestBody = RetentionInput
@@ -4658,6 +5124,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /api/scraper (the `SvcCreateScraper` operationId).
 	SvcCreateScraper(ctx context.Context, params *SvcCreateScraperParams, body SvcCreateScraperJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SvcReleaseScraperJob Has a run that is held back count as its scraper's last one
+	//
+	// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+	//
+	// Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
+	SvcReleaseScraperJob(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SvcStreamScraperJob Streams the progress of a run
 	//
 	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
@@ -4682,6 +5155,42 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/scraper-simple/curl-based (the `SvcPreviewScraperFromCurl` operationId).
 	SvcPreviewScraperFromCurl(ctx context.Context, params *SvcPreviewScraperFromCurlParams, body SvcPreviewScraperFromCurlJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcPreviewPageWithBody Shows a page to pick fields on
+	//
+	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+	SvcPreviewPageWithBody(ctx context.Context, params *SvcPreviewPageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcPreviewPage Shows a page to pick fields on
+	//
+	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+	SvcPreviewPage(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcPickOnPageWithBody Makes a field of an element of a page, and rows of all fields
+	//
+	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+	SvcPickOnPageWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcPickOnPage Makes a field of an element of a page, and rows of all fields
+	//
+	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+	SvcPickOnPage(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcPreviewFromUrlWithBody Looks for fields on a page by their names
 	//
@@ -4739,6 +5248,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcDiffRuns Compares the rows of two runs of a scraper
+	//
+	// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+	//
+	// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
+	SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcExportData Answers rows as one file, whatever their number
 	//
@@ -4842,6 +5358,20 @@ type ClientInterface interface {
 	// Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 	SvcDownloadGroupData(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SvcMergeRuns Merges the rows of a group's runs by their title
+	//
+	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	//
+	// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
+	SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcFindRunOddities Says what is odd about a run
+	//
+	// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+	//
+	// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
+	SvcFindRunOddities(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 	//
 	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
@@ -4849,12 +5379,26 @@ type ClientInterface interface {
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SvcProfileRun Says what the fields of a run's rows are like
+	//
+	// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+	//
+	// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
+	SvcProfileRun(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SvcGetRowReceipt Says where a row comes from
 	//
 	// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 	SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcGetRowBody Answers the body of the page that brought a row
+	//
+	// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+	//
+	// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
+	SvcGetRowBody(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcPutGroupWithBody Creates a group, or changes the one with the given id
 	//
@@ -4895,9 +5439,16 @@ type ClientInterface interface {
 	// Corresponds with POST /api/scraper/group/{id}/estimate (the `SvcEstimateGroup` operationId).
 	SvcEstimateGroup(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SvcMatchGroup Looks for the products of a group's rows in the catalogue
+	//
+	// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+	//
+	// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
+	SvcMatchGroup(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SvcPreviewDeleteGroup Shows what the deletion of a group would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 	SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5138,6 +5689,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
+	//
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+	SvcReExtractWithBody(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcReExtract Makes a run of the kept bodies of an earlier run
+	//
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+	SvcReExtract(ctx context.Context, id string, params *SvcReExtractParams, body SvcReExtractJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcUpdateScraperRetentionWithBody Sets how many of a scraper's runs keep their rows
 	//
@@ -6188,6 +6757,23 @@ func (c *Client) SvcCreateScraper(ctx context.Context, params *SvcCreateScraperP
 	return c.Client.Do(req)
 }
 
+// SvcReleaseScraperJob Has a run that is held back count as its scraper's last one
+//
+// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+//
+// Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
+func (c *Client) SvcReleaseScraperJob(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcReleaseScraperJobRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SvcStreamScraperJob Streams the progress of a run
 //
 // Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
@@ -6233,6 +6819,82 @@ func (c *Client) SvcPreviewScraperFromCurlWithBody(ctx context.Context, params *
 // Corresponds with POST /api/scraper-simple/curl-based (the `SvcPreviewScraperFromCurl` operationId).
 func (c *Client) SvcPreviewScraperFromCurl(ctx context.Context, params *SvcPreviewScraperFromCurlParams, body SvcPreviewScraperFromCurlJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSvcPreviewScraperFromCurlRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcPreviewPageWithBody Shows a page to pick fields on
+//
+// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+func (c *Client) SvcPreviewPageWithBody(ctx context.Context, params *SvcPreviewPageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcPreviewPageRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcPreviewPage Shows a page to pick fields on
+//
+// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+func (c *Client) SvcPreviewPage(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcPreviewPageRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcPickOnPageWithBody Makes a field of an element of a page, and rows of all fields
+//
+// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+func (c *Client) SvcPickOnPageWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcPickOnPageRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcPickOnPage Makes a field of an element of a page, and rows of all fields
+//
+// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+func (c *Client) SvcPickOnPage(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcPickOnPageRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6360,6 +7022,23 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSvcGetDataRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcDiffRuns Compares the rows of two runs of a scraper
+//
+// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+//
+// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
+func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcDiffRunsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6612,6 +7291,40 @@ func (c *Client) SvcDownloadGroupData(ctx context.Context, id string, params *Sv
 	return c.Client.Do(req)
 }
 
+// SvcMergeRuns Merges the rows of a group's runs by their title
+//
+// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+//
+// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
+func (c *Client) SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcMergeRunsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcFindRunOddities Says what is odd about a run
+//
+// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+//
+// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
+func (c *Client) SvcFindRunOddities(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcFindRunOdditiesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 //
 // Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
@@ -6629,6 +7342,23 @@ func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreview
 	return c.Client.Do(req)
 }
 
+// SvcProfileRun Says what the fields of a run's rows are like
+//
+// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+//
+// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
+func (c *Client) SvcProfileRun(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcProfileRunRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SvcGetRowReceipt Says where a row comes from
 //
 // A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
@@ -6636,6 +7366,23 @@ func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreview
 // Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 func (c *Client) SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSvcGetRowReceiptRequest(c.Server, rowId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcGetRowBody Answers the body of the page that brought a row
+//
+// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+//
+// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
+func (c *Client) SvcGetRowBody(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcGetRowBodyRequest(c.Server, rowId)
 	if err != nil {
 		return nil, err
 	}
@@ -6735,9 +7482,26 @@ func (c *Client) SvcEstimateGroup(ctx context.Context, id string, reqEditors ...
 	return c.Client.Do(req)
 }
 
+// SvcMatchGroup Looks for the products of a group's rows in the catalogue
+//
+// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+//
+// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
+func (c *Client) SvcMatchGroup(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcMatchGroupRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SvcPreviewDeleteGroup Shows what the deletion of a group would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 func (c *Client) SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7289,6 +8053,44 @@ func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params 
 // Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSvcPreviewDeleteScraperRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
+//
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+func (c *Client) SvcReExtractWithBody(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcReExtractRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcReExtract Makes a run of the kept bodies of an earlier run
+//
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+func (c *Client) SvcReExtract(ctx context.Context, id string, params *SvcReExtractParams, body SvcReExtractJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcReExtractRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9407,6 +10209,55 @@ func NewSvcCreateScraperRequestWithBody(server string, params *SvcCreateScraperP
 	return req, nil
 }
 
+// NewSvcReleaseScraperJobRequest constructs an http.Request for the SvcReleaseScraperJob method
+func NewSvcReleaseScraperJobRequest(server string, id string, params *SvcReleaseScraperJobParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper-job-status/%s/release", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewSvcStreamScraperJobRequest constructs an http.Request for the SvcStreamScraperJob method
 func NewSvcStreamScraperJobRequest(server string, id string) (*http.Request, error) {
 	var err error
@@ -9496,6 +10347,125 @@ func NewSvcPreviewScraperFromCurlRequestWithBody(server string, params *SvcPrevi
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSvcPreviewPageRequest calls the generic SvcPreviewPage builder with application/json body
+func NewSvcPreviewPageRequest(server string, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSvcPreviewPageRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewSvcPreviewPageRequestWithBody constructs an http.Request for the SvcPreviewPage method, with any body, and a specified content type
+func NewSvcPreviewPageRequestWithBody(server string, params *SvcPreviewPageParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper-simple/page")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.UseCache != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "useCache", *params.UseCache, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MaxChargeMicros != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSvcPickOnPageRequest calls the generic SvcPickOnPage builder with application/json body
+func NewSvcPickOnPageRequest(server string, body SvcPickOnPageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSvcPickOnPageRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSvcPickOnPageRequestWithBody constructs an http.Request for the SvcPickOnPage method, with any body, and a specified content type
+func NewSvcPickOnPageRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper-simple/page/pick")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -9906,6 +10876,124 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSvcDiffRunsRequest constructs an http.Request for the SvcDiffRuns method
+func NewSvcDiffRunsRequest(server string, params *SvcDiffRunsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/data/diff")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11051,6 +12139,130 @@ func NewSvcDownloadGroupDataRequest(server string, id string, params *SvcDownloa
 	return req, nil
 }
 
+// NewSvcMergeRunsRequest constructs an http.Request for the SvcMergeRuns method
+func NewSvcMergeRunsRequest(server string, id string, params *SvcMergeRunsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/data/group/%s/merge", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ScraperJobStatusIds != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "scraperJobStatusIds", params.ScraperJobStatusIds, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewSvcFindRunOdditiesRequest constructs an http.Request for the SvcFindRunOddities method
+func NewSvcFindRunOdditiesRequest(server string, params *SvcFindRunOdditiesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/data/oddities")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "jobId", params.JobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSvcPreviewDeleteRunDataRequest constructs an http.Request for the SvcPreviewDeleteRunData method
 func NewSvcPreviewDeleteRunDataRequest(server string, params *SvcPreviewDeleteRunDataParams) (*http.Request, error) {
 	var err error
@@ -11101,6 +12313,56 @@ func NewSvcPreviewDeleteRunDataRequest(server string, params *SvcPreviewDeleteRu
 	return req, nil
 }
 
+// NewSvcProfileRunRequest constructs an http.Request for the SvcProfileRun method
+func NewSvcProfileRunRequest(server string, params *SvcProfileRunParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/data/profile")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "jobId", params.JobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSvcGetRowReceiptRequest constructs an http.Request for the SvcGetRowReceipt method
 func NewSvcGetRowReceiptRequest(server string, rowId string) (*http.Request, error) {
 	var err error
@@ -11118,6 +12380,40 @@ func NewSvcGetRowReceiptRequest(server string, rowId string) (*http.Request, err
 	}
 
 	operationPath := fmt.Sprintf("/api/scraper/data/%s/receipt", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSvcGetRowBodyRequest constructs an http.Request for the SvcGetRowBody method
+func NewSvcGetRowBodyRequest(server string, rowId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "rowId", rowId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/data/%s/receipt/body", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -11341,6 +12637,53 @@ func NewSvcEstimateGroupRequest(server string, id string) (*http.Request, error)
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSvcMatchGroupRequest constructs an http.Request for the SvcMatchGroup method
+func NewSvcMatchGroupRequest(server string, id string, params *SvcMatchGroupParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/group/%s/match", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -13232,6 +14575,68 @@ func NewSvcPreviewDeleteScraperRequest(server string, id string, params *SvcPrev
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSvcReExtractRequest calls the generic SvcReExtract builder with application/json body
+func NewSvcReExtractRequest(server string, id string, params *SvcReExtractParams, body SvcReExtractJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSvcReExtractRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewSvcReExtractRequestWithBody constructs an http.Request for the SvcReExtract method, with any body, and a specified content type
+func NewSvcReExtractRequestWithBody(server string, id string, params *SvcReExtractParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/scraper/%s/re-extract", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -15287,6 +16692,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /api/scraper (the `SvcCreateScraper` operationId).
 	SvcCreateScraperWithResponse(ctx context.Context, params *SvcCreateScraperParams, body SvcCreateScraperJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcCreateScraperResponse, error)
 
+	// SvcReleaseScraperJobWithResponse Has a run that is held back count as its scraper's last one
+	//
+	// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
+	SvcReleaseScraperJobWithResponse(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*SvcReleaseScraperJobResponse, error)
+
 	// SvcStreamScraperJobWithResponse Streams the progress of a run
 	//
 	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
@@ -15313,6 +16727,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/scraper-simple/curl-based (the `SvcPreviewScraperFromCurl` operationId).
 	SvcPreviewScraperFromCurlWithResponse(ctx context.Context, params *SvcPreviewScraperFromCurlParams, body SvcPreviewScraperFromCurlJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewScraperFromCurlResponse, error)
+
+	// SvcPreviewPageWithBodyWithResponse Shows a page to pick fields on
+	//
+	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+	SvcPreviewPageWithBodyWithResponse(ctx context.Context, params *SvcPreviewPageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPreviewPageResponse, error)
+
+	// SvcPreviewPageWithResponse Shows a page to pick fields on
+	//
+	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+	SvcPreviewPageWithResponse(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewPageResponse, error)
+
+	// SvcPickOnPageWithBodyWithResponse Makes a field of an element of a page, and rows of all fields
+	//
+	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+	SvcPickOnPageWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error)
+
+	// SvcPickOnPageWithResponse Makes a field of an element of a page, and rows of all fields
+	//
+	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+	SvcPickOnPageWithResponse(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error)
 
 	// SvcPreviewFromUrlWithBodyWithResponse Looks for fields on a page by their names
 	//
@@ -15376,6 +16826,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetDataWithResponse(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*SvcGetDataResponse, error)
+
+	// SvcDiffRunsWithResponse Compares the rows of two runs of a scraper
+	//
+	// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
+	SvcDiffRunsWithResponse(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*SvcDiffRunsResponse, error)
 
 	// SvcExportDataWithResponse Answers rows as one file, whatever their number
 	//
@@ -15503,6 +16962,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 	SvcDownloadGroupDataWithResponse(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*SvcDownloadGroupDataResponse, error)
 
+	// SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
+	//
+	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
+	SvcMergeRunsWithResponse(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*SvcMergeRunsResponse, error)
+
+	// SvcFindRunOdditiesWithResponse Says what is odd about a run
+	//
+	// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
+	SvcFindRunOdditiesWithResponse(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*SvcFindRunOdditiesResponse, error)
+
 	// SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 	//
 	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
@@ -15512,6 +16989,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunDataWithResponse(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*SvcPreviewDeleteRunDataResponse, error)
 
+	// SvcProfileRunWithResponse Says what the fields of a run's rows are like
+	//
+	// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
+	SvcProfileRunWithResponse(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*SvcProfileRunResponse, error)
+
 	// SvcGetRowReceiptWithResponse Says where a row comes from
 	//
 	// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
@@ -15520,6 +17006,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 	SvcGetRowReceiptWithResponse(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*SvcGetRowReceiptResponse, error)
+
+	// SvcGetRowBodyWithResponse Answers the body of the page that brought a row
+	//
+	// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
+	SvcGetRowBodyWithResponse(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*SvcGetRowBodyResponse, error)
 
 	// SvcPutGroupWithBodyWithResponse Creates a group, or changes the one with the given id
 	//
@@ -15566,9 +17061,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/scraper/group/{id}/estimate (the `SvcEstimateGroup` operationId).
 	SvcEstimateGroupWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcEstimateGroupResponse, error)
 
+	// SvcMatchGroupWithResponse Looks for the products of a group's rows in the catalogue
+	//
+	// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
+	SvcMatchGroupWithResponse(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*SvcMatchGroupResponse, error)
+
 	// SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15853,6 +17357,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraperWithResponse(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*SvcPreviewDeleteScraperResponse, error)
+
+	// SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
+	//
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+	SvcReExtractWithBodyWithResponse(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcReExtractResponse, error)
+
+	// SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
+	//
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+	SvcReExtractWithResponse(ctx context.Context, id string, params *SvcReExtractParams, body SvcReExtractJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcReExtractResponse, error)
 
 	// SvcUpdateScraperRetentionWithBodyWithResponse Sets how many of a scraper's runs keep their rows
 	//
@@ -17528,6 +19050,47 @@ func (r SvcCreateScraperResponse) ContentType() string {
 	return ""
 }
 
+type SvcReleaseScraperJobResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcReleaseScraperJobResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcReleaseScraperJobResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcReleaseScraperJobResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcReleaseScraperJobResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcReleaseScraperJobResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SvcStreamScraperJobResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17597,6 +19160,88 @@ func (r SvcPreviewScraperFromCurlResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcPreviewScraperFromCurlResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcPreviewPageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PagePreview
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcPreviewPageResponse) GetJSON200() *PagePreview {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcPreviewPageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcPreviewPageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcPreviewPageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcPreviewPageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcPickOnPageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PagePick
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcPickOnPageResponse) GetJSON200() *PagePick {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcPickOnPageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcPickOnPageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcPickOnPageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcPickOnPageResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17795,6 +19440,47 @@ func (r SvcGetDataResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcGetDataResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcDiffRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunDiff
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcDiffRunsResponse) GetJSON200() *RunDiff {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcDiffRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcDiffRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcDiffRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcDiffRunsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18299,6 +19985,95 @@ func (r SvcDownloadGroupDataResponse) ContentType() string {
 	return ""
 }
 
+type SvcMergeRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Merged
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Merged
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcMergeRunsResponse) GetJSON200() *Merged {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SvcMergeRunsResponse) GetJSON202() *Merged {
+	return r.JSON202
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcMergeRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcMergeRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcMergeRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcMergeRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcFindRunOdditiesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunOddities
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcFindRunOdditiesResponse) GetJSON200() *RunOddities {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcFindRunOdditiesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcFindRunOdditiesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcFindRunOdditiesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcFindRunOdditiesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SvcPreviewDeleteRunDataResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18340,6 +20115,47 @@ func (r SvcPreviewDeleteRunDataResponse) ContentType() string {
 	return ""
 }
 
+type SvcProfileRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunProfile
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcProfileRunResponse) GetJSON200() *RunProfile {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcProfileRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcProfileRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcProfileRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcProfileRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SvcGetRowReceiptResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18375,6 +20191,40 @@ func (r SvcGetRowReceiptResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcGetRowReceiptResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcGetRowBodyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcGetRowBodyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcGetRowBodyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcGetRowBodyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcGetRowBodyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18532,6 +20382,40 @@ func (r SvcEstimateGroupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcEstimateGroupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcMatchGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcMatchGroupResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcMatchGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcMatchGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcMatchGroupResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -19611,6 +21495,47 @@ func (r SvcPreviewDeleteScraperResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcPreviewDeleteScraperResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcReExtractResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LaunchedRun
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcReExtractResponse) GetJSON200() *LaunchedRun {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcReExtractResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcReExtractResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcReExtractResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcReExtractResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21550,6 +23475,21 @@ func (c *ClientWithResponses) SvcCreateScraperWithResponse(ctx context.Context, 
 	return ParseSvcCreateScraperResponse(rsp)
 }
 
+// SvcReleaseScraperJobWithResponse Has a run that is held back count as its scraper's last one
+//
+// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
+func (c *ClientWithResponses) SvcReleaseScraperJobWithResponse(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*SvcReleaseScraperJobResponse, error) {
+	rsp, err := c.SvcReleaseScraperJob(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcReleaseScraperJobResponse(rsp)
+}
+
 // SvcStreamScraperJobWithResponse Streams the progress of a run
 //
 // Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
@@ -21593,6 +23533,66 @@ func (c *ClientWithResponses) SvcPreviewScraperFromCurlWithResponse(ctx context.
 		return nil, err
 	}
 	return ParseSvcPreviewScraperFromCurlResponse(rsp)
+}
+
+// SvcPreviewPageWithBodyWithResponse Shows a page to pick fields on
+//
+// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+func (c *ClientWithResponses) SvcPreviewPageWithBodyWithResponse(ctx context.Context, params *SvcPreviewPageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPreviewPageResponse, error) {
+	rsp, err := c.SvcPreviewPageWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcPreviewPageResponse(rsp)
+}
+
+// SvcPreviewPageWithResponse Shows a page to pick fields on
+//
+// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
+func (c *ClientWithResponses) SvcPreviewPageWithResponse(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewPageResponse, error) {
+	rsp, err := c.SvcPreviewPage(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcPreviewPageResponse(rsp)
+}
+
+// SvcPickOnPageWithBodyWithResponse Makes a field of an element of a page, and rows of all fields
+//
+// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+func (c *ClientWithResponses) SvcPickOnPageWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error) {
+	rsp, err := c.SvcPickOnPageWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcPickOnPageResponse(rsp)
+}
+
+// SvcPickOnPageWithResponse Makes a field of an element of a page, and rows of all fields
+//
+// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
+func (c *ClientWithResponses) SvcPickOnPageWithResponse(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error) {
+	rsp, err := c.SvcPickOnPage(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcPickOnPageResponse(rsp)
 }
 
 // SvcPreviewFromUrlWithBodyWithResponse Looks for fields on a page by their names
@@ -21698,6 +23698,21 @@ func (c *ClientWithResponses) SvcGetDataWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseSvcGetDataResponse(rsp)
+}
+
+// SvcDiffRunsWithResponse Compares the rows of two runs of a scraper
+//
+// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
+func (c *ClientWithResponses) SvcDiffRunsWithResponse(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*SvcDiffRunsResponse, error) {
+	rsp, err := c.SvcDiffRuns(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcDiffRunsResponse(rsp)
 }
 
 // SvcExportDataWithResponse Answers rows as one file, whatever their number
@@ -21910,6 +23925,36 @@ func (c *ClientWithResponses) SvcDownloadGroupDataWithResponse(ctx context.Conte
 	return ParseSvcDownloadGroupDataResponse(rsp)
 }
 
+// SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
+//
+// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
+func (c *ClientWithResponses) SvcMergeRunsWithResponse(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*SvcMergeRunsResponse, error) {
+	rsp, err := c.SvcMergeRuns(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcMergeRunsResponse(rsp)
+}
+
+// SvcFindRunOdditiesWithResponse Says what is odd about a run
+//
+// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
+func (c *ClientWithResponses) SvcFindRunOdditiesWithResponse(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*SvcFindRunOdditiesResponse, error) {
+	rsp, err := c.SvcFindRunOddities(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcFindRunOdditiesResponse(rsp)
+}
+
 // SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 //
 // Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
@@ -21925,6 +23970,21 @@ func (c *ClientWithResponses) SvcPreviewDeleteRunDataWithResponse(ctx context.Co
 	return ParseSvcPreviewDeleteRunDataResponse(rsp)
 }
 
+// SvcProfileRunWithResponse Says what the fields of a run's rows are like
+//
+// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
+func (c *ClientWithResponses) SvcProfileRunWithResponse(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*SvcProfileRunResponse, error) {
+	rsp, err := c.SvcProfileRun(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcProfileRunResponse(rsp)
+}
+
 // SvcGetRowReceiptWithResponse Says where a row comes from
 //
 // A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
@@ -21938,6 +23998,21 @@ func (c *ClientWithResponses) SvcGetRowReceiptWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseSvcGetRowReceiptResponse(rsp)
+}
+
+// SvcGetRowBodyWithResponse Answers the body of the page that brought a row
+//
+// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
+func (c *ClientWithResponses) SvcGetRowBodyWithResponse(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*SvcGetRowBodyResponse, error) {
+	rsp, err := c.SvcGetRowBody(ctx, rowId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcGetRowBodyResponse(rsp)
 }
 
 // SvcPutGroupWithBodyWithResponse Creates a group, or changes the one with the given id
@@ -22015,9 +24090,24 @@ func (c *ClientWithResponses) SvcEstimateGroupWithResponse(ctx context.Context, 
 	return ParseSvcEstimateGroupResponse(rsp)
 }
 
+// SvcMatchGroupWithResponse Looks for the products of a group's rows in the catalogue
+//
+// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
+func (c *ClientWithResponses) SvcMatchGroupWithResponse(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*SvcMatchGroupResponse, error) {
+	rsp, err := c.SvcMatchGroup(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcMatchGroupResponse(rsp)
+}
+
 // SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -22493,6 +24583,36 @@ func (c *ClientWithResponses) SvcPreviewDeleteScraperWithResponse(ctx context.Co
 		return nil, err
 	}
 	return ParseSvcPreviewDeleteScraperResponse(rsp)
+}
+
+// SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
+//
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+func (c *ClientWithResponses) SvcReExtractWithBodyWithResponse(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcReExtractResponse, error) {
+	rsp, err := c.SvcReExtractWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcReExtractResponse(rsp)
+}
+
+// SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
+//
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
+func (c *ClientWithResponses) SvcReExtractWithResponse(ctx context.Context, id string, params *SvcReExtractParams, body SvcReExtractJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcReExtractResponse, error) {
+	rsp, err := c.SvcReExtract(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcReExtractResponse(rsp)
 }
 
 // SvcUpdateScraperRetentionWithBodyWithResponse Sets how many of a scraper's runs keep their rows
@@ -23898,6 +26018,32 @@ func ParseSvcCreateScraperResponse(rsp *http.Response) (*SvcCreateScraperRespons
 	return response, nil
 }
 
+// ParseSvcReleaseScraperJobResponse parses an HTTP response from a SvcReleaseScraperJobWithResponse call
+func ParseSvcReleaseScraperJobResponse(rsp *http.Response) (*SvcReleaseScraperJobResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcReleaseScraperJobResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSvcStreamScraperJobResponse parses an HTTP response from a SvcStreamScraperJobWithResponse call
 func ParseSvcStreamScraperJobResponse(rsp *http.Response) (*SvcStreamScraperJobResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -23930,6 +26076,58 @@ func ParseSvcPreviewScraperFromCurlResponse(rsp *http.Response) (*SvcPreviewScra
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []ScraperProposal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcPreviewPageResponse parses an HTTP response from a SvcPreviewPageWithResponse call
+func ParseSvcPreviewPageResponse(rsp *http.Response) (*SvcPreviewPageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcPreviewPageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PagePreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcPickOnPageResponse parses an HTTP response from a SvcPickOnPageWithResponse call
+func ParseSvcPickOnPageResponse(rsp *http.Response) (*SvcPickOnPageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcPickOnPageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PagePick
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -24050,6 +26248,32 @@ func ParseSvcGetDataResponse(rsp *http.Response) (*SvcGetDataResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest RowCursorPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcDiffRunsResponse parses an HTTP response from a SvcDiffRunsWithResponse call
+func ParseSvcDiffRunsResponse(rsp *http.Response) (*SvcDiffRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcDiffRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunDiff
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -24348,6 +26572,65 @@ func ParseSvcDownloadGroupDataResponse(rsp *http.Response) (*SvcDownloadGroupDat
 	return response, nil
 }
 
+// ParseSvcMergeRunsResponse parses an HTTP response from a SvcMergeRunsWithResponse call
+func ParseSvcMergeRunsResponse(rsp *http.Response) (*SvcMergeRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcMergeRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Merged
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Merged
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcFindRunOdditiesResponse parses an HTTP response from a SvcFindRunOdditiesWithResponse call
+func ParseSvcFindRunOdditiesResponse(rsp *http.Response) (*SvcFindRunOdditiesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcFindRunOdditiesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunOddities
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSvcPreviewDeleteRunDataResponse parses an HTTP response from a SvcPreviewDeleteRunDataWithResponse call
 func ParseSvcPreviewDeleteRunDataResponse(rsp *http.Response) (*SvcPreviewDeleteRunDataResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -24364,6 +26647,32 @@ func ParseSvcPreviewDeleteRunDataResponse(rsp *http.Response) (*SvcPreviewDelete
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest DeletionPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcProfileRunResponse parses an HTTP response from a SvcProfileRunWithResponse call
+func ParseSvcProfileRunResponse(rsp *http.Response) (*SvcProfileRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcProfileRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunProfile
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -24395,6 +26704,22 @@ func ParseSvcGetRowReceiptResponse(rsp *http.Response) (*SvcGetRowReceiptRespons
 		}
 		response.JSON200 = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseSvcGetRowBodyResponse parses an HTTP response from a SvcGetRowBodyWithResponse call
+func ParseSvcGetRowBodyResponse(rsp *http.Response) (*SvcGetRowBodyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcGetRowBodyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
 	}
 
 	return response, nil
@@ -24489,6 +26814,22 @@ func ParseSvcEstimateGroupResponse(rsp *http.Response) (*SvcEstimateGroupRespons
 		}
 		response.JSON200 = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseSvcMatchGroupResponse parses an HTTP response from a SvcMatchGroupWithResponse call
+func ParseSvcMatchGroupResponse(rsp *http.Response) (*SvcMatchGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcMatchGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
 	}
 
 	return response, nil
@@ -25146,6 +27487,32 @@ func ParseSvcPreviewDeleteScraperResponse(rsp *http.Response) (*SvcPreviewDelete
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest DeletionPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcReExtractResponse parses an HTTP response from a SvcReExtractWithResponse call
+func ParseSvcReExtractResponse(rsp *http.Response) (*SvcReExtractResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcReExtractResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LaunchedRun
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -327,6 +327,15 @@ def svc_create_scraper(
     return result
 
 
+@client.post("/api/scraper-job-status/{id}/release")
+def svc_release_scraper_job(result: schemas.Job, id: str) -> schemas.Job:
+    """Has a run that is held back count as its scraper's last one
+
+    A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+    """
+    return result
+
+
 @client.post("/api/scraper-simple/curl-based")
 def svc_preview_scraper_from_curl(
     result: schemas.SvcPreviewScraperFromCurl200Response,
@@ -338,6 +347,35 @@ def svc_preview_scraper_from_curl(
     """Proposes scrapers for the answer to a request, given as a curl command
 
     Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+    """
+    return result
+
+
+@client.post("/api/scraper-simple/page")
+def svc_preview_page(
+    result: schemas.PagePreview,
+    data: schemas.PagePreviewInput,
+    use_cache: typing.Annotated[
+        bool | None, clientele_api.Query(alias="useCache")
+    ] = None,
+    max_charge_micros: typing.Annotated[
+        int | None, clientele_api.Query(alias="maxChargeMicros")
+    ] = None,
+) -> schemas.PagePreview:
+    """Shows a page to pick fields on
+
+    The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+    """
+    return result
+
+
+@client.post("/api/scraper-simple/page/pick")
+def svc_pick_on_page(
+    result: schemas.PagePick, data: schemas.PagePickInput
+) -> schemas.PagePick:
+    """Makes a field of an element of a page, and rows of all fields
+
+    The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
     """
     return result
 
@@ -426,6 +464,24 @@ def svc_delete_run_data(
     """Deletes a run's rows after a preview
 
     Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+    """
+    return result
+
+
+@client.get("/api/scraper/data/diff")
+def svc_diff_runs(
+    result: schemas.RunDiff,
+    from_: typing.Annotated[str, clientele_api.Query(alias="from")],
+    to: str,
+    key: list[str] | None = None,
+    fields: list[str] | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+    format: str | None = None,
+) -> schemas.RunDiff:
+    """Compares the rows of two runs of a scraper
+
+    It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
     """
     return result
 
@@ -579,6 +635,36 @@ def svc_get_group_data_client(
     return result
 
 
+@client.put(
+    "/api/scraper/data/group/{id}/merge",
+    response_map={200: schemas.Merged, 202: schemas.Merged},
+)
+def svc_merge_runs(
+    result: schemas.Merged,
+    id: str,
+    scraper_job_status_ids: typing.Annotated[
+        list[str], clientele_api.Query(alias="scraperJobStatusIds")
+    ],
+) -> schemas.Merged:
+    """Merges the rows of a group's runs by their title
+
+    A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+    """
+    return result
+
+
+@client.get("/api/scraper/data/oddities")
+def svc_find_run_oddities(
+    result: schemas.RunOddities,
+    job_id: typing.Annotated[str, clientele_api.Query(alias="jobId")],
+) -> schemas.RunOddities:
+    """Says what is odd about a run
+
+    The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+    """
+    return result
+
+
 @client.post("/api/scraper/data/preview-delete")
 def svc_preview_delete_run_data(
     result: schemas.DeletionPreview,
@@ -589,6 +675,18 @@ def svc_preview_delete_run_data(
     """Shows what the deletion of a run's rows would do
 
     Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+    """
+    return result
+
+
+@client.get("/api/scraper/data/profile")
+def svc_profile_run(
+    result: schemas.RunProfile,
+    job_id: typing.Annotated[str, clientele_api.Query(alias="jobId")],
+) -> schemas.RunProfile:
+    """Says what the fields of a run's rows are like
+
+    It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
     """
     return result
 
@@ -647,6 +745,15 @@ def svc_estimate_group(result: schemas.GroupEstimate, id: str) -> schemas.GroupE
     return result
 
 
+@client.put("/api/scraper/group/{id}/match")
+def svc_match_group(result: None, id: str) -> None:
+    """Looks for the products of a group's rows in the catalogue
+
+    It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+    """
+    return result
+
+
 @client.post("/api/scraper/group/{id}/preview-delete")
 def svc_preview_delete_group(
     result: schemas.DeletionPreview,
@@ -657,7 +764,7 @@ def svc_preview_delete_group(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a group would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it. rows are those of runs that have ended; openRuns are stopped.
+    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
     """
     return result
 
@@ -1024,6 +1131,17 @@ def svc_preview_delete_scraper(
     """Shows what the deletion of a scraper would do
 
     Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+    """
+    return result
+
+
+@client.post("/api/scraper/{id}/re-extract")
+def svc_re_extract(
+    result: schemas.LaunchedRun, data: schemas.ReExtractInput, id: str
+) -> schemas.LaunchedRun:
+    """Makes a run of the kept bodies of an earlier run
+
+    The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
     """
     return result
 

@@ -195,6 +195,25 @@ class FieldInput(pydantic.BaseModel):
     selector: str
 
 
+class FieldProfile(pydantic.BaseModel):
+    distinct: int
+    distinct_exact: bool = pydantic.Field(alias="distinctExact")
+    example_url: str | None = pydantic.Field(default=None, alias="exampleUrl")
+    examples: list[typing.Any]
+    fill_rate: float = pydantic.Field(alias="fillRate")
+    filled: int
+    max: float | None = None
+    mean: float | None = None
+    mean_length: float | None = pydantic.Field(
+        default=None, alias="meanLength"
+    )
+    min: float | None = None
+    name: str
+    types: dict[str, typing.Any]
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
 class FieldsPreview(pydantic.BaseModel):
     elapsed_ms: int = pydantic.Field(alias="elapsedMs")
     fields: dict[str, typing.Any]
@@ -221,12 +240,17 @@ class GeneratedKey(pydantic.BaseModel):
 
 
 class Group(pydantic.BaseModel):
+    change_alerts: list[str] = pydantic.Field(alias="changeAlerts")
+    change_alerts_key: list[str] = pydantic.Field(alias="changeAlertsKey")
     created_at: str | None = pydantic.Field(default=None, alias="createdAt")
     customer_ref: str = pydantic.Field(alias="customerRef")
     data_table: str = pydantic.Field(alias="dataTable")
+    enriched_of: str | None = pydantic.Field(default=None, alias="enrichedOf")
     id: str
+    matched_of: str | None = pydantic.Field(default=None, alias="matchedOf")
     name: str
     next_start: str | None = pydantic.Field(default=None, alias="nextStart")
+    quarantine: bool
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
     )
@@ -254,14 +278,23 @@ class GroupEstimate(pydantic.BaseModel):
 
 
 class GroupInput(pydantic.BaseModel):
+    change_alerts: list[str] | None = pydantic.Field(
+        default=None, alias="changeAlerts"
+    )
+    change_alerts_key: list[str] | None = pydantic.Field(
+        default=None, alias="changeAlertsKey"
+    )
     created_at: str | None = pydantic.Field(default=None, alias="createdAt")
     customer_ref: str | None = pydantic.Field(
         default=None, alias="customerRef"
     )
     data_table: str | None = pydantic.Field(default=None, alias="dataTable")
+    enriched_of: str | None = pydantic.Field(default=None, alias="enrichedOf")
     id: str | None = None
+    matched_of: str | None = pydantic.Field(default=None, alias="matchedOf")
     name: str | None = None
     next_start: str | None = pydantic.Field(default=None, alias="nextStart")
+    quarantine: bool | None = None
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
     )
@@ -281,6 +314,7 @@ class GroupInput(pydantic.BaseModel):
 
 
 class Identity(pydantic.BaseModel):
+    admin: bool
     created_at: str | None = pydantic.Field(default=None, alias="createdAt")
     customer_ref: str = pydantic.Field(alias="customerRef")
     expires_at: str | None = pydantic.Field(default=None, alias="expiresAt")
@@ -337,6 +371,9 @@ class Job(pydantic.BaseModel):
     max_charge_micros: int | None = pydantic.Field(
         default=None, alias="maxChargeMicros"
     )
+    quarantine_reason: str | None = pydantic.Field(
+        default=None, alias="quarantineReason"
+    )
     queued: str | None = None
     scraper_id: str = pydantic.Field(alias="scraperId")
     started: str | None = None
@@ -384,6 +421,13 @@ class KeptExport(pydantic.BaseModel):
     scraper_id: str | None = pydantic.Field(default=None, alias="scraperId")
     sha256: str | None = None
     state: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class KeptPage(pydantic.BaseModel):
+    kept_until: str | None = pydantic.Field(default=None, alias="keptUntil")
+    path: str
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -462,6 +506,15 @@ class ListRunInput(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class Merged(pydantic.BaseModel):
+    job_id: str = pydantic.Field(alias="jobId")
+    merged_items: int | None = pydantic.Field(
+        default=None, alias="mergedItems"
+    )
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
 class MonthlyPrice(pydantic.BaseModel):
     amount: float
     currency: str
@@ -499,6 +552,72 @@ class NotificationPage(pydantic.BaseModel):
     total_pages: int = pydantic.Field(alias="totalPages")
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PageCandidate(pydantic.BaseModel):
+    config: ScraperConfig | None
+    items_config: list[Field] = pydantic.Field(alias="itemsConfig")
+    sample_data: list[Row] = pydantic.Field(alias="sampleData")
+    schema: SchemaRef | None
+    source_config: SourceConfig = pydantic.Field(alias="sourceConfig")
+    type: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PageChoice(pydantic.BaseModel):
+    attr: str | None = None
+    kind: str
+    value: str
+
+
+class PageNode(pydantic.BaseModel):
+    in_: int = pydantic.Field(alias="in")
+    name: str | None = None
+    text: str | None = None
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PagePick(pydantic.BaseModel):
+    choices: list[PageChoice]
+    items_config: list[Field] = pydantic.Field(alias="itemsConfig")
+    matches: list[list[int]]
+    row_count: int = pydantic.Field(alias="rowCount")
+    rows: list[Row]
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PagePickInput(pydantic.BaseModel):
+    element: int | None = None
+    items_config: list[FieldInput] | None = pydantic.Field(
+        default=None, alias="itemsConfig"
+    )
+    post_process_rules: list[PostProcessRuleInput] | None = pydantic.Field(
+        default=None, alias="postProcessRules"
+    )
+    type: str
+    url: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PagePreview(pydantic.BaseModel):
+    candidates: list[PageCandidate]
+    charged_micros: int = pydantic.Field(alias="chargedMicros")
+    cut: bool
+    expires_at: str | None = pydantic.Field(default=None, alias="expiresAt")
+    nodes: list[PageNode]
+    pagination: Pagination | None
+    tier: str
+    url: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class PagePreviewInput(pydantic.BaseModel):
+    url: str
 
 
 class Pagination(pydantic.BaseModel):
@@ -623,6 +742,20 @@ class Price(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class ReExtractInput(pydantic.BaseModel):
+    items_config: list[FieldInput] | None = pydantic.Field(
+        default=None, alias="itemsConfig"
+    )
+    job_id: str = pydantic.Field(alias="jobId")
+    post_process_rules: list[PostProcessRuleInput] | None = pydantic.Field(
+        default=None, alias="postProcessRules"
+    )
+    schema: SchemaRefInput | None = None
+    type: str | None = None
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
 class RetentionInput(pydantic.BaseModel):
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
@@ -648,6 +781,13 @@ class Row(pydantic.BaseModel):
     source_url: str | None = pydantic.Field(default=None, alias="_sourceUrl")
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class RowChange(pydantic.BaseModel):
+    after: Row | None
+    before: Row | None
+    change: str
+    changed: list[str]
 
 
 class RowCursorPage(pydantic.BaseModel):
@@ -679,6 +819,7 @@ class RowPrice(pydantic.BaseModel):
 
 
 class RowReceipt(pydantic.BaseModel):
+    body: KeptPage | None
     body_sha256: str | None = pydantic.Field(default=None, alias="bodySha256")
     bytes: int
     duration_millis: int = pydantic.Field(alias="durationMillis")
@@ -715,6 +856,25 @@ class RulePreview(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class RunDiff(pydantic.BaseModel):
+    from_: str = pydantic.Field(alias="from")
+    has_more: bool = pydantic.Field(alias="hasMore")
+    items: list[RowChange]
+    key: list[str]
+    next_cursor: str | None = pydantic.Field(default=None, alias="nextCursor")
+    summary: RunDiffSummary | None
+    to: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class RunDiffSummary(pydantic.BaseModel):
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+
+
 class RunEstimate(pydantic.BaseModel):
     affordable: bool
     balance_micros: int = pydantic.Field(alias="balanceMicros")
@@ -723,6 +883,30 @@ class RunEstimate(pydantic.BaseModel):
     min_micros: int = pydantic.Field(alias="minMicros")
     pages: int
     runs_considered: int = pydantic.Field(alias="runsConsidered")
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class RunOddities(pydantic.BaseModel):
+    compared_with: list[str] = pydantic.Field(alias="comparedWith")
+    job_id: str = pydantic.Field(alias="jobId")
+    oddities: list[RunOddity]
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class RunOddity(pydantic.BaseModel):
+    aspect: str
+    field: str
+    text: str
+
+
+class RunProfile(pydantic.BaseModel):
+    fields: list[FieldProfile]
+    job_id: str = pydantic.Field(alias="jobId")
+    more_fields: bool = pydantic.Field(alias="moreFields")
+    rows: int
+    scraper_id: str = pydantic.Field(alias="scraperId")
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -866,6 +1050,9 @@ class ScraperConfig(pydantic.BaseModel):
     endpoint_tag: str | None = pydantic.Field(
         default=None, alias="endpointTag"
     )
+    keep_body_days: int | None = pydantic.Field(
+        default=None, alias="keepBodyDays"
+    )
     politeness: Politeness | None = None
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
@@ -878,6 +1065,9 @@ class ScraperConfig(pydantic.BaseModel):
 class ScraperConfigInput(pydantic.BaseModel):
     endpoint_tag: str | None = pydantic.Field(
         default=None, alias="endpointTag"
+    )
+    keep_body_days: int | None = pydantic.Field(
+        default=None, alias="keepBodyDays"
     )
     politeness: PolitenessInput | None = None
     retention_count: int | None = pydantic.Field(
@@ -1419,6 +1609,10 @@ class SvcCreateScraperHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
+class SvcReleaseScraperJobHeaders(pydantic.BaseModel):
+    idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
+
+
 class SvcPreviewScraperFromCurl200Response(ListResponse[ScraperProposal]):
     pass
 
@@ -1457,6 +1651,10 @@ class SvcDeleteCategoryHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
+class SvcMergeRunsHeaders(pydantic.BaseModel):
+    idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
+
+
 class SvcPutGroupHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
@@ -1467,6 +1665,10 @@ class SvcListGroups200Response(ListResponse[Group]):
 
 class SvcDeleteGroupHeaders(pydantic.BaseModel):
     x__preview__token: str = pydantic.Field(serialization_alias="X-Preview-Token")
+    idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
+
+
+class SvcMatchGroupHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
@@ -1550,6 +1752,10 @@ class SvcDeleteScraperHeaders(pydantic.BaseModel):
 
 class SvcGetScraperSampleData200Response(ListResponse[Row]):
     pass
+
+
+class SvcReExtractHeaders(pydantic.BaseModel):
+    idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
 class SvcUpdateScraperRetentionHeaders(pydantic.BaseModel):

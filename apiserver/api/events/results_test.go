@@ -1,0 +1,49 @@
+package events_test
+
+import (
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// A merge or match that is complete is told beside its run's state, and one that failed is not.
+func TestResultsAreTold(t *testing.T) {
+	r := start(t)
+	s := r.open(t, apitest.Reader, "")
+	s.begin()
+	for i, c := range []struct {
+		made                 client.Made
+		kind                 string
+		event, other, number string
+	}{
+		{client.Enriched, work.Merge, "group.merge.completed", "enrichedGroupId", "mergedItems"},
+		{client.Matched, work.Match, "match.completed", "matchedGroupId", "matchedItems"},
+	} {
+		sibling := ids.ID{0xa, 5, byte(i)}
+		for _, message := range []string{"none", ""} {
+			job := r.IDs.New()
+			r.Client.Must(t, client.BeginResult{Job: job, Customer: "alice", Group: group,
+				Made: c.made, Kind: c.kind, NewGroup: sibling, NewScraper: ids.ID{0xa, 6, byte(i)}})
+			r.Client.Must(t, client.EndImport{Job: job, Items: 7, Message: message})
+			told := 0
+			for _, f := range s.until(`job.status .*"state":"(SUCCESS|FAILED)"|^notification`) {
+				told += strings.Count(f.event, ".completed")
+			}
+			if message != "" && told != 0 {
+				t.Errorf("%s: one that failed is told as complete", c.event)
+			}
+			if message == "" && told == 0 {
+				frames := s.until(c.event)
+				if got := frames[len(frames)-1].data; got != `{"groupId":"`+group.String()+
+					`","`+c.other+`":"`+sibling.String()+`","jobId":"`+job.String()+
+					`","`+c.number+`":7}` {
+					t.Error(got)
+				}
+			}
+		}
+	}
+}

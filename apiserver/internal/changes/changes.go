@@ -5,6 +5,7 @@
 package changes
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,8 @@ type Config struct {
 	Point func(name string)
 	// Rows is how many rows of a run are compared; 0: MaxRows.
 	Rows int64
+	// PartRows is how many of them are a part; 0: as package diff has it.
+	PartRows int64
 }
 
 type teller struct{ Config }
@@ -63,11 +66,10 @@ func Kind(config Config) work.Kind {
 }
 
 // progress is how far a comparison has come. It holds of the rows that it names: where they are
-// others, it begins anew.
+// others, it begins anew. The key that nobody asked for is not in it: its name has any length.
 type progress struct {
 	From   ids.ID    `json:"from"`
-	Rows   [2]int64  `json:"rows"` // of the older run and the newer one
-	Key    []string  `json:"key"`
+	Rows   [2]int64  `json:"rows"`  // of the older run and the newer one
 	Asked  []string  `json:"asked"` // the group's key
 	On     []string  `json:"on"`
 	Part   int       `json:"part"` // the next one
@@ -79,6 +81,16 @@ type progress struct {
 func (p *progress) continues(before *progress) bool {
 	return p.From == before.From && p.Rows == before.Rows && slices.Equal(p.Asked, before.Asked) &&
 		slices.Equal(p.On, before.On)
+}
+
+// encode is the progress as an item keeps it. A < takes one byte, and not six: names of fields may
+// be made of them.
+func (p *progress) encode() ([]byte, error) {
+	var to bytes.Buffer
+	encoder := json.NewEncoder(&to)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(p)
+	return to.Bytes(), err
 }
 
 // comparison is a run, and what is asked of it.
@@ -135,8 +147,8 @@ func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*
 		return nil, nil
 	}
 	group := view.Group(c.scraper.Group)
-	if group == nil || group.Alerts == nil {
-		return nil, nil
+	if group == nil || group.Alerts == nil || client.Retained(view, c.scraper) == 1 {
+		return nil, nil // or the rows of the run before it are gone each time
 	}
 	c.alerts = group.Alerts
 	seen := 0
@@ -154,16 +166,17 @@ func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: runs before %s: %w", id, err)
 	}
-	file := c.scraper.Spec.Type == model.File
-	if c.older == nil || file && client.Retained(view, c.scraper) == 1 {
-		return nil, nil // a file's rows go when the next one comes
+	if c.older == nil {
+		return nil, nil
 	}
 	return c, nil
 }
 
-// ready says whether a run is complete and counts.
+// ready says whether a run is complete and counts, and reads all that its scraper reads. A rerun
+// reads what other runs left: beside them all else would seem to be gone.
 func ready(v *client.View, job *client.Job) bool {
-	return job.Closed && job.State == model.Completed && !job.Trial() && client.Counts(v, job)
+	return job.Closed && job.State == model.Completed && !job.Trial() && client.Counts(v, job) &&
+		(job.File || !job.Rest)
 }
 
 // compare compares the next part.
@@ -189,16 +202,17 @@ func (t *teller) compare(ctx context.Context, view *client.View, c *comparison) 
 			t.tooMany(uint64(max(runs.Rows, runs.NewerRows))))
 	}
 	at := progress{From: c.older.ID, Rows: [2]int64{runs.Rows, runs.NewerRows},
-		Asked: c.alerts.Key, On: c.alerts.On, Key: c.alerts.Key}
+		Asked: c.alerts.Key, On: c.alerts.On}
 	var before progress
 	if json.Unmarshal(c.item.Progress, &before) == nil && at.continues(&before) {
 		at = before
-	} else if len(at.Key) == 0 {
-		if at.Key, err = runs.DefaultKey(ctx); err != nil {
+	}
+	runs.PartRows = t.PartRows
+	if runs.Key = c.alerts.Key; len(runs.Key) == 0 {
+		if runs.Key, err = runs.DefaultKey(ctx); err != nil {
 			return work.Outcome{}, err
 		}
 	}
-	runs.Key = at.Key
 	if at.Part < runs.Parts() {
 		if err := addPart(ctx, runs, &at); err != nil {
 			return work.Outcome{}, err
@@ -206,7 +220,7 @@ func (t *teller) compare(ctx context.Context, view *client.View, c *comparison) 
 		t.Point("changes.after_part")
 	}
 	if at.Part < runs.Parts() {
-		encoded, err := json.Marshal(at)
+		encoded, err := at.encode()
 		if err != nil {
 			return work.Outcome{}, fmt.Errorf("encode how far it has come: %w", err)
 		}
@@ -271,7 +285,11 @@ func example(c *diff.Change, key []string) string {
 	var text strings.Builder
 	text.WriteString(map[diff.Kind]string{diff.Added: "added", diff.Removed: "removed",
 		diff.Changed: "changed"}[c.Kind])
-	for _, m := range naming(row, key) {
+	names := naming(row, key)
+	if len(names) == 0 { // it has no member of the key
+		names = naming(row, nil)
+	}
+	for _, m := range names {
 		text.WriteString(" " + m)
 	}
 	if c.Kind == diff.Changed {

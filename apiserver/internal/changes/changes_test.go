@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +32,8 @@ type rig struct {
 	client         *clienttest.Client
 	store          rowstore.Store
 	group, scraper ids.ID
-	most           int64
+	most, part     int64
+	broken         error    // what the row store answers
 	kill           string   // the point at which a step dies
 	ended          []ids.ID // items of which the table would have heard that they ended
 }
@@ -67,9 +69,14 @@ func (r *rig) alert(alerts *client.Alerts) {
 // delivered is a run with rows that is not closed.
 func (r *rig) delivered(rows ...string) ids.ID {
 	r.Helper()
+	return r.launched(client.LaunchRun{}, rows...)
+}
+
+func (r *rig) launched(run client.LaunchRun, rows ...string) ids.ID {
+	r.Helper()
 	r.clock.Advance(time.Second)
-	run := client.LaunchRun{Job: r.ids.New(), Entry: r.ids.New(), Customer: "alice",
-		Scraper: r.scraper, List: r.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	run.Job, run.Entry, run.List, run.Customer = r.ids.New(), r.ids.New(), r.ids.New(), "alice"
+	run.Scraper, run.Links, run.Tiers = r.scraper, 1, model.TiersOf(model.Plain)
 	r.client.Must(r, run)
 	page := &model.Page{Job: run.Job, Fetch: r.ids.New(), Outcome: model.Delivered,
 		PriceRow: "tier:plain", Quantity: 1, Last: true, URL: "https://shop.test/"}
@@ -87,6 +94,12 @@ func (r *rig) delivered(rows ...string) ids.ID {
 		r.Fatal(err)
 	}
 	return run.Job
+}
+
+// rerun is a run over what others left of the list.
+func (r *rig) rerun(rows ...string) {
+	r.Helper()
+	r.client.CloseRun(r, r.launched(client.LaunchRun{Rest: true}, rows...))
 }
 
 func (r *rig) run(rows ...string) ids.ID {
@@ -109,15 +122,33 @@ func (r *rig) open() []work.Item {
 	return items
 }
 
-// step takes an item one step on; killed: it died at the point.
-func (r *rig) step(item work.Item) (outcome work.Outcome, killed bool) {
-	r.Helper()
-	kind := changes.Kind(changes.Config{Client: r.client, Store: r.store,
-		History: client.NewHistory(r.store), Rows: r.most, Point: func(name string) {
+func (r *rig) kind() work.Kind {
+	return changes.Kind(changes.Config{Client: r.client, Store: reads{r.store, r.broken},
+		History: client.NewHistory(r.store), Rows: r.most, PartRows: r.part,
+		Point: func(name string) {
 			if name == r.kill {
 				panic(errKilled)
 			}
 		}})
+}
+
+// reads is a row store that may be broken.
+type reads struct {
+	rowstore.Reads
+	broken error
+}
+
+func (s reads) Horizon(ctx context.Context) (int64, error) {
+	if s.broken != nil {
+		return 0, s.broken
+	}
+	return s.Reads.Horizon(ctx)
+}
+
+// step takes an item one step on; killed: it died at the point.
+func (r *rig) step(item work.Item) (outcome work.Outcome, killed bool) {
+	r.Helper()
+	kind := r.kind()
 	defer func() {
 		if reason := recover(); reason != nil {
 			killed = true
@@ -331,5 +362,62 @@ func TestExamplesAreBounded(t *testing.T) {
 			!strings.HasSuffix(text, "…") {
 			t.Errorf("%d bytes: %q", len(text), text)
 		}
+	}
+}
+
+// A rerun reads what others left of the list. That all else is not among it is no change, and it is
+// no run that the next one is compared with.
+func TestRerunsAreNotCompared(t *testing.T) {
+	r := newRig(t)
+	first := r.run(rowA, rowB)
+	r.rerun(rowC)
+	r.run(rowA, rowB)
+	r.work()
+	if told := r.told(); len(told) > 0 {
+		t.Fatalf("told: %+v", told[0].Changes)
+	}
+	r.rerun(rowC)
+	last := r.run(rowA)
+	r.work()
+	told := r.told()
+	if len(told) != 1 || told[0].Subject != last || told[0].Changes.Removed != 1 ||
+		told[0].Changes.From == first {
+		t.Errorf("told: %+v", told)
+	}
+}
+
+// Of a scraper that keeps one run's rows nothing is told, not at each run that they are gone.
+func TestWhoKeepsOneRunIsToldNothing(t *testing.T) {
+	for keeps, wanted := range map[int]int{1: 0, 2: 1} {
+		r := newRig(t)
+		r.client.Must(t, client.PutScraper{ID: r.scraper, Customer: "alice", Group: r.group,
+			Spec: model.Scraper{Name: "Shop", Type: model.SingleProduct,
+				Config: &model.ScraperConfig{RetentionCount: &keeps}}})
+		first := r.run(rowA)
+		r.work()
+		r.run(rowB)
+		if keeps == 1 {
+			if err := r.store.DeleteJob(t.Context(), first, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.work()
+		if told := r.told(); len(told) != wanted {
+			t.Errorf("keeps %d: told %+v", keeps, told)
+		}
+	}
+}
+
+// A row without the key is told by its first members.
+func TestExampleWithoutTheKey(t *testing.T) {
+	r := newRig(t)
+	r.run(rowA)
+	r.work()
+	r.run(rowA, `{"title":"Lamp","price":"3"}`)
+	r.work()
+	told := r.told()
+	if len(told) != 1 || !slices.Equal(told[0].Changes.Examples,
+		[]string{`added title "Lamp" price "3"`}) {
+		t.Errorf("told: %+v", told)
 	}
 }

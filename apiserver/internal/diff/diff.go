@@ -68,7 +68,7 @@ type Runs struct {
 	Rows     int64          // that the older run has
 	// NewerRows are those of the newer run.
 	NewerRows int64
-	partRows  int64 // 0: as the package has it
+	PartRows  int64 // of the older run in a part; 0: as the package has it
 }
 
 // Place is behind how many changes of a part of the keys a read goes on.
@@ -79,7 +79,7 @@ type Place struct {
 
 // parts is into how many the keys are divided.
 func (r Runs) parts() int {
-	each := r.partRows
+	each := r.PartRows
 	if each == 0 {
 		each = partRows
 	}

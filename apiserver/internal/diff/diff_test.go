@@ -195,7 +195,7 @@ func TestChangesAreThoseOfTheModel(t *testing.T) {
 		from := rapid.SliceOfN(row, 0, 20).Draw(t, "from")
 		to := rapid.SliceOfN(row, 0, 20).Draw(t, "to")
 		r := runs(3, from, to)
-		r.Key, r.partRows = []string{"k"}, rapid.Int64Range(1, 30).Draw(t, "part")
+		r.Key, r.PartRows = []string{"k"}, rapid.Int64Range(1, 30).Draw(t, "part")
 		changes := readAll(t, r, rapid.IntRange(1, 9).Draw(t, "most"))
 		want, sums := modelOf(from, to)
 		got := told(changes)

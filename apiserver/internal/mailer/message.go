@@ -99,22 +99,26 @@ func (s *Server) message(m *outgoing) (*mail.Msg, error) {
 	return message, nil
 }
 
-// plain is the text of a page: a line for each of its blocks.
+// plain is the text of a page: its blocks, with an empty line between them.
 func plain(page string) (string, error) {
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		return "", err
 	}
-	var lines []string
+	var blocks []string
 	for node := range root.Descendants() {
 		if node.Type != html.TextNode || strings.TrimSpace(node.Data) == "" {
 			continue
 		}
-		line := strings.Join(strings.Fields(node.Data), " ")
-		if node.Parent.Data == "li" {
-			line = "- " + line
+		var text []string
+		for line := range strings.Lines(strings.TrimSpace(node.Data)) {
+			text = append(text, strings.Join(strings.Fields(line), " "))
 		}
-		lines = append(lines, line)
+		block := strings.Join(text, "\n")
+		if node.Parent.Data == "li" {
+			block = "- " + strings.ReplaceAll(block, "\n", "\n  ")
+		}
+		blocks = append(blocks, block)
 	}
-	return strings.Join(lines, "\n\n") + "\n", nil
+	return strings.Join(blocks, "\n\n") + "\n", nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,13 +190,43 @@ func TestEveryEventHasAMessage(t *testing.T) {
 	for event, member := range map[model.Event]string{model.RunFailed: "run",
 		model.RunCompleted: "run", model.RunStoppedBalance: "run", model.APIKeyCreated: "key",
 		model.WalletLowBalance: "balanceMicros", model.TopUpApplied: "topUp",
-		model.TopUpFailed: "topUp", model.WebhookDisabled: "webhook",
+		model.TopUpFailed: "topUp", model.WebhookDisabled: "webhook", model.RunChanged: "changes",
 		model.WebhookTest: "webhook"} {
 		body, err := newMessage(&client.Notice{Event: event})
 		var got struct{ Data map[string]any }
 		if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil ||
 			got.Data[member] == nil || len(got.Data) != 4 {
 			t.Errorf("%s: %s, %v", event, body, err)
+		}
+	}
+}
+
+// TestMessageOfChanges has what changed, or why that is not known, and never half of either.
+func TestMessageOfChanges(t *testing.T) {
+	n := client.Notice{Event: model.RunChanged, Subject: ids.ID{1}, Scraper: ids.ID{2},
+		Name: "Shop", Changes: &client.RunChanges{From: ids.ID{3}, Added: 4, Changed: 5,
+			Examples: []string{`added sku "<b>"`}}}
+	failed := n
+	failed.Changes, failed.Message = nil, "its rows are gone"
+	who := fmt.Sprintf(`{"jobId":"%s","scraperId":"%s","scraperName":"Shop",`, n.Subject,
+		n.Scraper)
+	for wanted, n := range map[string]client.Notice{
+		who + fmt.Sprintf(`"fromJobId":"%s","added":4,"removed":0,"changed":5,`+
+			`"examples":["added sku \"<b>\""],"diff":"/api/scraper/data/diff?from=%[1]s&to=%s"}`,
+			n.Changes.From, n.Subject): n,
+		who + `"added":0,"removed":0,"changed":0,"errorMessage":"its rows are gone"}`: failed,
+	} {
+		body, err := newMessage(&n)
+		var got struct {
+			Data struct{ Changes json.RawMessage }
+		}
+		if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil {
+			t.Fatal(err)
+		}
+		var have, want any
+		if err := errors.Join(json.Unmarshal(got.Data.Changes, &have),
+			json.Unmarshal([]byte(wanted), &want)); err != nil || !reflect.DeepEqual(have, want) {
+			t.Errorf("%s, %v", got.Data.Changes, err)
 		}
 	}
 }

@@ -44,7 +44,7 @@ export function Notices() {
         return <li key={n.id} class={n.read ? "card" : "card unread"}>
           <h2><Scraped value={n.title} most={200} />{!n.read
             && <span class="unseen"> ({texts.noticeNew})</span>}</h2>
-          <p><Scraped value={n.text} most={1000} lines /></p>
+          <p><Scraped value={n.text} most={2_500} lines /></p>
           <p class="hint">{when(n.createdAt)}{n.count > 1 && ` · ${texts.times(count(n.count))}`}
           </p>
           <p class="actions">{to && <a class="button" href={address(to)}

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +91,37 @@ func TestAlertsAreBounded(t *testing.T) {
 	for _, bad := range []*state.Alerts{{On: append(kinds, "x")}, {Key: key},
 		{On: kinds, Key: append(key, "f")}} {
 		b.refused(b.alerts(scraper, bad), fault.InvalidRequest)
+	}
+}
+
+// Uploads and runs of kept bodies are compared, too, once they are complete. What a protected
+// upload adds stays in the same run, so there is nothing to compare.
+func TestRunsWithoutPagesAreCompared(t *testing.T) {
+	b := newBench(t)
+	scraper := b.alerted("Shop")
+	extract := b.reExtract(scraper)
+	upload := b.upload(b.view().Scraper(scraper).Group, "prices")
+	failed := b.upload(b.view().Scraper(scraper).Group, "none")
+	for range 2 {
+		b.must(extract)
+		b.must(command.EndReExtractPayload{Job: extract.Job,
+			Done: command.ReExtracted{Success: 9, Items: 9, Pages: 9, Delivered: 9}})
+		b.must(upload)
+		b.must(command.EndImportPayload{Job: upload.Job, Items: 2})
+		b.must(failed)
+		b.must(command.EndImportPayload{Job: failed.Job, Message: "no csv"})
+	}
+	var jobs []string
+	for _, item := range b.view().WorkOf(work.Changes, "a") {
+		jobs = append(jobs, string(item.Args))
+		if job := b.view().Job(ids.ID(item.Args)); !job.Closed {
+			t.Error("compared before it is closed")
+		}
+	}
+	wanted := []string{string(extract.Job[:]), string(upload.Job[:])}
+	slices.Sort(jobs)
+	slices.Sort(wanted)
+	if !slices.Equal(jobs, wanted) {
+		t.Errorf("%d items: %q", len(jobs), jobs)
 	}
 }

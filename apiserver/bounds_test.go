@@ -134,6 +134,10 @@ func TestEveryListIsBounded(t *testing.T) {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions/all?limit=1000", "items",
 				l.fillWallet(1_000))
 		},
+		"svc_admin_feedback": func() {
+			l.whole(apitest.Admin, "GET /api/admin/feedback?size=100", "content",
+				l.fillFeedback(100))
+		},
 		"svc_list_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
 				l.fillWallet(100))
@@ -323,6 +327,18 @@ func (l *lists) fillRuns(n int) {
 			Links: 1, Tiers: model.TiersOf(model.Plain)}
 		l.Client.Must(l.t, run)
 	}
+}
+
+// fillFeedback gives feedback as long as it may be, each character of which
+// JSON escapes, ten of a customer.
+func (l *lists) fillFeedback(n int) int {
+	for i := range n {
+		customer := fmt.Sprint("customer ", i/10)
+		l.Client.Must(l.t, client.OpenCustomer{Customer: customer, Entry: l.IDs.New()})
+		l.Client.Must(l.t, client.GiveFeedback{ID: l.IDs.New(), Customer: customer,
+			Text: strings.Repeat("\x01", 4_000)})
+	}
+	return n
 }
 
 func (l *lists) fillWallet(n int) int {

@@ -57,6 +57,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.removeCustomer(),
 		r.adjustWallet(),
 		r.requeue(),
+		r.feedback(),
 		r.audit(),
 		r.status(),
 		r.recount(),

@@ -63,6 +63,7 @@ var shownElsewhere = map[string]string{
 	"svc_admin_audit":               "4 MiB, and then one entry of 14 KiB at most",
 	"svc_admin_accounts":            "200 accounts of 700 bytes at most",
 	"svc_admin_customers":           "200 customers of 1,400 bytes at most",
+	"svc_admin_sales_funnel":        "104 weeks of 150 bytes at most",
 	"svc_admin_status":              "one node's roles",
 	"svc_adjust_wallet":             "one posting",
 	"svc_run_group":                 "TestRunOfAHugeGroup",

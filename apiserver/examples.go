@@ -452,6 +452,8 @@ func operatorExamples() operation.Examples {
 		"ClusterNode.name":                             `"node-1"`,
 		"ClusterNode.version":                          `"0.1.0"`,
 		"ClusterStatus.lag":                            `{}`,
+		"SalesWeek.week":                               `"2026-W01"`,
+		"SalesWeek.startsOn":                           `"2025-12-29"`,
 		"FeedbackEntry.text":                           `"Please read PDF files, too."`,
 		"KeptBackup.name":                              `"2026-01-02T03-04-05Z-42.backup"`,
 		"ServiceSettings.changedBy":                    `"auth0|5f7c8ec7"`,

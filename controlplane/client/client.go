@@ -54,6 +54,7 @@ type (
 	DeletedRun   = state.DeletedRun
 	HeldRun      = state.HeldRun
 	Feedback     = state.Feedback
+	Steps        = state.Steps
 	Alerts       = state.Alerts
 	RunChanges   = state.RunChanges
 	DeletedGroup = state.DeletedGroup

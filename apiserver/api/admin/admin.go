@@ -58,6 +58,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.adjustWallet(),
 		r.requeue(),
 		r.feedback(),
+		r.salesFunnel(),
 		r.audit(),
 		r.status(),
 		r.recount(),

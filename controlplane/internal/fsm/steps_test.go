@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -91,4 +92,24 @@ func TestStepsOfBefore(t *testing.T) {
 	}
 	forget()
 	b.came("a", state.Steps{Scraper: true, Run: true})
+}
+
+// While the cluster has the version of before, nothing is noted that its nodes do not know.
+func TestStepsWaitForTheirVersion(t *testing.T) {
+	b := &bench{t: t, m: New(), now: 1}
+	b.must(command.CreateClusterPayload{Version: state.StepsSince - 1, ID: b.ids.New(), Shards: 1,
+		FreeGrant: 5, Prices: testPrices})
+	b.must(command.OpenCustomerPayload{Customer: "a", Entry: b.ids.New()})
+	_, members := b.members("g", 1)
+	if _, err := b.launch(members[0]); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.view().Customer("a"); c.Made || c.Ran {
+		t.Errorf("noted: %+v", c)
+	}
+	b.came("a", state.Steps{Scraper: true, Run: true})
+	_, err := b.m.Encode(b.ids.New(), b.now, b.feedback("a"), nil)
+	if fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("feedback is taken: %v", err)
+	}
 }

@@ -54,6 +54,14 @@ func TestSteps(t *testing.T) {
 	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
 	b.must(command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"})
 	b.must(command.EraseCustomerPayload{Customer: "a"})
+	b.index++
+	err = b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		tx.RemoveJob(tx.Job(launched.Job)) // the archive has it
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(b.view().Groups("a")) > 0 || b.view().Group(group) != nil {
 		t.Fatal("its groups are there yet")
 	}

@@ -63,6 +63,7 @@ var shownElsewhere = map[string]string{
 	"svc_admin_audit":               "4 MiB, and then one entry of 14 KiB at most",
 	"svc_admin_accounts":            "200 accounts of 700 bytes at most",
 	"svc_admin_customers":           "200 customers of 1,400 bytes at most",
+	"svc_admin_sales_funnel":        "104 weeks of 150 bytes at most",
 	"svc_admin_status":              "one node's roles",
 	"svc_adjust_wallet":             "one posting",
 	"svc_run_group":                 "TestRunOfAHugeGroup",
@@ -133,6 +134,10 @@ func TestEveryListIsBounded(t *testing.T) {
 		"svc_list_all_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions/all?limit=1000", "items",
 				l.fillWallet(1_000))
+		},
+		"svc_admin_feedback": func() {
+			l.whole(apitest.Admin, "GET /api/admin/feedback?size=100", "content",
+				l.fillFeedback(100))
 		},
 		"svc_list_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
@@ -323,6 +328,18 @@ func (l *lists) fillRuns(n int) {
 			Links: 1, Tiers: model.TiersOf(model.Plain)}
 		l.Client.Must(l.t, run)
 	}
+}
+
+// fillFeedback gives feedback as long as it may be, each character of which
+// JSON escapes, ten of a customer.
+func (l *lists) fillFeedback(n int) int {
+	for i := range n {
+		customer := fmt.Sprint("customer ", i/10)
+		l.Client.Must(l.t, client.OpenCustomer{Customer: customer, Entry: l.IDs.New()})
+		l.Client.Must(l.t, client.GiveFeedback{ID: l.IDs.New(), Customer: customer,
+			Text: strings.Repeat("\x01", 4_000)})
+	}
+	return n
 }
 
 func (l *lists) fillWallet(n int) int {

@@ -189,6 +189,8 @@ func grantExamples() operation.Examples {
 func customerExamples() operation.Examples {
 	return operation.Examples{
 		"CustomerInput.agreeWithTerms":             `true`,
+		"Feedback.text":                            `"Please read PDF files, too."`,
+		"FeedbackInput.text":                       `"Please read PDF files, too."`,
 		"GeneratedKey.name":                        `"nightly import"`,
 		"Identity.name":                            `"nightly import"`,
 		"SitemapEntry.imageTitle":                  `"A red ball"`,
@@ -450,6 +452,9 @@ func operatorExamples() operation.Examples {
 		"ClusterNode.name":                             `"node-1"`,
 		"ClusterNode.version":                          `"0.1.0"`,
 		"ClusterStatus.lag":                            `{}`,
+		"SalesWeek.week":                               `"2026-W01"`,
+		"SalesWeek.startsOn":                           `"2025-12-29"`,
+		"FeedbackEntry.text":                           `"Please read PDF files, too."`,
 		"KeptBackup.name":                              `"2026-01-02T03-04-05Z-42.backup"`,
 		"ServiceSettings.changedBy":                    `"auth0|5f7c8ec7"`,
 		"ServiceSettings.customerRates":                `{"run": "200/1m"}`,

@@ -332,6 +332,7 @@ var notForAgents = map[string]string{
 	"svc_stream_events":        "it never ends; svc_stream_scraper_job waits for a run",
 	"svc_preview_page":         "it is for eyes; svc_preview_scraper_from_url proposes",
 	"svc_pick_on_page":         "it is for eyes; svc_preview_scraper_from_url proposes",
+	"svc_give_feedback":        "it is what people think",
 	"svc_issue_ticket":         "it opens a stream of events in a browser",
 }
 

@@ -53,6 +53,8 @@ type (
 	Removal      = state.Removal
 	DeletedRun   = state.DeletedRun
 	HeldRun      = state.HeldRun
+	Feedback     = state.Feedback
+	Steps        = state.Steps
 	Alerts       = state.Alerts
 	RunChanges   = state.RunChanges
 	DeletedGroup = state.DeletedGroup
@@ -81,6 +83,7 @@ type (
 	SignUp         = command.SignUpPayload
 	RenameCustomer = command.RenameCustomerPayload
 	ChangeInfo     = command.ChangeInfoPayload
+	GiveFeedback   = command.GiveFeedbackPayload
 	ReadNotices    = command.ReadNoticesPayload
 	PreferNotices  = command.PreferNoticesPayload
 	MintKey        = command.MintKeyPayload

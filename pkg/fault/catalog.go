@@ -62,6 +62,7 @@ const (
 	LimitReached          Code = "limit_reached"
 	RateLimited           Code = "rate_limited"
 	TrialLimitReached     Code = "trial_limit_reached"
+	FeedbackLimit         Code = "feedback_limit_reached"
 	ExportTooLarge        Code = "export_too_large"
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
@@ -201,6 +202,7 @@ var catalog = map[Code]Entry{
 	LimitReached:          {402, "Limit reached"},
 	RateLimited:           {429, "Too many requests"},
 	TrialLimitReached:     {429, "Limit of the day reached"},
+	FeedbackLimit:         {429, "Limit of the day reached"},
 	ExportTooLarge:        {400, "Export too large"},
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},

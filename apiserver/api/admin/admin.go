@@ -57,6 +57,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.removeCustomer(),
 		r.adjustWallet(),
 		r.requeue(),
+		r.feedback(),
+		r.salesFunnel(),
 		r.audit(),
 		r.status(),
 		r.recount(),

@@ -51,6 +51,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.getWalletPreferences(),
 		r.subscribed(),
 		r.paymentCanceled(),
+		r.giveFeedback(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
@@ -68,7 +69,7 @@ func (r Resource) export() *operation.Operation {
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
 			"notificationPreferences, wallet, key, group with each category and share (groupId, " +
 			"email) of it, schema and scraper. Then come site with each siteLink (siteId, link) " +
-			"of it, notification, transaction, run with each link (jobId, url) of it, and row. Values " +
+			"of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values " +
 			"are as the other operations answer them; keys have no secrets. Links and rows are " +
 			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
 			"as an open stream while it is sent. An answer that breaks off ends without its last " +
@@ -107,7 +108,7 @@ func (e *exporter) line(kind string, value any) error {
 
 func (e *exporter) write(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{e.account, e.definitions, e.sites,
-		e.notices, e.transactions, e.runs, e.rows} {
+		e.notices, e.feedback, e.transactions, e.runs, e.rows} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -208,6 +209,16 @@ func (e *exporter) notices(context.Context) (err error) {
 		return err == nil
 	})
 	return err
+}
+
+func (e *exporter) feedback(context.Context) error {
+	for _, f := range e.view.FeedbackOf(e.customer) {
+		if err := e.line("feedback", Feedback{ID: f.ID, Text: f.Text,
+			CreatedAt: api.Time(f.At)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *exporter) transactions(ctx context.Context) error {

@@ -75,6 +75,8 @@ func TestExport(t *testing.T) {
 		s.Client.Must(t, client.ChooseFree{Customer: customer})
 		s.Client.Must(t, client.PutInvoice{Invoice: client.Invoice{ID: "of " + customer,
 			Customer: customer, Currency: "eur"}})
+		s.Client.Must(t, client.GiveFeedback{ID: s.IDs.New(), Customer: customer,
+			Text: "from " + customer})
 		s.Client.Must(t, client.AdjustWallet{Customer: customer, Entry: s.IDs.New(),
 			Amount: 1_000_000})
 		kept := s.NewGroup(t, customer, "kept")
@@ -131,7 +133,7 @@ func TestExport(t *testing.T) {
 	}
 	want := []string{"profile", "additionalInfo", "notificationPreferences", "wallet",
 		"subscription", "invoice", "key", "group", "category",
-		"scraper", "notification", "transaction", "run", "link", "row"}
+		"scraper", "notification", "feedback", "transaction", "run", "link", "row"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("the kinds (-want +got):\n%s", diff)
 	}
@@ -140,7 +142,7 @@ func TestExport(t *testing.T) {
 	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
 	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
 		"category": 1, "subscription": 1, "invoice": 1,
-		"scraper": 1, "notification": notices, "run": 6, "link": 3*2 + 4 + 2*5,
+		"scraper": 1, "notification": notices, "feedback": 1, "run": 6, "link": 3*2 + 4 + 2*5,
 		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
 		if counts[kind] != n {
 			t.Errorf("%d lines of the kind %s, want %d", counts[kind], kind, n)

@@ -140,7 +140,7 @@ func (x *exchange) fail(err error) {
 	switch {
 	case problem.Status == 401:
 		h.Set("WWW-Authenticate", x.challenge())
-	case problem.Code == fault.TrialLimitReached:
+	case problem.Code == fault.TrialLimitReached || problem.Code == fault.FeedbackLimit:
 		now := x.Clock.Now().UTC()
 		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
 	case problem.Code == fault.OutOfSpace:

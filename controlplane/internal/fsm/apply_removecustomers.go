@@ -115,6 +115,7 @@ func eraseIdentity(tx *state.Tx, ref string) {
 	if profile := tx.Profile(ref); profile != nil {
 		tx.RemoveProfile(profile)
 	}
+	dropFeedback(tx, ref)
 	tx.RemoveLaunches(ref)
 	endSubscription(tx, ref)
 }

@@ -291,6 +291,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireTickets(tx)
 	expireGrants(tx)
 	expireLetters(tx)
+	expireFeedback(tx)
 	expireExports(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil

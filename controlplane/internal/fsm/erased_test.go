@@ -125,6 +125,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutShare(&state.Share{Group: group, Email: "bob@shop.test", Owner: leaver})
 		tx.PutSubscription(&state.Subscription{Customer: leaver})
 		tx.PutInvoice(&state.Invoice{ID: "invoice", Customer: leaver})
+		tx.PutFeedback(&state.Feedback{ID: b.ids.New(), Customer: leaver, Text: "I am Ann"})
 		tx.PutExport(&state.Export{ID: b.ids.New(), Customer: leaver, ExpiresAt: 1e15})
 		tx.PutHarvest(&state.Harvest{ID: b.ids.New(), Customer: leaver})
 		tx.PutImport(&state.Import{Job: b.ids.New(), Customer: leaver, Ended: 1})

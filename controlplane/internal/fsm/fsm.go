@@ -223,6 +223,7 @@ func registerAll(m *FSM) {
 	register(m, endCatalogue)
 	register(m, releaseRun)
 	register(m, tellChanges)
+	register(m, giveFeedback)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -27,6 +27,10 @@ type Customer struct {
 	// much as of anybody.
 	UploadBytes int64 `cbor:"10,keyasint,omitempty" since:"2"`
 	SheetBytes  int64 `cbor:"11,keyasint,omitempty" since:"2"`
+	// Made and Ran say that it has made a scraper and launched a run, at some time since this is
+	// noted. Steps knows what came before.
+	Made bool `cbor:"12,keyasint,omitempty" since:"2"`
+	Ran  bool `cbor:"13,keyasint,omitempty" since:"2"`
 }
 
 // Blocked says whether the customer's credentials are refused. Those of none are not.

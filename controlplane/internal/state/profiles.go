@@ -117,4 +117,5 @@ func (t *Tx) CountLaunch(customer string, today int64) {
 		next.Days = append(next.Days, DayLaunches{Day: today, Runs: 1})
 	}
 	launchesTable.put(t, next)
+	t.came(customer, ran)
 }

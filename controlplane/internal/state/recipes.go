@@ -140,6 +140,7 @@ func (t *Tx) PutScraper(s *Scraper) {
 		t.PutCustomer(&customer)
 	}
 	scrapersTable.put(t, &kept)
+	t.came(s.Customer, made)
 }
 
 // RemoveScraper removes a scraper. Recipes of runs stay, and so does that of its revision where

@@ -17,7 +17,7 @@ func (v *View) Leaves(customer string) bool {
 		len(v.Webhooks(customer)) > 0 || len(v.Schemas(customer)) > 0 ||
 		len(v.Previews(customer)) > 0 || len(v.MailsOf(customer)) > 0 ||
 		len(v.WorkFor(customer)) > 0 || len(v.Exports(customer)) > 0 ||
-		len(v.Sites(customer)) > 0 ||
+		len(v.Sites(customer)) > 0 || len(v.FeedbackOf(customer)) > 0 ||
 		len(v.HeldRunsOf(customer)) > 0 ||
 		len(v.DeletedRunsOf(customer)) > 0 || len(v.Imports(customer)) > 0 ||
 		inboxesTable.first(v, "id", customer) != nil ||

@@ -259,6 +259,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, c := range cataloguesTable.all(&tx.View, "id_prefix") {
 			tx.RemoveCatalogue(c)
 		}
+		tx.OldestFeedback(func(f *Feedback) bool { tx.RemoveFeedback(f); return true })
 		return nil
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ func tables() []*kind {
 		&sitesTable.kind,
 		&cataloguesTable.kind,
 		&heldRunsTable.kind,
+		&feedbackTable.kind,
 	}
 }
 

@@ -42,6 +42,12 @@ var topUpsTable = define(2, "topups",
 		}
 		return []any{u.Customer}
 	}),
+	index("applied", false, func(u *TopUp) []any {
+		if u.Status != TopUpApplied {
+			return nil
+		}
+		return []any{u.Customer}
+	}),
 	index("due", false, func(u *TopUp) []any {
 		switch u.Status {
 		case TopUpOpen:

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -49,15 +51,69 @@ func TestVerifiedTokensAreRemembered(t *testing.T) {
 	check(token, fault.Unauthorized)
 }
 
+// What a sign-in has verified is no token of a call, though it is remembered. A key that was taken
+// back takes its tokens with it.
+func TestRememberedTokensAreForTheirUse(t *testing.T) {
+	at := oidctest.Start(t)
+	issuer, manual := newIssuer(t, at)
+	run(t, issuer)
+	claims := at.Claims("alice", manual.Now())
+	claims["aud"], claims["nonce"] = "web", "n"
+	token, call := at.Sign(t, claims, nil), at.Token(t, "alice", manual.Now())
+	wantsCode := func(what, token string, want wanted, code fault.Code) {
+		t.Helper()
+		if _, err := issuer.check(t.Context(), token, want); fault.CodeOf(err) != code {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	signIn := wanted{audiences: []string{"web"}, client: "web", nonce: "n"}
+	calls := wanted{audiences: issuer.config.Audiences}
+	wantsCode("a sign-in", token, signIn, "")
+	wantsCode("a call with its token", token, calls, fault.Unauthorized)
+	signIn.nonce = "m"
+	wantsCode("another sign-in", token, signIn, fault.Unauthorized)
+	wantsCode("a call", call, calls, "")
+	keys := issuer.keys.current()
+	if n := len(keys.verified.said); n != 2 {
+		t.Fatalf("%d tokens are remembered", n)
+	}
+	at.Rotate(t, jose.ES256)
+	at.Withdraw()
+	manual.Advance(fetchEvery)
+	for issuer.keys.current() == keys {
+		runtime.Gosched()
+	}
+	manual.Advance(-fetchEvery)
+	wantsCode("a key that was taken back", call, calls, fault.Unauthorized)
+}
+
 func TestMemoryIsBounded(t *testing.T) {
 	var m memory
 	for n := range uint64(2*maxVerified + 1) {
 		var hash [sha256.Size]byte
 		binary.BigEndian.PutUint64(hash[:], n)
-		m.keep(hash, claims{})
+		m.keep(hash, claims{}, 1_000)
 		if _, known := m.recall(hash); !known || len(m.said) > maxVerified {
 			t.Fatalf("%d are remembered after %d, the last one: %t", len(m.said), n+1, known)
 		}
+	}
+}
+
+// Large tokens are fewer, and a token that several calls verify at once counts once.
+func TestMemoryIsBoundedInBytes(t *testing.T) {
+	var m memory
+	for n := range uint64(2*maxVerifiedBytes/maxToken + 1) {
+		var hash [sha256.Size]byte
+		binary.BigEndian.PutUint64(hash[:], n)
+		m.keep(hash, claims{}, maxToken)
+		m.keep(hash, claims{}, maxToken)
+		if _, known := m.recall(hash); !known || m.bytes != len(m.said)*maxToken ||
+			m.bytes > maxVerifiedBytes {
+			t.Fatalf("%d are remembered of %d bytes, the last one: %t", len(m.said), m.bytes, known)
+		}
+	}
+	if len(m.said) != 1 {
+		t.Errorf("%d are remembered after the bound was met twice", len(m.said))
 	}
 }
 

@@ -123,7 +123,7 @@ func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity
 	if err != nil {
 		return Identity{}, err
 	}
-	keys.verified.keep(hash, said)
+	keys.verified.keep(hash, said, len(token))
 	return who, nil
 }
 

@@ -35,6 +35,7 @@ type Issuer struct {
 	made    int
 	fetches int
 	codes   map[string]given
+	person  map[string]any   // what it tells beside a token; nil: of dora
 	hostile http.HandlerFunc // answers instead of it; nil: it answers
 }
 
@@ -63,7 +64,7 @@ func Egress(t testing.TB) *egress.Client {
 
 func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
-	hostile, keys := i.hostile, jose.JSONWebKeySet{}
+	hostile, keys, person := i.hostile, jose.JSONWebKeySet{}, i.person
 	for _, key := range i.keys {
 		keys.Keys = append(keys.Keys, key.Public())
 	}
@@ -79,7 +80,10 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/keys":
 		answer = keys
 	case r.URL.Path == "/person" && r.Header.Get("Authorization") == "Bearer opaque":
-		answer = map[string]any{"sub": "dora", "email": "dora@shop.test", "email_verified": true}
+		if answer = person; person == nil {
+			answer = map[string]any{"sub": "dora", "email": "dora@shop.test",
+				"email_verified": true}
+		}
 	case r.URL.Path == "/token" && r.Method == http.MethodPost:
 		i.redeem(w, r)
 		return
@@ -99,6 +103,13 @@ func (i *Issuer) Answer(by http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.hostile = by
+}
+
+// Tell has it tell something of a person beside the token.
+func (i *Issuer) Tell(person map[string]any) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.person = person
 }
 
 // Fetches is how often its keys were asked for.

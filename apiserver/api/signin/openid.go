@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/aes"
@@ -41,6 +42,10 @@ const (
 	askedCookie  = "shoal-openid"   // what the browser has to show when it comes back
 	signUpCookie = "shoal-stranger" // whom the issuer has signed in, who is no customer yet
 )
+
+// maxKeptNext is the longest place to go then, in bytes, that fits a cookie with all else: browsers
+// drop one of more than 4,096. From a longer one people come to the portal's first page.
+const maxKeptNext = 1_800
 
 // OpenID is the issuer at which people sign in.
 type OpenID struct {
@@ -84,12 +89,14 @@ func (o *OpenID) cipher() cipher.AEAD {
 // keep has the browser keep a value for a time.
 func keep[T any](o *OpenID, from *operation.Caller, cookie string, value T,
 	life time.Duration) error {
-	text, err := json.Marshal(sealed[T]{o.Clock.Now().Add(life).UnixMilli(), value})
-	if err != nil {
+	var text bytes.Buffer
+	writer := json.NewEncoder(&text)
+	writer.SetEscapeHTML(false) // an & of a query would take six bytes
+	if err := writer.Encode(sealed[T]{o.Clock.Now().Add(life).UnixMilli(), value}); err != nil {
 		return err
 	}
 	from.SetCookie(cookie, base64.RawURLEncoding.EncodeToString(
-		o.cipher().Seal(nil, nil, text, []byte(cookie))), life)
+		o.cipher().Seal(nil, nil, text.Bytes(), []byte(cookie))), life)
 	return nil
 }
 
@@ -141,7 +148,10 @@ func (r Resource) begin() *operation.Operation {
 		if own == "" {
 			return r.show(ctx, from, shown{}, http.StatusBadRequest)
 		}
-		ask := asked{Asked: oidc.NewAsked(), Next: next}
+		ask := asked{Asked: oidc.NewAsked()}
+		if len(next) <= maxKeptNext {
+			ask.Next = next
+		}
 		to, err := r.OpenID.Issuer.AuthorizeURL(ctx, ask.Asked, own+callbackPath)
 		if err != nil {
 			return r.refuseOpenID(ctx, from, next, err)
@@ -332,6 +342,10 @@ func (r Resource) enterStranger() *operation.Operation {
 		if err == nil {
 			from.SetCookie(signUpCookie, "", 0)
 			return lead(cmp.Or(r.onward(who.Next), r.Portal, pagePath)), nil
+		}
+		if fault.CodeOf(err) == fault.CustomerExists {
+			from.SetCookie(signUpCookie, "", 0)
+			return back(), nil
 		}
 		status := fault.Lookup(fault.CodeOf(err)).Status
 		if status >= http.StatusInternalServerError {

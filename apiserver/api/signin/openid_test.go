@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
+	"shoal.dev/shoal/controlplane/client"
 )
 
 // atIssuer is a server whose people sign in at an issuer; the subject "chief" is an admin by list.
@@ -273,4 +274,125 @@ func TestIssuersAdmins(t *testing.T) {
 		other.wants("disabled", other.do("GET", at.SignIn(t, other.begin(""), "carla",
 			s.Clock.Now(), roles(role)), nil), 403, "disabled")
 	}
+}
+
+// What the issuer tells beside a token counts for the token's subject alone, and where the token
+// has no address. Nothing of it that was not verified counts.
+func TestWhatIsToldBesideATokenHasToHold(t *testing.T) {
+	s, at := atIssuer(t)
+	silent := func(claims map[string]any) { delete(claims, "email") }
+	for name, c := range map[string]struct {
+		told   map[string]any
+		change func(map[string]any)
+		status int
+		says   string
+	}{
+		"of the same": {map[string]any{"sub": "dora", "email": "d@shop.test",
+			"email_verified": "true"}, silent, 303, "sign-up"},
+		"of another": {map[string]any{"sub": "carla", "email": "carla@shop.test",
+			"email_verified": true}, silent, 403, "verified no"},
+		"of nobody": {map[string]any{"email": "d@shop.test", "email_verified": true}, silent, 403,
+			"verified no"},
+		"not verified": {map[string]any{"sub": "dora", "email": "d@shop.test",
+			"email_verified": false}, silent, 403, "verified no"},
+		"not told whether": {map[string]any{"sub": "dora", "email": "d@shop.test"}, silent, 403,
+			"verified no"},
+		"no address": {map[string]any{"sub": "dora", "email": []string{"d@shop.test"},
+			"email_verified": true}, silent, 403, "verified no"},
+	} {
+		at.Tell(c.told)
+		b := newVisitor(t, s)
+		b.wants(name, b.do("GET", at.SignIn(t, b.begin(""), "dora", s.Clock.Now(), c.change), nil),
+			c.status, c.says)
+		b.wants(name, b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	}
+	at.Tell(map[string]any{"sub": "dora", "email": "other@shop.test", "email_verified": true})
+	b := newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "dora", s.Clock.Now(), nil), nil)
+	b.wants("the token's counts", b.signUp("Dora"), 303, "/portal")
+	b.wants("the token's counts", b.do("GET", "/api/customer", nil), 200, "dora@shop.test")
+}
+
+// A browser keeps a cookie of 4,096 bytes at most. However long the address is where somebody comes
+// from, the sign-in works; who comes from a short one is led back there.
+func TestSignInsFromLongAddresses(t *testing.T) {
+	s, at := atIssuer(t)
+	for n, c := range []struct{ query, to string }{
+		{strings.Repeat("a=%26&", 2), "/portal/runs?"},
+		{strings.Repeat("a=&", 500), "/portal/runs?"},
+		{strings.Repeat("a=&", 1_000), "/portal"}} {
+		b := newVisitor(t, s)
+		back := at.SignIn(t, b.begin("/portal/runs?"+strings.Trim(c.query, "&")),
+			strings.Repeat([]string{"é", "è", "ê"}[n], 64), s.Clock.Now(),
+			func(claims map[string]any) {
+				claims["email"] = strings.Repeat([]string{"e", "f", "g"}[n], 60) + "@" +
+					strings.Repeat("shop.", 30) + "test"
+			})
+		b.wants("comes back", b.do("GET", back, nil), 303, "sign-up")
+		own, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range b.client.Jar.Cookies(own) {
+			if n := len(cookie.Name) + len(cookie.Value); n > 4_096-len("__Host-") {
+				t.Errorf("the cookie %s has %d bytes", cookie.Name, n)
+			}
+		}
+		got := b.signUp("É")
+		b.wants("signs up", got, 303, c.to)
+		if led := strings.Contains(got.to, "?"); led != strings.Contains(c.to, "?") {
+			t.Errorf("led to %.50q, want %s", got.to, c.to)
+		}
+	}
+}
+
+// What a browser keeps to sign up is good for that. It is no way in later, past a sign-out, or as
+// an admin who is none any more.
+func TestSignUpsAreNoWayInAgain(t *testing.T) {
+	s, at := atIssuer(t)
+	b, other := newVisitor(t, s), newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), func(claims map[string]any) {
+		claims["roles"] = "admin"
+	}), nil)
+	own, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := b.client.Jar.Cookies(own)
+	b.wants("signs up", b.signUp("Carla"), 303, "/portal")
+	b.wants("an admin", b.do("GET", "/api/admin/status", nil), 200, "")
+	other.wants("no admin any more", other.do("GET", at.SignIn(t, other.begin(""), "carla",
+		s.Clock.Now(), nil), nil), 303, "/portal")
+	thief := newVisitor(t, s)
+	thief.client.Jar.SetCookies(own, kept)
+	thief.wants("the form again", thief.signUp("Carla"), 303, "/sign-in")
+	thief.wants("no session", thief.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	other.wants("the session stays", other.do("GET", "/api/key/whoami", nil), 200, "carla")
+	other.do("POST", "/api/auth/sign-out-everywhere", nil)
+	thief.client.Jar.SetCookies(own, kept)
+	thief.wants("once more", thief.signUp("Carla"), 303, "/sign-in")
+	thief.wants("no session", thief.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+}
+
+// An address that an account of before has makes no customer whom nobody can sign in as. An account
+// that was given a password while there was no issuer is the issuer's again.
+func TestAccountsFromBeforeTheIssuer(t *testing.T) {
+	s, at := atIssuer(t)
+	old := s.IDs.New()
+	s.Client.Must(t, client.CreateAccount{ID: old, Email: "carla@shop.test", Customer: "old",
+		Password: "hash", Entry: s.IDs.New()})
+	b := newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
+	b.wants("taken", b.signUp("Carla"), 409, "nother account has this")
+	if s.Client.View().Customer("carla") != nil {
+		t.Error("a customer was made")
+	}
+	s.Client.Must(t, client.RemoveAccount{Account: old})
+	b.wants("free", b.signUp("Carla"), 303, "/portal")
+
+	account := s.Client.View().AccountByEmail("carla@shop.test")
+	s.Client.Must(t, client.SetPassword{Account: account.ID, Was: account.Password,
+		Password: "hash"})
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
+	b.wants("again", b.do("GET", "/api/key/whoami", nil), 200, "carla")
 }

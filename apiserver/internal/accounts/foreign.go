@@ -38,9 +38,13 @@ func (f *Foreign) foreignID() (id ids.ID) {
 // ErrStranger says that a person is no customer yet, and has to sign up.
 var ErrStranger = fault.New(fault.CustomerRequired, "sign up first")
 
+// errKnown says that who signs up is a customer already. What said who it is was good for that
+// alone: it signs nobody in, or it would be a credential that no sign-out ends.
+var errKnown = fault.New(fault.CustomerExists, "you have signed up before: sign in again")
+
 // SignInForeign begins the session of a person of an issuer. The first time makes the account, and
-// with a profile the customer. Faults: ErrStranger, unauthorized, email_not_verified, email_taken,
-// account_disabled, customer_blocked, unavailable.
+// with a profile the customer. Faults: ErrStranger, customer_exists for a profile of who is one,
+// unauthorized, email_not_verified, email_taken, account_disabled, customer_blocked, unavailable.
 func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, err error) {
 	event := Event{Outcome: Refused, Email: f.Email, Customer: f.Subject, Address: f.Address}
 	defer func() {
@@ -64,9 +68,16 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 	// who the person is, which the trail of what follows names
 	self := &client.Account{ID: f.foreignID(), Customer: f.Subject, Admin: f.Admin}
 	ctx = as(ctx, self)
-	if view.Customer(f.Subject) == nil {
-		if f.Profile == nil {
-			return Opened{}, ErrStranger
+	switch known := view.Customer(f.Subject) != nil; {
+	case known && f.Profile != nil:
+		return Opened{}, errKnown
+	case !known && f.Profile == nil:
+		return Opened{}, ErrStranger
+	case !known:
+		if other := view.AccountByEmail(f.Email); other != nil && other.ID != self.ID {
+			// before there is a customer whom nobody can sign in as
+			return Opened{}, fault.Invalid(fault.EmailTaken, "email",
+				"another account has this address")
 		}
 		if _, err := client.Do(ctx, s.Client, client.SignUp{Customer: f.Subject, Email: f.Email,
 			Firstname: f.Profile.Firstname, Lastname: f.Profile.Lastname,
@@ -90,13 +101,15 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 }
 
 // foreignAccount is the person's, made where there is none. Who has become an admin at the issuer,
-// or is one no more, gets a new account. The sessions of before go with the other.
+// or is one no more, gets a new account. So does whose account was given a password while there was
+// no issuer. The sessions of before go with the other.
 func (s *Service) foreignAccount(ctx context.Context, view *client.View, f *Foreign,
 	id ids.ID) (client.Account, error) {
 	known := view.Account(id)
 	switch {
 	case known == nil:
-	case known.Admin == f.Admin, known.DisabledAt != 0: // which is told when it signs in
+	case known.Admin == f.Admin && known.Password == auth.MarkOf(f.Issuer),
+		known.DisabledAt != 0: // which is told when it signs in
 		return *known, nil
 	default:
 		if _, err := client.Do(ctx, s.Client, client.RemoveAccount{Account: id}, nil); err != nil {

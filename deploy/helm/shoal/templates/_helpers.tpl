@@ -323,6 +323,9 @@ spec:
             {{- if and (eq .role "apiserver") .root.Values.stripe.returnUrl }}
             - {name: stripe, mountPath: /services/stripe, readOnly: true}
             {{- end }}
+            {{- if and (eq .role "apiserver") .root.Values.oidc.issuer .root.Values.oidc.clientSecret.name }}
+            - {name: oidc-client, mountPath: /services/oidc-client, readOnly: true}
+            {{- end }}
       volumes:
         - name: identities
           secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}
@@ -348,6 +351,12 @@ spec:
             sources:
               - secret: {name: {{ .keySecret.name }}, items: [{key: {{ .keySecret.key }}, path: key}]}
               - secret: {name: {{ .webhookSecret.name }}, items: [{key: {{ .webhookSecret.key }}, path: webhook}]}
+        {{- end }}
+        {{- end }}
+        {{- with .root.Values.oidc }}
+        {{- if and (eq $.role "apiserver") .issuer .clientSecret.name }}
+        - name: oidc-client
+          secret: {secretName: {{ .clientSecret.name }}, items: [{key: {{ .clientSecret.key }}, path: secret}], defaultMode: 0440}
         {{- end }}
         {{- end }}
         {{- with .root.Values.kafka.certSecret }}

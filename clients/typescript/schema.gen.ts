@@ -4458,7 +4458,12 @@ export interface operations {
     };
     svc_list_keys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Text in the name, whatever the case */
+                q?: string;
+                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                sort?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4630,7 +4635,12 @@ export interface operations {
     };
     svc_list_customer_schemas: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Text in the name, whatever the case */
+                q?: string;
+                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                sort?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5673,7 +5683,12 @@ export interface operations {
     };
     svc_list_groups: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Text in the name, whatever the case */
+                q?: string;
+                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                sort?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5980,6 +5995,10 @@ export interface operations {
                 filters?: string;
                 /** @description Runs that were deleted by their rows or with their scraper, too */
                 withDeleted?: boolean;
+                /** @description Queued at this time or later */
+                from?: string;
+                /** @description Queued before this time */
+                to?: string;
                 page?: number;
                 size?: number;
                 /** @description A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros */
@@ -6007,6 +6026,10 @@ export interface operations {
             query?: {
                 /** @description Runs in this group alone: one of the customer's, or one that is shared with it */
                 groupId?: string;
+                /** @description Queued at this time or later */
+                from?: string;
+                /** @description Queued before this time */
+                to?: string;
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
@@ -7079,6 +7102,10 @@ export interface operations {
                 /** @description Zero-based */
                 page?: number;
                 size?: number;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -7100,6 +7127,10 @@ export interface operations {
     svc_list_all_wallet_transactions: {
         parameters: {
             query?: {
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;

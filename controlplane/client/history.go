@@ -18,8 +18,8 @@ type PastRuns = state.PastRuns
 // Past is what a History reads of the row store.
 type Past interface {
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
-	CountPast(ctx context.Context, path rowstore.Path, customer string) ([]rowstore.PastCount,
-		error)
+	CountPast(ctx context.Context, path rowstore.Path, customer string,
+		queued rowstore.PastSpan) ([]rowstore.PastCount, error)
 	PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry, error)
 	Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error)
 }
@@ -156,13 +156,20 @@ func (h *History) Newest(ctx context.Context, v *View, customer string) (newest 
 type RunsOf struct {
 	Customer string
 	Group    ids.ID
+	Queued   rowstore.PastSpan // when they were queued
 }
 
 // RunsBefore are runs, newest first, behind a place; nil: from the newest.
 func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *rowstore.PastPlace,
 	most int) ([]*Job, error) {
+	if to := of.Queued.To; to > 0 && (place == nil || place.Value >= to) {
+		place = &rowstore.PastPlace{Value: to} // no id comes before zero
+	}
 	var here, found []*Job
 	v.CustomerJobs(of.Customer, func(job *Job) bool {
+		if job.Queued < of.Queued.From {
+			return false
+		}
 		behind := place == nil || Newer(&Job{Queued: place.Value, ID: place.ID}, job)
 		if behind && !job.Unlisted() && !v.Archived(job) &&
 			(of.Group.IsZero() || job.Group == of.Group) {
@@ -171,9 +178,9 @@ func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *row
 		return len(here) < most
 	})
 	q := rowstore.PastQuery{Customer: of.Customer, By: rowstore.ByQueued, Descending: true,
-		Behind: place, Limit: most}
+		Queued: of.Queued, Behind: place, Limit: most}
 	if path := archive.Path(v); !of.Group.IsZero() && path != nil {
-		counts, err := h.past.CountPast(ctx, path, of.Customer)
+		counts, err := h.past.CountPast(ctx, path, of.Customer, of.Queued)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +235,7 @@ func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.I
 	if path == nil {
 		return groups, nil
 	}
-	counts, err := h.past.CountPast(ctx, path, customer)
+	counts, err := h.past.CountPast(ctx, path, customer, rowstore.PastSpan{})
 	for _, count := range counts {
 		add(count.Group)
 	}
@@ -242,6 +249,7 @@ type RunPage struct {
 	Wanted func(rowstore.PastKind) bool
 	// Without are runs that are not listed, at most rowstore.MaxPast.
 	Without []ids.ID
+	Queued  rowstore.PastSpan // when they were queued
 	By      rowstore.PastOrder
 	// Compare is By, of runs of which one differs from the other; without the direction.
 	Compare       func(a, b *Job) int
@@ -261,8 +269,8 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	var here []*Job
 	v.CustomerJobs(p.Customer, func(job *Job) bool {
 		kind := rowstore.PastKind{Group: job.Group, Scraper: job.Scraper, State: string(job.State)}
-		if !job.Unlisted() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) &&
-			!slices.Contains(p.Without, job.ID) {
+		if p.Queued.Has(job.Queued) && !job.Unlisted() && !v.Archived(job) &&
+			(p.Wanted == nil || p.Wanted(kind)) && !slices.Contains(p.Without, job.ID) {
 			here = append(here, job)
 		}
 		return true
@@ -276,7 +284,7 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	var past []*Job
 	if int64(first) < total {
 		past, err = h.runs(ctx, v, rowstore.PastQuery{Customer: p.Customer, Kinds: kinds,
-			Without: p.Without, By: p.By, Descending: p.Descending, Offset: first,
+			Without: p.Without, Queued: p.Queued, By: p.By, Descending: p.Descending, Offset: first,
 			Limit: p.Offset + p.Limit - first})
 		if err != nil {
 			return nil, 0, err
@@ -310,7 +318,7 @@ func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int6
 	if path == nil {
 		return 0, nil, nil
 	}
-	counts, err := h.past.CountPast(ctx, path, p.Customer)
+	counts, err := h.past.CountPast(ctx, path, p.Customer, p.Queued)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -325,71 +333,14 @@ func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int6
 	}
 	if len(p.Without) > 0 && total > 0 {
 		left, err := h.past.PastRuns(ctx, rowstore.PastQuery{Path: path, Customer: p.Customer,
-			Kinds: kinds, IDs: p.Without, By: rowstore.ByQueued, Limit: rowstore.MaxPast})
+			Kinds: kinds, IDs: p.Without, Queued: p.Queued, By: rowstore.ByQueued,
+			Limit: rowstore.MaxPast})
 		if err != nil {
 			return 0, nil, err
 		}
 		total -= int64(len(left))
 	}
 	return total, kinds, nil
-}
-
-// Entries is part of a customer's ledger, newest first, by number, and how many entries it has.
-func (h *History) Entries(ctx context.Context, v *View, customer string, offset, limit int) (
-	entries []*Entry, total int64, err error) {
-	wallet := v.Wallet(customer)
-	if wallet == nil {
-		return nil, 0, nil
-	}
-	here := h.entriesHere(v, customer, nil)
-	// Entries are archived in the order in which they were sealed, not made: what is here may be
-	// older than what is there.
-	first := max(offset-len(here), 0)
-	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Offset: first,
-		Limit: offset + limit - first})
-	if err != nil {
-		return nil, 0, err
-	}
-	page := mergePage(past, here, newerEntry, first, offset)
-	return page[:min(limit, len(page))], int64(len(here)) + int64(wallet.Archived), nil
-}
-
-// EntriesBefore is part of a customer's ledger, newest first, of the entries before a place; nil:
-// from the newest. One command makes many entries of a customer where it launches many runs, so
-// that an index alone is no place.
-func (h *History) EntriesBefore(ctx context.Context, v *View, customer string,
-	before *rowstore.PastPlace, most int) ([]*Entry, error) {
-	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Before: before,
-		Limit: most})
-	if err != nil {
-		return nil, err
-	}
-	merged := slices.Concat(past, h.entriesHere(v, customer, before))
-	slices.SortFunc(merged, newerEntry)
-	return merged[:min(most, len(merged))], nil
-}
-
-// PlaceOf is where a ledger goes on behind an entry.
-func PlaceOf(e *Entry) *rowstore.PastPlace {
-	return &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}
-}
-
-// entriesHere are the entries that the archive has not, newest first, of those before a place; nil:
-// all.
-func (h *History) entriesHere(v *View, customer string, before *rowstore.PastPlace) []*Entry {
-	var here []*Entry
-	v.Entries(customer, func(e *Entry) bool {
-		if !v.ArchivedEntry(e) && (before == nil ||
-			newerEntry(e, &Entry{Created: uint64(before.Value), ID: before.ID}) > 0) {
-			here = append(here, e)
-		}
-		return true
-	})
-	return here
-}
-
-func newerEntry(a, b *Entry) int {
-	return cmp.Or(cmp.Compare(b.Created, a.Created), bytes.Compare(b.ID[:], a.ID[:]))
 }
 
 // EntriesOf are the ledger entries of runs, by their ids. A trial that delivered nothing has none.

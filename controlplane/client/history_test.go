@@ -164,11 +164,19 @@ func (w *twins) compare(r *rapid.T) {
 		}
 		return true
 	})
+	at := w.clock.Now().UnixMilli()
+	span := rowstore.PastSpan{From: max(0, at-rapid.Int64Range(-1, 20).Draw(r, "from"))}
+	if rapid.Bool().Draw(r, "ends") {
+		span.To = at - rapid.Int64Range(-1, 20).Draw(r, "to")
+	}
+	if rapid.Bool().Draw(r, "whole") {
+		span = rowstore.PastSpan{}
+	}
 	for _, only := range []bool{false, true} {
 		page := client.RunPage{Customer: "alice", By: rowstore.ByDelivered,
 			Compare:    func(a, b *client.Job) int { return int(a.Delivered) - int(b.Delivered) },
 			Descending: rapid.Bool().Draw(r, "down"), Offset: offset, Limit: limit,
-			Without: without}
+			Without: without, Queued: span}
 		if only {
 			page.Wanted = func(k rowstore.PastKind) bool { return k.Scraper == wanted }
 		}
@@ -180,7 +188,7 @@ func (w *twins) compare(r *rapid.T) {
 	}
 	same(r, "page of the ledger", func(h *client.History, v *client.View) (answer[*client.Entry],
 		error) {
-		entries, total, err := h.Entries(ctx, v, "alice", offset, limit)
+		entries, total, err := h.Entries(ctx, v, "alice", span, offset, limit)
 		return answer[*client.Entry]{entries, total}, err
 	}, w)
 	same(r, "runs of a scraper", func(h *client.History, v *client.View) (all []*client.Job,
@@ -191,6 +199,28 @@ func (w *twins) compare(r *rapid.T) {
 		})
 		return all, err
 	}, w)
+	same(r, "runs of a span by cursor", func(h *client.History, v *client.View) (all []*client.Job,
+		err error) {
+		for place := (*rowstore.PastPlace)(nil); ; {
+			of := client.RunsOf{Customer: "alice", Group: w.group, Queued: span}
+			part, err := h.RunsBefore(ctx, v, of, place, limit)
+			for _, j := range part {
+				if !span.Has(j.Queued) {
+					r.Errorf("a run of %d in %v", j.Queued, span)
+				}
+			}
+			if all = append(all, part...); err != nil || len(part) < limit {
+				_, total, _ := h.Runs(ctx, v, client.RunPage{Customer: "alice", Queued: span,
+					By: rowstore.ByQueued, Compare: newerRun, Limit: 1})
+				if int64(len(all)) != total {
+					r.Errorf("%d runs of a span, and %d are counted", len(all), total)
+				}
+				return all, err
+			}
+			last := part[len(part)-1]
+			place = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+		}
+	}, w)
 	same(r, "runs by cursor", func(h *client.History, v *client.View) (all []*client.Job,
 		err error) {
 		for place := (*rowstore.PastPlace)(nil); ; {
@@ -200,6 +230,25 @@ func (w *twins) compare(r *rapid.T) {
 			}
 			last := part[len(part)-1]
 			place = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+		}
+	}, w)
+	same(r, "the ledger of a span by cursor", func(h *client.History,
+		v *client.View) (all []*client.Entry, err error) {
+		for before := (*rowstore.PastPlace)(nil); ; {
+			part, err := h.EntriesWithin(ctx, v, "alice", span, before, limit)
+			for _, e := range part {
+				if !span.Has(e.CreatedAt) {
+					r.Errorf("an entry of %d in %v", e.CreatedAt, span)
+				}
+			}
+			if all = append(all, part...); err != nil || len(part) < limit {
+				_, total, _ := h.Entries(ctx, v, "alice", span, 0, 1)
+				if int64(len(all)) != total {
+					r.Errorf("%d entries of a span, and %d are counted", len(all), total)
+				}
+				return all, err
+			}
+			before = client.PlaceOf(part[len(part)-1])
 		}
 	}, w)
 	same(r, "the ledger by cursor", func(h *client.History, v *client.View) (all []*client.Entry,
@@ -235,6 +284,8 @@ func (w *twins) compare(r *rapid.T) {
 	}, w)
 	w.checkSums(r)
 }
+
+func newerRun(a, b *client.Job) int { return int(a.Queued - b.Queued) }
 
 // checkSums holds what is left of the past on wallets and scrapers against all of it.
 func (w *twins) checkSums(r *rapid.T) {

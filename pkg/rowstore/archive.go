@@ -24,8 +24,10 @@ type Archive interface {
 	PutPast(ctx context.Context, runs []PastRun, entries []PastEntry) error
 	// PastRuns returns the runs that a query wants, in its order.
 	PastRuns(ctx context.Context, q PastQuery) ([]PastRun, error)
-	// CountPast counts a customer's runs, without trials, by what they may be filtered by.
-	CountPast(ctx context.Context, path Path, customer string) ([]PastCount, error)
+	// CountPast counts a customer's runs that were queued in a span, without trials, by what they
+	// may be filtered by.
+	CountPast(ctx context.Context, path Path, customer string, queued PastSpan) ([]PastCount,
+		error)
 	// PastEntries returns the entries that a query wants, the newest first.
 	PastEntries(ctx context.Context, q PastEntriesQuery) ([]PastEntry, error)
 	// PutAudit stores entries of the audit trail, at most MaxPast. It is durable when it returns.
@@ -74,6 +76,12 @@ type PastKind struct {
 	Group, Scraper ids.ID
 	State          string
 }
+
+// PastSpan is Unix milliseconds from the first on, and before the other; 0: without that end.
+type PastSpan struct{ From, To int64 }
+
+// Has says whether a time is within.
+func (s PastSpan) Has(at int64) bool { return at >= s.From && (s.To == 0 || at < s.To) }
 
 // PastCount is a number of runs.
 type PastCount struct {
@@ -145,6 +153,7 @@ type PastQuery struct {
 	Lists    []ids.ID   // of these lists; nil: any
 	Scraper  ids.ID     // zero: any
 	Kinds    []PastKind // nil: any
+	Queued   PastSpan   // when they were queued
 	Trials   bool       // trials, too
 	// Behind leaves out what does not come behind a place of the order; nil: begin with the first.
 	// It goes with ByQueued and BySealed.

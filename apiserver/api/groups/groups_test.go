@@ -144,3 +144,13 @@ func TestChangeAlerts(t *testing.T) {
 	put("off", id+`"changeAlerts":[]}`, 200,
 		map[string]any{"changeAlerts": []any{}, "changeAlertsKey": []any{}})
 }
+
+func TestListByName(t *testing.T) {
+	s := apitest.Start(t)
+	for _, name := range apitest.Names() {
+		s.Clock.Advance(time.Second)
+		s.NewGroup(t, "alice", name)
+	}
+	s.NewGroup(t, "bob", "of bob")
+	s.CheckNames(t, "/api/scraper/group/list")
+}

@@ -8,10 +8,17 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // listedAtOnce is how many groups an answer holds in memory; a customer may have 10,000.
 const listedAtOnce = 1_000
+
+type listRequest struct {
+	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+}
 
 // list is GET /api/scraper/group/list.
 func (Resource) list() *operation.Operation {
@@ -20,10 +27,17 @@ func (Resource) list() *operation.Operation {
 		Group:   group,
 		Summary: "Lists the customer's own groups, oldest first",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]Group],
-		error) {
+		Errors: []fault.Code{fault.InvalidSort},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) (
+		operation.Streamed[[]Group], error) {
 		var answer operation.Streamed[[]Group]
-		all := from.View.Groups(from.Customer)
+		all, err := api.Named[*client.Group]{Q: in.Q, Sort: in.Sort,
+			Name:    func(g *client.Group) string { return g.Name },
+			Created: func(g *client.Group) int64 { return g.CreatedAt },
+		}.Of(from.View.Groups(from.Customer))
+		if err != nil {
+			return answer, err
+		}
 		next := func() (part []Group, err error) {
 			for _, g := range all[:min(len(all), listedAtOnce)] {
 				part = append(part, NewGroup(from.View, g))

@@ -17,11 +17,16 @@ import (
 )
 
 type allRequest struct {
-	GroupID ids.ID `query:"groupId" doc:"Runs in this group alone: one of the customer's, or one that is shared with it"`
-	Limit   int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor  string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format  string `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	GroupID ids.ID   `query:"groupId" doc:"Runs in this group alone: one of the customer's, or one that is shared with it"`
+	From    api.Time `query:"from" agent:"hidden" doc:"Queued at this time or later"`
+	To      api.Time `query:"to" agent:"hidden" doc:"Queued before this time"`
+	Limit   int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor  string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
+	Format  string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
+
+// Validate implements operation.Validator.
+func (in *allRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
 // exportedAtOnce are read from the history at a time.
 const exportedAtOnce = 1_000
@@ -50,6 +55,7 @@ func (r Resource) all() *operation.Operation {
 			}
 		}
 		of := runsOf(from.View, from.Customer, in.GroupID)
+		of.Queued = api.Span(in.From, in.To)
 		if api.Exported(in.Format) {
 			next := r.behind(from, of, behind)
 			return api.Export[Job, api.CursorPage[Job]](in.Format, next), nil
@@ -77,9 +83,9 @@ func (r Resource) all() *operation.Operation {
 // read is what a cursor of the call is bound to.
 func (in *allRequest) read(customer string) []string {
 	if in.GroupID.IsZero() {
-		return []string{"jobs", customer}
+		return api.ReadWithin(in.From, in.To, "jobs", customer)
 	}
-	return []string{"jobs", customer, in.GroupID.String()}
+	return api.ReadWithin(in.From, in.To, "jobs", customer, in.GroupID.String())
 }
 
 // runsOf are a customer's own runs, in one group unless that is zero, or those of a group that is

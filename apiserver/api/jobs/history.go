@@ -19,12 +19,17 @@ import (
 )
 
 type historyRequest struct {
-	Filters     string `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
-	WithDeleted bool   `query:"withDeleted" default:"false" doc:"Runs that were deleted by their rows or with their scraper, too"`
-	Page        int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
-	Size        int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
-	Sort        string `query:"sort" max:"64" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
+	Filters     string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
+	WithDeleted bool     `query:"withDeleted" default:"false" doc:"Runs that were deleted by their rows or with their scraper, too"`
+	From        api.Time `query:"from" doc:"Queued at this time or later"`
+	To          api.Time `query:"to" doc:"Queued before this time"`
+	Page        int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
+	Size        int      `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
+	Sort        string   `query:"sort" max:"64" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
 }
+
+// Validate implements operation.Validator.
+func (in *historyRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
 // history is GET /api/scraper/load-history.
 func (r Resource) history() *operation.Operation {
@@ -63,8 +68,9 @@ func (r Resource) history() *operation.Operation {
 			}
 		}
 		query := client.RunPage{Customer: owner, Wanted: wanted, Without: without,
-			By: order.by, Compare: order.compare, Descending: order.descending,
-			Offset: in.Page * in.Size, Limit: in.Size}
+			Queued: api.Span(in.From, in.To), By: order.by, Compare: order.compare,
+			Descending: order.descending,
+			Offset:     in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
 		if err != nil {
 			return none, fmt.Errorf("history: %w", err)

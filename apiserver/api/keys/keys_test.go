@@ -3,6 +3,7 @@ package keys_test
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -215,4 +216,14 @@ func TestDelete(t *testing.T) {
 			Status: 401,
 			Code:   "unauthorized"},
 	)
+}
+
+func TestListByName(t *testing.T) {
+	s := apitest.Start(t)
+	for _, name := range apitest.Names() {
+		s.Clock.Advance(time.Second)
+		s.Call(t, apitest.Scenario{As: apitest.SignIn,
+			Do: "PUT /api/key/generate?scope=LLM_READ&name=" + url.QueryEscape(name)})
+	}
+	s.CheckNames(t, "/api/key/list")
 }

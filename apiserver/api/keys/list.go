@@ -3,14 +3,22 @@ package keys
 import (
 	"context"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // KeyList is a customer's keys, oldest first.
 type KeyList struct {
 	Keys []Key `json:"keys"`
+}
+
+type listRequest struct {
+	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
 }
 
 // list is GET /api/key/list.
@@ -19,11 +27,16 @@ func (r Resource) list() *operation.Operation {
 		ID: "svc_list_keys", Routes: operation.Routes("GET /api/key/list"), Group: group,
 		Summary: "Lists the API keys, oldest first, without their secrets",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (KeyList, error) {
+		Errors: []fault.Code{fault.InvalidSort},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) (KeyList, error) {
 		list := KeyList{Keys: []Key{}}
-		for _, k := range from.View.Keys(from.Customer) {
+		wanted, err := api.Named[*client.Key]{Q: in.Q, Sort: in.Sort,
+			Name:    func(k *client.Key) string { return k.Name },
+			Created: func(k *client.Key) int64 { return k.CreatedAt },
+		}.Of(from.View.Keys(from.Customer))
+		for _, k := range wanted {
 			list.Keys = append(list.Keys, NewKey(k, r.Touches))
 		}
-		return list, nil
+		return list, err
 	})
 }

@@ -3,11 +3,12 @@ package schemas
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/internal/ownership"
-
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -55,6 +56,20 @@ func (Resource) getGlobal() *operation.Operation {
 	})
 }
 
+type listRequest struct {
+	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+}
+
+// of are those of a list that are asked for.
+func (in *listRequest) of(list []*client.Schema) ([]SchemaListEntry, error) {
+	wanted, err := api.Named[*client.Schema]{Q: in.Q, Sort: in.Sort,
+		Name:    func(s *client.Schema) string { return s.Name },
+		Created: func(s *client.Schema) int64 { return s.CreatedAt },
+	}.Of(list)
+	return newList(wanted), err
+}
+
 // list is GET /api/schema/customer.
 func (Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -62,8 +77,9 @@ func (Resource) list() *operation.Operation {
 		Group:   group,
 		Summary: "Lists the customer's own schemas, oldest first",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]SchemaListEntry, error) {
-		return newList(from.View.Schemas(from.Customer)), nil
+		Errors: []fault.Code{fault.InvalidSort},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) ([]SchemaListEntry, error) {
+		return in.of(from.View.Schemas(from.Customer))
 	})
 }
 
@@ -73,7 +89,8 @@ func (Resource) listGlobal() *operation.Operation {
 		ID: "svc_list_global_schemas", Routes: operation.Routes("GET /api/schema"), Group: group,
 		Summary: "Lists the global schemas, oldest first",
 		Access:  auth.Admin, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]SchemaListEntry, error) {
-		return newList(from.View.Schemas("")), nil
+		Errors: []fault.Code{fault.InvalidSort},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) ([]SchemaListEntry, error) {
+		return in.of(from.View.Schemas(""))
 	})
 }

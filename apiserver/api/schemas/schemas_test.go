@@ -265,3 +265,14 @@ func TestScrapersOfASchema(t *testing.T) {
 			`,"itemsConfig":[{"name":"a","selector":"b","kind":"TEXT"}]`), "itemsConfig"),
 	)
 }
+
+func TestListByName(t *testing.T) {
+	s := apitest.Start(t)
+	for i, name := range apitest.Names() {
+		s.Clock.Advance(time.Second)
+		s.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/schema/customer",
+			Header: key(string(rune('a' + i))),
+			Body:   `{"version":1,"type":"PRODUCT","name":"` + name + `","content":` + product + `}`})
+	}
+	s.CheckNames(t, "/api/schema/customer")
+}

@@ -16,9 +16,19 @@ import (
 )
 
 type allRequest struct {
-	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format string `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	From   api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
+	To     api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
+	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
+	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+}
+
+// Validate implements operation.Validator.
+func (in *allRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
+
+// read is what a cursor of the call is bound to.
+func (in *allRequest) read(customer string) []string {
+	return api.ReadWithin(in.From, in.To, "ledger", customer)
 }
 
 // exportedAtOnce are read from the ledger at a time.
@@ -54,16 +64,18 @@ func (r Resource) all() *operation.Operation {
 		var answer operation.Streamed[api.CursorPage[Transaction]]
 		var at allPlace
 		if in.Cursor != "" {
-			if err := api.ReadCursor(in.Cursor, &at, "ledger", from.Customer); err != nil {
+			if err := api.ReadCursor(in.Cursor, &at, in.read(from.Customer)...); err != nil {
 				return answer, err
 			}
 		}
 		if api.Exported(in.Format) {
-			next := r.before(from.View, from.Customer, at.place())
+			next := r.before(from.View, from.Customer, api.Span(in.From, in.To),
+				at.place())
 			return api.Export[Transaction, api.CursorPage[Transaction]](in.Format, next), nil
 		}
 		page := api.CursorPage[Transaction]{Items: []Transaction{}}
-		found, err := r.History.EntriesBefore(ctx, from.View, from.Customer, at.place(), in.Limit+1)
+		found, err := r.History.EntriesWithin(ctx, from.View, from.Customer,
+			api.Span(in.From, in.To), at.place(), in.Limit+1)
 		if err != nil {
 			return answer, fmt.Errorf("ledger: %w", err)
 		}
@@ -73,7 +85,7 @@ func (r Resource) all() *operation.Operation {
 		}
 		if page.HasMore {
 			last := found[in.Limit-1]
-			next := api.NewCursor(allPlace{last.Created, last.ID}, "ledger", from.Customer)
+			next := api.NewCursor(allPlace{last.Created, last.ID}, in.read(from.Customer)...)
 			page.NextCursor = &next
 		}
 		answer.Whole = page
@@ -81,11 +93,11 @@ func (r Resource) all() *operation.Operation {
 	})
 }
 
-// before reads a customer's transactions before a place in parts, nil at the end.
-func (r Resource) before(v *client.View, customer string,
+// before reads a customer's transactions of a span before a place in parts, nil at the end.
+func (r Resource) before(v *client.View, customer string, made rowstore.PastSpan,
 	place *rowstore.PastPlace) func(ctx context.Context) ([]Transaction, error) {
 	return func(ctx context.Context) (part []Transaction, err error) {
-		found, err := r.History.EntriesBefore(ctx, v, customer, place, exportedAtOnce)
+		found, err := r.History.EntriesWithin(ctx, v, customer, made, place, exportedAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("ledger: %w", err)
 		}

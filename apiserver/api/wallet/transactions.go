@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // TransactionPage is envelope B of the specification.
@@ -20,9 +21,14 @@ type TransactionPage struct {
 }
 
 type transactionsRequest struct {
-	Page int `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
-	Size int `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
+	Page int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
+	Size int      `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
+	From api.Time `query:"from" doc:"Created at this time or later"`
+	To   api.Time `query:"to" doc:"Created before this time"`
 }
+
+// Validate implements operation.Validator.
+func (r *transactionsRequest) Validate() fault.List { return api.CheckSpan(r.From, r.To) }
 
 // transactions is GET /api/wallet/transactions.
 func (r Resource) transactions() *operation.Operation {
@@ -36,8 +42,8 @@ func (r Resource) transactions() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "GET /api/wallet/transactions/all reads on by cursor"); err != nil {
 			return TransactionPage{}, err
 		}
-		entries, total, err := r.History.Entries(ctx, from.View, from.Customer, in.Page*in.Size,
-			in.Size)
+		entries, total, err := r.History.Entries(ctx, from.View, from.Customer,
+			api.Span(in.From, in.To), in.Page*in.Size, in.Size)
 		if err != nil {
 			return TransactionPage{}, fmt.Errorf("ledger: %w", err)
 		}

@@ -3908,12 +3908,30 @@ type SvcGenerateKeyParams struct {
 // SvcGenerateKeyParamsScope defines parameters for SvcGenerateKey.
 type SvcGenerateKeyParamsScope string
 
+// SvcListKeysParams defines parameters for SvcListKeys.
+type SvcListKeysParams struct {
+	// Q Text in the name, whatever the case
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; oldest first unless told
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
 type SvcListNotificationsParams struct {
 	// Unread Lists those alone that were not read
 	Unread *bool `form:"unread,omitempty" json:"unread,omitempty"`
 	Page   *int  `form:"page,omitempty" json:"page,omitempty"`
 	Size   *int  `form:"size,omitempty" json:"size,omitempty"`
+}
+
+// SvcListCustomerSchemasParams defines parameters for SvcListCustomerSchemas.
+type SvcListCustomerSchemasParams struct {
+	// Q Text in the name, whatever the case
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; oldest first unless told
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
 // SvcCreateCustomerSchemaParams defines parameters for SvcCreateCustomerSchema.
@@ -4232,6 +4250,15 @@ type SvcPutGroupParams struct {
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
+// SvcListGroupsParams defines parameters for SvcListGroups.
+type SvcListGroupsParams struct {
+	// Q Text in the name, whatever the case
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; oldest first unless told
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+}
+
 // SvcDeleteGroupParams defines parameters for SvcDeleteGroup.
 type SvcDeleteGroupParams struct {
 	// WithData All rows of the group, too
@@ -4317,8 +4344,14 @@ type SvcListScraperJobsParams struct {
 
 	// WithDeleted Runs that were deleted by their rows or with their scraper, too
 	WithDeleted *bool `form:"withDeleted,omitempty" json:"withDeleted,omitempty"`
-	Page        *int  `form:"page,omitempty" json:"page,omitempty"`
-	Size        *int  `form:"size,omitempty" json:"size,omitempty"`
+
+	// From Queued at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Queued before this time
+	To   *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Page *int       `form:"page,omitempty" json:"page,omitempty"`
+	Size *int       `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4328,7 +4361,13 @@ type SvcListScraperJobsParams struct {
 type SvcListAllScraperJobsParams struct {
 	// GroupId Runs in this group alone: one of the customer's, or one that is shared with it
 	GroupId *string `form:"groupId,omitempty" json:"groupId,omitempty"`
-	Limit   *int    `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// From Queued at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Queued before this time
+	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4610,11 +4649,22 @@ type SvcListWalletTransactionsParams struct {
 	// Page Zero-based
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 	Size *int `form:"size,omitempty" json:"size,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // SvcListAllWalletTransactionsParams defines parameters for SvcListAllWalletTransactions.
 type SvcListAllWalletTransactionsParams struct {
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4991,7 +5041,7 @@ type ClientInterface interface {
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
-	SvcListKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SvcListKeys(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcWhoami Says who the credential belongs to
 	//
@@ -5058,7 +5108,7 @@ type ClientInterface interface {
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/schema/customer (the `SvcListCustomerSchemas` operationId).
-	SvcListCustomerSchemas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SvcListCustomerSchemas(ctx context.Context, params *SvcListCustomerSchemasParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcCreateCustomerSchemaWithBody Creates a schema of the customer, or replaces the one with the given id
 	//
@@ -5423,7 +5473,7 @@ type ClientInterface interface {
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/scraper/group/list (the `SvcListGroups` operationId).
-	SvcListGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SvcListGroups(ctx context.Context, params *SvcListGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcDeleteGroup Deletes a group with its scrapers after a preview
 	//
@@ -6444,8 +6494,8 @@ func (c *Client) SvcGenerateKey(ctx context.Context, params *SvcGenerateKeyParam
 // Access: read. Rate class: read.
 //
 // Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
-func (c *Client) SvcListKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSvcListKeysRequest(c.Server)
+func (c *Client) SvcListKeys(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcListKeysRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6601,8 +6651,8 @@ func (c *Client) SvcListPlans(ctx context.Context, reqEditors ...RequestEditorFn
 // Access: read. Rate class: read.
 //
 // Corresponds with GET /api/schema/customer (the `SvcListCustomerSchemas` operationId).
-func (c *Client) SvcListCustomerSchemas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSvcListCustomerSchemasRequest(c.Server)
+func (c *Client) SvcListCustomerSchemas(ctx context.Context, params *SvcListCustomerSchemasParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcListCustomerSchemasRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7436,8 +7486,8 @@ func (c *Client) SvcPutGroup(ctx context.Context, params *SvcPutGroupParams, bod
 // Access: read. Rate class: read.
 //
 // Corresponds with GET /api/scraper/group/list (the `SvcListGroups` operationId).
-func (c *Client) SvcListGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSvcListGroupsRequest(c.Server)
+func (c *Client) SvcListGroups(ctx context.Context, params *SvcListGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcListGroupsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9603,7 +9653,7 @@ func NewSvcGenerateKeyRequest(server string, params *SvcGenerateKeyParams) (*htt
 }
 
 // NewSvcListKeysRequest constructs an http.Request for the SvcListKeys method
-func NewSvcListKeysRequest(server string) (*http.Request, error) {
+func NewSvcListKeysRequest(server string, params *SvcListKeysParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9619,6 +9669,45 @@ func NewSvcListKeysRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -9897,7 +9986,7 @@ func NewSvcListPlansRequest(server string) (*http.Request, error) {
 }
 
 // NewSvcListCustomerSchemasRequest constructs an http.Request for the SvcListCustomerSchemas method
-func NewSvcListCustomerSchemasRequest(server string) (*http.Request, error) {
+func NewSvcListCustomerSchemasRequest(server string, params *SvcListCustomerSchemasParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9913,6 +10002,45 @@ func NewSvcListCustomerSchemasRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -12485,7 +12613,7 @@ func NewSvcPutGroupRequestWithBody(server string, params *SvcPutGroupParams, con
 }
 
 // NewSvcListGroupsRequest constructs an http.Request for the SvcListGroups method
-func NewSvcListGroupsRequest(server string) (*http.Request, error) {
+func NewSvcListGroupsRequest(server string, params *SvcListGroupsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -12501,6 +12629,45 @@ func NewSvcListGroupsRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -13242,6 +13409,30 @@ func NewSvcListScraperJobsRequest(server string, params *SvcListScraperJobsParam
 
 		}
 
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Page != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -13323,6 +13514,30 @@ func NewSvcListAllScraperJobsRequest(server string, params *SvcListAllScraperJob
 		if params.GroupId != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "groupId", *params.GroupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15780,6 +15995,30 @@ func NewSvcListWalletTransactionsRequest(server string, params *SvcListWalletTra
 
 		}
 
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -15821,6 +16060,30 @@ func NewSvcListAllWalletTransactionsRequest(server string, params *SvcListAllWal
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Limit != nil {
 
@@ -16537,7 +16800,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
-	SvcListKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListKeysResponse, error)
+	SvcListKeysWithResponse(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*SvcListKeysResponse, error)
 
 	// SvcWhoamiWithResponse Says who the credential belongs to
 	//
@@ -16618,7 +16881,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/schema/customer (the `SvcListCustomerSchemas` operationId).
-	SvcListCustomerSchemasWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListCustomerSchemasResponse, error)
+	SvcListCustomerSchemasWithResponse(ctx context.Context, params *SvcListCustomerSchemasParams, reqEditors ...RequestEditorFn) (*SvcListCustomerSchemasResponse, error)
 
 	// SvcCreateCustomerSchemaWithBodyWithResponse Creates a schema of the customer, or replaces the one with the given id
 	//
@@ -17041,7 +17304,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/group/list (the `SvcListGroups` operationId).
-	SvcListGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListGroupsResponse, error)
+	SvcListGroupsWithResponse(ctx context.Context, params *SvcListGroupsParams, reqEditors ...RequestEditorFn) (*SvcListGroupsResponse, error)
 
 	// SvcDeleteGroupWithResponse Deletes a group with its scrapers after a preview
 	//
@@ -23212,8 +23475,8 @@ func (c *ClientWithResponses) SvcGenerateKeyWithResponse(ctx context.Context, pa
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
-func (c *ClientWithResponses) SvcListKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListKeysResponse, error) {
-	rsp, err := c.SvcListKeys(ctx, reqEditors...)
+func (c *ClientWithResponses) SvcListKeysWithResponse(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*SvcListKeysResponse, error) {
+	rsp, err := c.SvcListKeys(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -23347,8 +23610,8 @@ func (c *ClientWithResponses) SvcListPlansWithResponse(ctx context.Context, reqE
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/schema/customer (the `SvcListCustomerSchemas` operationId).
-func (c *ClientWithResponses) SvcListCustomerSchemasWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListCustomerSchemasResponse, error) {
-	rsp, err := c.SvcListCustomerSchemas(ctx, reqEditors...)
+func (c *ClientWithResponses) SvcListCustomerSchemasWithResponse(ctx context.Context, params *SvcListCustomerSchemasParams, reqEditors ...RequestEditorFn) (*SvcListCustomerSchemasResponse, error) {
+	rsp, err := c.SvcListCustomerSchemas(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -24052,8 +24315,8 @@ func (c *ClientWithResponses) SvcPutGroupWithResponse(ctx context.Context, param
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/scraper/group/list (the `SvcListGroups` operationId).
-func (c *ClientWithResponses) SvcListGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListGroupsResponse, error) {
-	rsp, err := c.SvcListGroups(ctx, reqEditors...)
+func (c *ClientWithResponses) SvcListGroupsWithResponse(ctx context.Context, params *SvcListGroupsParams, reqEditors ...RequestEditorFn) (*SvcListGroupsResponse, error) {
+	rsp, err := c.SvcListGroups(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

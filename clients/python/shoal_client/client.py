@@ -168,7 +168,11 @@ def svc_generate_key(
 
 
 @client.get("/api/key/list")
-def svc_list_keys(result: schemas.KeyList) -> schemas.KeyList:
+def svc_list_keys(
+    result: schemas.KeyList,
+    q: str | None = None,
+    sort: str | None = None,
+) -> schemas.KeyList:
     """Lists the API keys, oldest first, without their secrets
 
     Access: read. Rate class: read.
@@ -255,6 +259,8 @@ def svc_list_plans(
 @client.get("/api/schema/customer")
 def svc_list_customer_schemas(
     result: schemas.SvcListCustomerSchemas200Response,
+    q: str | None = None,
+    sort: str | None = None,
 ) -> schemas.SvcListCustomerSchemas200Response:
     """Lists the customer's own schemas, oldest first
 
@@ -712,6 +718,8 @@ def svc_put_group(result: schemas.Group, data: schemas.GroupInput) -> schemas.Gr
 @client.get("/api/scraper/group/list")
 def svc_list_groups(
     result: schemas.SvcListGroups200Response,
+    q: str | None = None,
+    sort: str | None = None,
 ) -> schemas.SvcListGroups200Response:
     """Lists the customer's own groups, oldest first
 
@@ -864,6 +872,10 @@ def svc_list_scraper_jobs(
     with_deleted: typing.Annotated[
         bool | None, clientele_api.Query(alias="withDeleted")
     ] = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
     page: int | None = None,
     size: int | None = None,
     sort: str | None = None,
@@ -881,6 +893,10 @@ def svc_list_all_scraper_jobs(
     group_id: typing.Annotated[
         str | None, clientele_api.Query(alias="groupId")
     ] = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
     format: str | None = None,
@@ -1384,6 +1400,10 @@ def svc_list_wallet_transactions(
     result: schemas.TransactionPage,
     page: int | None = None,
     size: int | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.TransactionPage:
     """Lists the wallet's transactions, newest first
 
@@ -1395,6 +1415,10 @@ def svc_list_wallet_transactions(
 @client.get("/api/wallet/transactions/all")
 def svc_list_all_wallet_transactions(
     result: schemas.TransactionCursorPage,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
     format: str | None = None,

@@ -49,7 +49,8 @@ func TestWhatIsMadeIsWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, entered, err := history.Entries(t.Context(), view, historytest.Ref(n), 0, 5)
+		entries, entered, err := history.Entries(t.Context(), view, historytest.Ref(n),
+			rowstore.PastSpan{}, 0, 5)
 		if err != nil || entered != listed || len(entries) != 5 {
 			t.Fatalf("customer %d has %d runs and %d entries, %v", n, listed, entered, err)
 		}

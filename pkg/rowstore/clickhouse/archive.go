@@ -156,6 +156,17 @@ func onPath(path rowstore.Path) string {
 	return `(` + strings.Join(steps, ` OR `) + `)`
 }
 
+// within adds what a span asks of runs to conditions.
+func within(where []string, queued rowstore.PastSpan) []string {
+	if queued.From > 0 {
+		where = append(where, `queued >= `+strconv.FormatInt(queued.From, 10))
+	}
+	if queued.To > 0 {
+		where = append(where, `queued < `+strconv.FormatInt(queued.To, 10))
+	}
+	return where
+}
+
 // past reads of a table that may not be there yet.
 func past[T any](ctx context.Context, s *Store, query string,
 	scan func(rows driver.Rows) (T, error)) ([]T, error) {
@@ -196,6 +207,7 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 			return nil, nil
 		}
 	}
+	where = within(where, q.Queued)
 	direction, further := ``, `>`
 	if q.Descending {
 		direction, further = ` DESC`, `<`
@@ -234,11 +246,11 @@ func scanPastRun(rows driver.Rows) (r rowstore.PastRun, err error) {
 }
 
 // CountPast is rowstore.Archive.
-func (s *Store) CountPast(ctx context.Context, path rowstore.Path,
-	customer string) ([]rowstore.PastCount, error) {
+func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer string,
+	queued rowstore.PastSpan) ([]rowstore.PastCount, error) {
 	counts, err := past(ctx, s, `SELECT grp, scraper, state, uniqExact(id) FROM `+
 		s.table("past_runs")+` WHERE customer = `+text(customer)+` AND trial = 0 AND `+
-		onPath(path)+` GROUP BY grp, scraper, state`,
+		strings.Join(within([]string{onPath(path)}, queued), ` AND `)+` GROUP BY grp, scraper, state`,
 		func(rows driver.Rows) (c rowstore.PastCount, err error) {
 			var group, scraper string
 			var runs uint64

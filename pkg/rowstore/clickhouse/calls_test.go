@@ -34,7 +34,7 @@ func (r *rights) history(s *clickhouse.Store) []call {
 			return err
 		}},
 		{"CountPast", func(ctx context.Context) error {
-			_, err := s.CountPast(ctx, nil, "c")
+			_, err := s.CountPast(ctx, nil, "c", rowstore.PastSpan{})
 			return err
 		}},
 		{"PastEntries", func(ctx context.Context) error {

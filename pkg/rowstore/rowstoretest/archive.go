@@ -53,13 +53,14 @@ func (a *Archive) PastRuns(_ context.Context, q rowstore.PastQuery) ([]rowstore.
 }
 
 // CountPast implements rowstore.Archive.
-func (a *Archive) CountPast(_ context.Context, path rowstore.Path,
-	customer string) ([]rowstore.PastCount, error) {
+func (a *Archive) CountPast(_ context.Context, path rowstore.Path, customer string,
+	queued rowstore.PastSpan) ([]rowstore.PastCount, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	counted := map[rowstore.PastKind]int64{}
 	for _, r := range a.runs {
-		if on(path, r.Generation, r.Sealed) && r.Customer == customer && !r.Trial {
+		if on(path, r.Generation, r.Sealed) && r.Customer == customer && !r.Trial &&
+			queued.Has(r.Queued) {
 			counted[r.PastKind]++
 		}
 	}
@@ -159,7 +160,7 @@ func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 			!slices.Contains(q.Without, r.ID) &&
 			(q.Lists == nil || slices.Contains(q.Lists, r.List)) &&
 			(q.Scraper.IsZero() || q.Scraper == r.Scraper) &&
-			(q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {
+			q.Queued.Has(r.Queued) && (q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {
 			runs = append(runs, r)
 		}
 	}

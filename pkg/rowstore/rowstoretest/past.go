@@ -80,6 +80,12 @@ func testPastRuns(s *suite) {
 		q.Path = nil
 		s.past(q, nil)
 	}
+	for _, span := range spans(some.Queued) {
+		s.past(rowstore.PastQuery{Path: path, Customer: "one", By: rowstore.ByStarted,
+			Queued: span, Offset: 1, Limit: 9}, all)
+		s.past(rowstore.PastQuery{Path: path, Kinds: kinds, By: rowstore.ByQueued,
+			Descending: true, Queued: span, Limit: rowstore.MaxPast}, all)
+	}
 	for _, by := range []rowstore.PastOrder{rowstore.ByQueued, rowstore.BySealed} {
 		for _, down := range []bool{false, true} {
 			q := rowstore.PastQuery{Path: path, By: by, Descending: down, Limit: 7}
@@ -106,25 +112,36 @@ func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
 // testCountPast: what a history's filter may name is counted as the history would list it.
 func testCountPast(s *suite) {
 	first, second := s.ids.New(), s.ids.New()
-	none, err := s.store.CountPast(s.ctx, whole(first), "one")
+	none, err := s.store.CountPast(s.ctx, whole(first), "one", rowstore.PastSpan{})
 	s.ok(err)
 	s.equal("count of nothing", 0, len(none))
 	all := s.pastRuns(60, first, second)
 	s.ok(s.store.PutPast(s.ctx, all, nil))
 	s.ok(s.store.PutPast(s.ctx, all, nil))
-	want := map[rowstore.PastKind]int64{}
-	for _, r := range all {
-		if r.Generation == first && r.Sealed <= 50 && r.Customer == "one" && !r.Trial {
-			want[r.PastKind]++
+	at := all[20].Queued
+	for _, span := range spans(at) {
+		want := map[rowstore.PastKind]int64{}
+		for _, r := range all {
+			if r.Generation == first && r.Sealed <= 50 && r.Customer == "one" && !r.Trial &&
+				span.Has(r.Queued) {
+				want[r.PastKind]++
+			}
 		}
+		counts, err := s.store.CountPast(s.ctx, rowstore.Path{{Generation: first, Upto: 50}},
+			"one", span)
+		s.ok(err)
+		got := map[rowstore.PastKind]int64{}
+		for _, c := range counts {
+			got[c.PastKind] += c.Runs
+		}
+		s.equal(fmt.Sprintf("counts of %v", span), want, got)
 	}
-	counts, err := s.store.CountPast(s.ctx, rowstore.Path{{Generation: first, Upto: 50}}, "one")
-	s.ok(err)
-	got := map[rowstore.PastKind]int64{}
-	for _, c := range counts {
-		got[c.PastKind] += c.Runs
-	}
-	s.equal("counts", want, got)
+}
+
+// spans are some around the time of a run, which the third has and the fourth has not.
+func spans(at int64) []rowstore.PastSpan {
+	return []rowstore.PastSpan{{}, {From: at + 1}, {From: at}, {To: at}, {To: at + 1},
+		{From: at - 5_000, To: at + 5_000}, {From: at, To: at}, {From: at + 1, To: at}}
 }
 
 // testPastOfGenerations: one run may end in several generations, and differently.

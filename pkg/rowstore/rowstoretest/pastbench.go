@@ -57,7 +57,8 @@ func BenchPast(b *testing.B, store rowstore.Store, runs, each int) {
 			By: rowstore.ByStarted, Descending: true, Offset: offset, Limit: pastPage}
 		found, err := store.PastRuns(b.Context(), q)
 		if err == nil && len(found) == pastPage {
-			_, err = store.CountPast(b.Context(), path, q.Customer)
+			_, err = store.CountPast(b.Context(), path, q.Customer,
+				rowstore.PastSpan{})
 		}
 		if err != nil || len(found) != pastPage {
 			b.Fatalf("%d runs: %v", len(found), err)

@@ -215,6 +215,16 @@ func (c *condition) kinds(kinds []rowstore.PastKind) error {
 	return nil
 }
 
+// within wants runs of a span.
+func (c *condition) within(queued rowstore.PastSpan) {
+	if queued.From > 0 {
+		c.and(`queued >= ?`, queued.From)
+	}
+	if queued.To > 0 {
+		c.and(`queued < ?`, queued.To)
+	}
+}
+
 // page selects records of a page, of which limit and offset are given behind the condition's
 // arguments. It finds them before it reads them: those before the page are not read.
 func page(table, columns string, where *condition, by, direction string) string {
@@ -244,6 +254,7 @@ func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	if err := where.kinds(q.Kinds); err != nil {
 		return "", nil, err
 	}
+	where.within(q.Queued)
 	direction, further := ``, `>`
 	if q.Descending {
 		direction, further = ` DESC`, `<`

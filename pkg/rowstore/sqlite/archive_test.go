@@ -35,6 +35,9 @@ func TestPagesOfThePastFollowIndices(t *testing.T) {
 		{rowstore.PastQuery{Customer: "one", By: rowstore.ByStarted},
 			"past_runs_by_start (customer=? AND trial=?)"},
 		{rowstore.PastQuery{Customer: "one", By: rowstore.ByQueued, Descending: true,
+			Queued: rowstore.PastSpan{From: 5, To: 7}},
+			"past_runs_by_queue (customer=? AND trial=? AND queued>? AND queued<?)"},
+		{rowstore.PastQuery{Customer: "one", By: rowstore.ByQueued, Descending: true,
 			Behind: behind}, "past_runs_by_queue (customer=? AND trial=? AND (queued,id)<(?,?))"},
 		{rowstore.PastQuery{Scraper: ids.ID{4}, Trials: true, By: rowstore.ByQueued,
 			Descending: true, Behind: behind},
@@ -52,6 +55,13 @@ func TestPagesOfThePastFollowIndices(t *testing.T) {
 	text, args := pastEntries(rowstore.PastEntriesQuery{Path: path, Customer: "one", Limit: 20})
 	wantPlan(t, store, text, args,
 		"SEARCH past_entries USING COVERING INDEX past_entries_by_time (customer=?)")
+
+	text, args = countWithin(path, "one", rowstore.PastSpan{From: 5, To: 7})
+	want := "SEARCH past_runs USING INDEX past_runs_by_queue " +
+		"(customer=? AND trial=? AND queued>? AND queued<?)"
+	if steps := planOf(t, store, text, args); steps[0] != want {
+		t.Errorf("the runs of a span are counted by %q, want %s", steps, want)
+	}
 
 	text, args = countPast(path, "one")
 	steps := planOf(t, store, text, args)
@@ -140,7 +150,7 @@ func TestRunsOfBeforeAreCounted(t *testing.T) {
 	want := func(completed, failed int64) {
 		t.Helper()
 		counts, err := store.CountPast(t.Context(),
-			rowstore.Path{{Generation: generation, Upto: 8}}, "one")
+			rowstore.Path{{Generation: generation, Upto: 8}}, "one", rowstore.PastSpan{})
 		if err != nil {
 			t.Fatal(err)
 		}

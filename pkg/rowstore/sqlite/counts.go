@@ -85,13 +85,27 @@ func countPast(path rowstore.Path, customer string) (text string, args []any) {
 		`) GROUP BY grp, scraper, state HAVING sum(runs) > 0`, args
 }
 
+// countWithin is the statement that counts the runs of a span, by the index that finds them.
+func countWithin(path rowstore.Path, customer string, queued rowstore.PastSpan) (text string,
+	args []any) {
+	where := on(path)
+	where.and(`customer = ?`, customer)
+	where.and(`trial = 0`)
+	where.within(queued)
+	return `SELECT grp, scraper, state, count(*) FROM past_runs INDEXED BY past_runs_by_queue
+		WHERE ` + where.text.String() + ` GROUP BY grp, scraper, state`, where.args
+}
+
 // CountPast is rowstore.Archive.
-func (s *Store) CountPast(ctx context.Context, path rowstore.Path,
-	customer string) ([]rowstore.PastCount, error) {
+func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer string,
+	queued rowstore.PastSpan) ([]rowstore.PastCount, error) {
 	if len(path) == 0 {
 		return nil, nil
 	}
 	statement, args := countPast(path, customer)
+	if queued != (rowstore.PastSpan{}) {
+		statement, args = countWithin(path, customer, queued)
+	}
 	rows, err := s.reads.QueryContext(ctx, statement, args...)
 	var counts []rowstore.PastCount
 	err = each(rows, err, func(rows *sql.Rows) error {

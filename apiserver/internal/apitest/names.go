@@ -1,0 +1,69 @@
+package apitest
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"testing"
+)
+
+// Names are what CheckNames wants things to be called, in the order of their making.
+func Names() []string { return []string{"beta", "Ärger alpha", "Alpha", "gamma", "ALPHA beta"} }
+
+// CheckNames holds what a list answers to q and sort. Alice has things of those names, and
+// another customer has none. Others that they have do not count.
+func (s *Server) CheckNames(t *testing.T, path string) {
+	t.Helper()
+	for query, want := range map[string][]int{
+		"":                           {0, 1, 2, 3, 4},
+		"q=alpha":                    {1, 2, 4},
+		"q=%C3%A4RGER":               {1},
+		"q=none":                     {},
+		"q=":                         {0, 1, 2, 3, 4},
+		"sort=name":                  {2, 4, 0, 3, 1},
+		"sort=name,desc":             {1, 3, 0, 4, 2},
+		"sort=name:desc&q=beta":      {0, 4},
+		"sort=createdAt,desc":        {4, 3, 2, 1, 0},
+		"sort=createdAt:asc&q=ALPHA": {1, 2, 4},
+	} {
+		names := []string{}
+		for _, at := range want {
+			names = append(names, Names()[at])
+		}
+		if got := s.names(t, Reader, path+"?"+query); !slices.Equal(got, names) {
+			t.Errorf("%s?%s: %q, want %q", path, query, got, names)
+		}
+		if theirs := s.names(t, Other, path+"?"+query); len(theirs) > 0 {
+			t.Errorf("%s?%s shows another customer %q", path, query, theirs)
+		}
+	}
+	for query, code := range map[string]string{"sort=id": "invalid_sort",
+		"sort=name,up": "invalid_sort", "sort=,desc": "invalid_sort",
+		"name=beta": "unknown_parameter"} {
+		s.Run(t, Scenario{Name: path + "?" + query, As: User, Do: "GET " + path + "?" + query,
+			Status: 400, Code: code})
+	}
+	s.Run(t, Scenario{Name: path + " of a direction", As: User, Do: "GET " + path + "?sort=" +
+		url.QueryEscape("name desc"), Status: 400, Code: "invalid_sort",
+		Has: map[string]any{"errors.0.field": "sort"}})
+}
+
+// names are those of Names in a list, or of the one that stands under keys.
+func (s *Server) names(t *testing.T, as, path string) (names []string) {
+	t.Helper()
+	body := s.Call(t, Scenario{As: as, Do: "GET " + path}).Body
+	type named struct{ Name string }
+	var list []named
+	var under struct{ Keys []named }
+	if json.Unmarshal(body, &list) != nil {
+		if err := json.Unmarshal(body, &under); err != nil || under.Keys == nil {
+			t.Fatalf("%s: %v: %s", path, err, body)
+		}
+	}
+	for _, one := range append(list, under.Keys...) {
+		if slices.Contains(Names(), one.Name) {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}

@@ -61,7 +61,7 @@ export interface paths {
         };
         /**
          * Answers all that is the customer's, as one file
-         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
          */
         get: operations["svc_export_customer"];
         put?: never;
@@ -258,6 +258,26 @@ export interface paths {
          * @description For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
          */
         post: operations["svc_issue_ticket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tells the operators of the service what the customer thinks of it
+         * @description A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+         */
+        post: operations["svc_give_feedback"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2481,6 +2501,16 @@ export interface components {
             /** Format: date-time */
             readonly updatedAt?: string | null;
         };
+        Feedback: {
+            /** Format: date-time */
+            createdAt: string | null;
+            id: string;
+            text: string;
+        };
+        FeedbackInput: {
+            /** @description In the customer's own words */
+            text: string;
+        };
         Field: {
             /** @description Attribute name, with ATTR */
             attr?: string;
@@ -4425,6 +4455,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StreamTicket"];
+                };
+            };
+        };
+    };
+    svc_give_feedback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FeedbackInput"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Feedback"];
                 };
             };
         };

@@ -1787,6 +1787,19 @@ type EnrichedScraperInput struct {
 // EnrichedScraperInputType All but FILE, whose scrapers are made by uploads, can be saved here
 type EnrichedScraperInputType string
 
+// Feedback defines model for Feedback.
+type Feedback struct {
+	CreatedAt *time.Time `json:"createdAt"`
+	Id        string     `json:"id"`
+	Text      string     `json:"text"`
+}
+
+// FeedbackInput defines model for FeedbackInput.
+type FeedbackInput struct {
+	// Text In the customer's own words
+	Text string `json:"text"`
+}
+
 // Field defines model for Field.
 type Field struct {
 	// Attr Attribute name, with ATTR
@@ -3893,6 +3906,12 @@ type SvcStreamEventsParams struct {
 	LastEventID *int `json:"Last-Event-ID,omitempty"`
 }
 
+// SvcGiveFeedbackParams defines parameters for SvcGiveFeedback.
+type SvcGiveFeedbackParams struct {
+	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // SvcGenerateKeyParams defines parameters for SvcGenerateKey.
 type SvcGenerateKeyParams struct {
 	// Name Label of the key
@@ -4709,6 +4728,9 @@ type SvcPutNotificationPreferencesJSONRequestBody SvcPutNotificationPreferencesJ
 // SvcPutWalletPreferencesJSONRequestBody defines body for SvcPutWalletPreferences for application/json ContentType.
 type SvcPutWalletPreferencesJSONRequestBody = WalletPreferencesInput
 
+// SvcGiveFeedbackJSONRequestBody defines body for SvcGiveFeedback for application/json ContentType.
+type SvcGiveFeedbackJSONRequestBody = FeedbackInput
+
 // SvcPutNotificationJSONRequestBody defines body for SvcPutNotification for application/json ContentType.
 type SvcPutNotificationJSONRequestBody = NotificationInput
 
@@ -4907,7 +4929,7 @@ type ClientInterface interface {
 
 	// SvcExportCustomer Answers all that is the customer's, as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 	//
 	// Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 	SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5028,6 +5050,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 	SvcIssueTicket(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcGiveFeedbackWithBody Tells the operators of the service what the customer thinks of it
+	//
+	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+	SvcGiveFeedbackWithBody(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SvcGiveFeedback Tells the operators of the service what the customer thinks of it
+	//
+	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+	SvcGiveFeedback(ctx context.Context, params *SvcGiveFeedbackParams, body SvcGiveFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcGenerateKey Makes an API key
 	//
@@ -6190,7 +6230,7 @@ func (c *Client) SvcPutCustomer(ctx context.Context, body SvcPutCustomerJSONRequ
 
 // SvcExportCustomer Answers all that is the customer's, as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 //
 // Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 func (c *Client) SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6462,6 +6502,44 @@ func (c *Client) SvcStreamEvents(ctx context.Context, params *SvcStreamEventsPar
 // Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 func (c *Client) SvcIssueTicket(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSvcIssueTicketRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcGiveFeedbackWithBody Tells the operators of the service what the customer thinks of it
+//
+// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+func (c *Client) SvcGiveFeedbackWithBody(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcGiveFeedbackRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SvcGiveFeedback Tells the operators of the service what the customer thinks of it
+//
+// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+func (c *Client) SvcGiveFeedback(ctx context.Context, params *SvcGiveFeedbackParams, body SvcGiveFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcGiveFeedbackRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9577,6 +9655,61 @@ func NewSvcIssueTicketRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSvcGiveFeedbackRequest calls the generic SvcGiveFeedback builder with application/json body
+func NewSvcGiveFeedbackRequest(server string, params *SvcGiveFeedbackParams, body SvcGiveFeedbackJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSvcGiveFeedbackRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewSvcGiveFeedbackRequestWithBody constructs an http.Request for the SvcGiveFeedback method, with any body, and a specified content type
+func NewSvcGiveFeedbackRequestWithBody(server string, params *SvcGiveFeedbackParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/feedback")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -16642,7 +16775,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcExportCustomerWithResponse Answers all that is the customer's, as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16783,6 +16916,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 	SvcIssueTicketWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcIssueTicketResponse, error)
+
+	// SvcGiveFeedbackWithBodyWithResponse Tells the operators of the service what the customer thinks of it
+	//
+	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+	SvcGiveFeedbackWithBodyWithResponse(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcGiveFeedbackResponse, error)
+
+	// SvcGiveFeedbackWithResponse Tells the operators of the service what the customer thinks of it
+	//
+	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+	SvcGiveFeedbackWithResponse(ctx context.Context, params *SvcGiveFeedbackParams, body SvcGiveFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcGiveFeedbackResponse, error)
 
 	// SvcGenerateKeyWithResponse Makes an API key
 	//
@@ -18665,6 +18816,47 @@ func (r SvcIssueTicketResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SvcIssueTicketResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SvcGiveFeedbackResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Feedback
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SvcGiveFeedbackResponse) GetJSON200() *Feedback {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r SvcGiveFeedbackResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SvcGiveFeedbackResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SvcGiveFeedbackResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SvcGiveFeedbackResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23215,7 +23407,7 @@ func (c *ClientWithResponses) SvcPutCustomerWithResponse(ctx context.Context, bo
 
 // SvcExportCustomerWithResponse Answers all that is the customer's, as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23451,6 +23643,36 @@ func (c *ClientWithResponses) SvcIssueTicketWithResponse(ctx context.Context, re
 		return nil, err
 	}
 	return ParseSvcIssueTicketResponse(rsp)
+}
+
+// SvcGiveFeedbackWithBodyWithResponse Tells the operators of the service what the customer thinks of it
+//
+// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+func (c *ClientWithResponses) SvcGiveFeedbackWithBodyWithResponse(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcGiveFeedbackResponse, error) {
+	rsp, err := c.SvcGiveFeedbackWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcGiveFeedbackResponse(rsp)
+}
+
+// SvcGiveFeedbackWithResponse Tells the operators of the service what the customer thinks of it
+//
+// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
+func (c *ClientWithResponses) SvcGiveFeedbackWithResponse(ctx context.Context, params *SvcGiveFeedbackParams, body SvcGiveFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcGiveFeedbackResponse, error) {
+	rsp, err := c.SvcGiveFeedback(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSvcGiveFeedbackResponse(rsp)
 }
 
 // SvcGenerateKeyWithResponse Makes an API key
@@ -25879,6 +26101,32 @@ func ParseSvcIssueTicketResponse(rsp *http.Response) (*SvcIssueTicketResponse, e
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSvcGiveFeedbackResponse parses an HTTP response from a SvcGiveFeedbackWithResponse call
+func ParseSvcGiveFeedbackResponse(rsp *http.Response) (*SvcGiveFeedbackResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SvcGiveFeedbackResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Feedback
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	}
 

@@ -151,6 +151,17 @@ def svc_issue_ticket(result: schemas.StreamTicket) -> schemas.StreamTicket:
     return result
 
 
+@client.post("/api/feedback")
+def svc_give_feedback(
+    result: schemas.Feedback, data: schemas.FeedbackInput
+) -> schemas.Feedback:
+    """Tells the operators of the service what the customer thinks of it
+
+    A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+    """
+    return result
+
+
 @client.put("/api/key/generate")
 def svc_generate_key(
     result: schemas.GeneratedKey,

@@ -181,6 +181,18 @@ class EnrichedScraperInput(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class Feedback(pydantic.BaseModel):
+    created_at: str | None = pydantic.Field(default=None, alias="createdAt")
+    id: str
+    text: str
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class FeedbackInput(pydantic.BaseModel):
+    text: str
+
+
 class Field(pydantic.BaseModel):
     attr: str | None = None
     kind: str
@@ -1582,6 +1594,10 @@ class SvcPutNotificationPreferences200Response(pydantic.BaseModel):
 
 class SvcPutNotificationPreferencesApplicationJson(pydantic.BaseModel):
     pass
+
+
+class SvcGiveFeedbackHeaders(pydantic.BaseModel):
+    idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
 class SvcListPlans200Response(ListResponse[PlanFeatures]):

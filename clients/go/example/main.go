@@ -63,6 +63,6 @@ func main() {
 	format := shoal.SvcExportDataParamsFormat("jsonl")
 	exported, err := client.SvcExportDataWithResponse(ctx, &shoal.SvcExportDataParams{
 		JobId: &run.JobId, Format: &format})
-	lines := bytes.Fields(must(exported, exported.StatusCode(), err).Body)
-	fmt.Println(state, len(rows.Items), len(lines))
+	lines := bytes.Count(must(exported, exported.StatusCode(), err).Body, []byte("\n"))
+	fmt.Println(state, len(rows.Items), lines)
 }

@@ -44,7 +44,7 @@ func parseAPIOptions(args []string) (apiOptions, error) {
 	flags.IntVar(&o.writes, "writes", 100, "writes a second")
 	flags.IntVar(&o.pages, "pages", 100_000, "pages of the crawl; the calls last as long as it")
 	flags.IntVar(&o.warmUp, "warm-up", 4_000, "pages before the measuring begins")
-	flags.IntVar(&o.customers, "customers", 20, "who call, each by a token and by a key")
+	flags.IntVar(&o.customers, "customers", 200, "who call, each by a token and by a key")
 	flags.IntVar(&o.keys, "keys", 1_000, "top-ups, each under an idempotency key of its own")
 	flags.IntVar(&o.copies, "copies", 64, "calls of each top-up, at once")
 	flags.IntVar(&o.concurrency, "concurrency", 64, "requests of the crawl under way, at most")
@@ -155,7 +155,8 @@ func (b *apiBench) run(ctx context.Context) error {
 	}
 	alone := time.Since(began)
 	loading, end := context.WithCancel(ctx)
-	loads := startLoads(loading, []*load{b.readLoad(), b.writeLoad()})
+	callers := newCallers(b.callers)
+	loads := startLoads(loading, []*load{b.readLoad(callers), b.writeLoad(callers)})
 	began = time.Now()
 	err = b.loop.crawl(ctx, all[b.warmUp+b.pages:])
 	beside := time.Since(began)

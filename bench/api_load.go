@@ -26,7 +26,7 @@ func apiClient() *http.Client {
 type load struct {
 	name string
 	rate int // a second
-	call func(ctx context.Context, n int) error
+	call func(n int) error
 
 	mu     sync.Mutex
 	took   []time.Duration
@@ -63,7 +63,7 @@ func startLoads(ctx context.Context, loads []*load) *sync.WaitGroup {
 		for range loadWorkers {
 			running.Go(func() {
 				for n := range due {
-					err := l.call(ctx, n)
+					err := l.call(n)
 					if ctx.Err() == nil {
 						l.note(time.Since(at(n)), err)
 					}
@@ -115,21 +115,19 @@ func (l *load) tell(most time.Duration) error {
 }
 
 // readLoad is reads of all customers in turn, by tokens and by keys.
-func (b *apiBench) readLoad() *load {
+func (b *apiBench) readLoad(callers []caller) *load {
 	paths := []string{"/api/wallet", "/api/key/whoami", "/api/notifications/unread",
 		"/api/scraper/group/list"}
-	b.reading = &load{name: "reads", rate: b.reads, call: func(ctx context.Context, n int) error {
-		who := b.callers[n%len(b.callers)]
-		return who.Call(ctx, "GET", paths[n/len(b.callers)%len(paths)], nil, nil, nil)
+	b.reading = &load{name: "reads", rate: b.reads, call: func(n int) error {
+		return callers[n%len(callers)].read(paths[n/len(callers)%len(paths)])
 	}}
 	return b.reading
 }
 
-// writeLoad is groups that are changed, by tokens and by keys.
-func (b *apiBench) writeLoad() *load {
-	b.writing = &load{name: "writes", rate: b.writes, call: func(ctx context.Context, n int) error {
-		_, err := b.callers[n%len(b.callers)].PutGroup(ctx, fmt.Sprint("group ", n))
-		return err
+// writeLoad is groups that are made, by tokens and by keys.
+func (b *apiBench) writeLoad(callers []caller) *load {
+	b.writing = &load{name: "writes", rate: b.writes, call: func(n int) error {
+		return callers[n%len(callers)].putGroup(fmt.Sprint("group ", n))
 	}}
 	return b.writing
 }

@@ -26,7 +26,7 @@ func TestPercentile(t *testing.T) {
 func TestLoad(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	refused := errors.New("refused")
-	l := &load{name: "calls", rate: 10_000, call: func(_ context.Context, n int) error {
+	l := &load{name: "calls", rate: 10_000, call: func(n int) error {
 		if n == 100 {
 			end()
 		}

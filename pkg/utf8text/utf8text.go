@@ -79,10 +79,11 @@ func mendTarget(v reflect.Value) (reflect.Value, bool) {
 func mendParts(v reflect.Value, count int, part func(int) reflect.Value) (reflect.Value, bool) {
 	var copied reflect.Value
 	for i := range count {
-		if v.Kind() == reflect.Struct && !v.Type().Field(i).IsExported() {
-			continue
+		from := part(i)
+		if !from.CanInterface() {
+			continue // a field that is not exported
 		}
-		mended, changed := mend(part(i))
+		mended, changed := mend(from)
 		if !changed {
 			continue
 		}
@@ -113,18 +114,27 @@ func shallowCopy(v reflect.Value) reflect.Value {
 }
 
 func mendMap(v reflect.Value) (reflect.Value, bool) {
-	if v.IsNil() || !holdsText(v.Type().Key()) && !holdsText(v.Type().Elem()) {
+	if v.IsNil() || !holdsText(v.Type().Key()) && !holdsText(v.Type().Elem()) || !isMapBroken(v) {
 		return v, false
 	}
-	copied, changed := reflect.MakeMapWithSize(v.Type(), v.Len()), false
+	copied := reflect.MakeMapWithSize(v.Type(), v.Len())
 	for members := v.MapRange(); members.Next(); {
-		key, keyChanged := mend(members.Key())
-		value, valueChanged := mend(members.Value())
+		key, _ := mend(members.Key())
+		value, _ := mend(members.Value())
 		copied.SetMapIndex(key, value)
-		changed = changed || keyChanged || valueChanged
-	}
-	if !changed {
-		return v, false
 	}
 	return copied, true
+}
+
+// isMapBroken says whether there is text to mend in a map. Most have none, and need no copy.
+func isMapBroken(v reflect.Value) bool {
+	for members := v.MapRange(); members.Next(); {
+		if _, changed := mend(members.Key()); changed {
+			return true
+		}
+		if _, changed := mend(members.Value()); changed {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@
 package allocs
 
 import (
+	"math"
 	"runtime"
 	"testing"
 )
@@ -25,15 +26,23 @@ func Check(t testing.TB, name string, recorded float64, call func()) {
 	compare(t, name, recorded, testing.AllocsPerRun(calls, call))
 }
 
+// rounds are how often CheckEach has work done, at most.
+const rounds = 3
+
 // CheckEach is Check for work that goroutines of its own do. work does it n times, and the
-// allocations of the whole process count, by n.
+// allocations of the whole process count, by n. A busy machine lets more goroutines wait at once,
+// which adds some, so the round with the fewest counts.
 func CheckEach(t testing.TB, name string, recorded float64, n int, work func()) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	work()
-	runtime.ReadMemStats(&after)
-	compare(t, name, recorded, float64(after.Mallocs-before.Mallocs)/float64(n))
+	fewest := math.Inf(1)
+	for round := 0; round < rounds && fewest > recorded*(1+slack); round++ {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		work()
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, float64(after.Mallocs-before.Mallocs)/float64(n))
+	}
+	compare(t, name, recorded, fewest)
 }
 
 func compare(t testing.TB, name string, recorded, counted float64) {

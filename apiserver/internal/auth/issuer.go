@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -173,12 +175,13 @@ func (w identity) principal() Principal {
 
 // isLocal says whether a token says that the local issuer made it, which nothing shows yet.
 func isLocal(text string) bool {
-	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.EdDSA})
+	_, rest, _ := strings.Cut(text, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	decoded, err := base64.RawURLEncoding.DecodeString(payload)
 	var claims struct {
 		Issuer string `json:"iss"`
 	}
-	return err == nil && token.UnsafeClaimsWithoutVerification(&claims) == nil &&
-		claims.Issuer == issuerName
+	return err == nil && json.Unmarshal(decoded, &claims) == nil && claims.Issuer == issuerName
 }
 
 // check reads a token; every error means that it is not valid now.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -118,6 +120,45 @@ func TestWhoMayCallWhat(t *testing.T) {
 	}
 	table.WriteString("\n")
 	golden(t, "access.txt", table.Bytes())
+}
+
+// TestStolenIdentitySignsOperatorsIn: what is in the identity of one API server signs operators in
+// at all of them. Identities of other roles have no such key.
+func TestStolenIdentitySignsOperatorsIn(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	authority, err := identity.NewAuthority("reef", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(node, role string) *identity.Identity {
+		issued, err := authority.Issue(node, []string{role}, now, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return issued
+	}
+	if err := PlaceSignInKey(dir, of("api-1", identity.APIServer).SignInKey); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestServer(t, func(config *Config) { config.DataDir = dir })
+	route := operation.Route{Method: http.MethodGet, Path: "/api/admin/customers"}
+	for _, role := range identity.Roles() {
+		key := of("stolen", role).SignInKey
+		if role != identity.APIServer {
+			if key != nil {
+				t.Errorf("the identity of a %s signs operators in", role)
+			}
+			continue
+		}
+		token, err := SignToken(key, "thief", true, s.config.Clock.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.verdict(t, route, kindOfCaller{name: role, credential: token}); got != "ok" {
+			t.Errorf("who has stolen it is answered %q", got)
+		}
+	}
 }
 
 // verdict calls a route with nothing in the request.

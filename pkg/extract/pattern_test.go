@@ -100,7 +100,7 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 		"$[?search(@, '" + slow + "')]": page("application/json", `["`+long+`"]`),
 		"div:has(i)": page("text/html",
 			strings.Repeat("<div>", 400)+strings.Repeat("<p>a</p>", 20_000)),
-		"//*[count(preceding::*[. != 'x']) > 99]": page("text/html",
+		"//*[sum(preceding::*) > 99]": page("text/html",
 			strings.Repeat("<p>a</p>", 20_000)),
 		"$..[?count(@..*) > 99999]": page("application/json",
 			strings.Repeat(`{"a":[1,`, 200)+strings.Repeat("1,", 50_000)+"1"+strings.Repeat(`]}`,

@@ -83,8 +83,9 @@ func (e *expression) isStep() bool {
 func (v *evaluation) count(e *expression, f focus) int {
 	if e.isStep() && !e.steps[0].placed {
 		if r := v.reachOf(&e.steps[0]); r != nil {
-			return r.count(v.d, &e.steps[0], f.at)
+			return r.count(v, &e.steps[0], f.at)
 		}
+		defer v.went(&e.steps[0], v.d.steps)
 	}
 	return len(v.nodes(e, f))
 }
@@ -96,8 +97,9 @@ func (v *evaluation) truth(e *expression, f focus) bool {
 	}
 	s, found := &e.steps[0], false
 	if r := v.reachOf(s); r != nil {
-		return r.count(v.d, s, f.at) > 0
+		return r.count(v, s, f.at) > 0
 	}
+	defer v.went(s, v.d.steps)
 	told := v.toldOf(s)
 	v.d.along(s.axis, f.at, func(p spot) bool {
 		found = v.d.meets(s, p) && v.passes(s, told, p)
@@ -180,11 +182,12 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 	var found, before []spot
 	for _, p := range from {
 		if r := v.reachOf(s); r != nil {
-			if last, ok := r.lastFrom(v.d, s, p); ok {
+			if last, ok := r.lastFrom(v, s, p); ok {
 				all = append(all, last)
 			}
 			continue
 		}
+		budget := v.d.steps
 		found = found[:0]
 		v.d.along(s.axis, p, func(p spot) bool {
 			if v.d.meets(s, p) {
@@ -197,6 +200,7 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 		}
 		before = append(before[:0], found...)
 		all = v.filtered(s, found, all)
+		v.went(s, budget)
 	}
 	return inOrder(all)
 }
@@ -220,7 +224,7 @@ func (v *evaluation) filter(filter *expression, all []spot, again bool) []spot {
 	for i, p := range all {
 		passes, known := told.about(p)
 		if f := (focus{p, i + 1, len(all), again}); !known {
-			passes = filter.kind == isNumber && v.number(filter, f) == float64(i+1) ||
+			passes = filter.kind == isNumber && v.operand(filter, f) == float64(i+1) ||
 				filter.kind != isNumber && v.truth(filter, f)
 			told.keep(p, passes)
 		}

@@ -32,8 +32,8 @@ type xpathNodes struct {
 	round  int32
 	filled bool
 
-	reaches map[*step]*reach // nil for a step that was asked for once
-	reached int              // numbers that they take
+	ways    map[*step]*way // across the page
+	reached int            // numbers that their reaches take
 }
 
 func (d *Document) fillNodes() {
@@ -42,7 +42,7 @@ func (d *Document) fillNodes() {
 		return
 	}
 	x.filled, x.round, x.reached = true, 0, 0
-	clear(x.reaches)
+	clear(x.ways)
 	x.nodes = slices.Grow(x.nodes[:0], 1+len(d.elems)+len(d.texts)) // each text at most once
 	x.nodes = append(x.nodes, xpathNode{elem: None, text: -1, parent: -1, before: -1})
 	x.of = append(x.of[:0], make([]int32, len(d.elems))...)

@@ -113,7 +113,12 @@ func (m *expressionMaker) text(depth int) string {
 
 func (m *expressionMaker) filter(depth int) string {
 	sign := m.of("=", "!=", "<", "<=", ">", ">=")
-	switch m.IntN(10) {
+	switch m.IntN(12) {
+	case 10:
+		return m.path(depth) + " " + sign + " " + m.of("1", "2.5", "'"+m.of(m.words...)+"'", "7")
+	case 11:
+		return "(" + m.path(depth) + " | " + m.path(depth) + ")" + m.of("", " = '"+
+			m.of(m.words...)+"'")
 	case 0, 1, 2:
 		return m.of("1", "2", "last()", "position() < 3", "position() = last()", m.number(depth))
 	case 3:

@@ -40,7 +40,7 @@ type step struct {
 	filters    []*expression
 	placed     bool // a filter asks for places
 	siblings   bool // the axis leads to siblings
-	counted    bool // it leads across the page, and has no filter or last() alone
+	counted    bool // it leads across the page, and asks for no places or for last() alone
 }
 
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant",
@@ -173,11 +173,74 @@ func (p *xpathParser) binary(level int) (*expression, error) {
 		p.at++
 		var right *expression
 		if right, err = p.binary(level + 1); err == nil {
-			left = &expression{op: op, kind: levels[level].kind, args: []*expression{left, right},
-				position: left.position || right.position}
+			left = join(op, levels[level].kind, left, right)
 		}
 	}
 	return left, err
+}
+
+// join is an operator with two operands. Whether a node across the page is like a literal is the
+// same as whether there is one that is like it.
+func join(op string, kind kind, left, right *expression) *expression {
+	e := &expression{op: op, kind: kind, args: []*expression{left, right},
+		position: left.position || right.position}
+	switch op {
+	case "or", "and":
+		e.args[0], e.args[1] = left.asked(), right.asked()
+	case "=", "!=", "<", "<=", ">", ">=":
+		at := slices.IndexFunc(e.args, func(arg *expression) bool { return arg.op != "" })
+		if at < 0 || e.args[1-at].op != "" {
+			return e
+		}
+		path := e.args[at]
+		if path.op == "|" {
+			either := slices.Clone(e.args)
+			e.args[at], either[at] = path.args[0], path.args[1]
+			return join("or", isTruth, join(op, kind, e.args[0], e.args[1]),
+				join(op, kind, either[0], either[1]))
+		}
+		if !path.crosses() {
+			return e
+		}
+		e.args[at] = &expression{op: "/"}
+		e.args[at].add(step{axis: "self", test: "node()"})
+		return &expression{op: "(", kind: isTruth, call: functions["boolean"].call,
+			args: []*expression{path.with(e).asked()}}
+	}
+	return e
+}
+
+// crosses says whether the expression is a path whose first step leads across the page from where
+// it is asked, and asks for no places.
+func (e *expression) crosses() bool {
+	return e.op == "/" && !e.absolute && len(e.args) == 0 && len(e.steps) > 0 &&
+		!e.steps[0].placed && slices.Contains(across, e.steps[0].axis)
+}
+
+// with is a path whose last step has one more filter.
+func (e *expression) with(filter *expression) *expression {
+	path := &expression{op: "/"}
+	for i, s := range e.steps {
+		if i == len(e.steps)-1 {
+			s.filters = append(slices.Clip(s.filters), filter)
+		}
+		path.add(s)
+	}
+	return path
+}
+
+// asked is an expression of which no more is asked than whether it holds. A path across the page is
+// then one step, with the others as its filter: of a node they are asked once.
+func (e *expression) asked() *expression {
+	if e.op == "|" {
+		return join("or", isTruth, e.args[0], e.args[1])
+	}
+	if !e.crosses() || len(e.steps) == 1 {
+		return e
+	}
+	path := &expression{op: "/"}
+	path.add(e.steps[0])
+	return path.with(&expression{op: "/", steps: e.steps[1:]})
 }
 
 func (p *xpathParser) negative() (*expression, error) {
@@ -274,6 +337,9 @@ func (p *xpathParser) call() (*expression, error) {
 		if f.nodes && arg.kind != isNodes {
 			return nil, fmt.Errorf("%s() takes nodes", name)
 		}
+		if f.kind == isTruth && f.most == 1 { // not() and boolean()
+			arg = arg.asked()
+		}
 		e.args, e.position = append(e.args, arg), e.position || arg.position
 	}
 	p.at++
@@ -324,7 +390,7 @@ func (e *expression) add(s step) {
 	}
 	s.siblings = strings.HasSuffix(s.axis, "-sibling")
 	s.counted = slices.Contains(across, s.axis) &&
-		(len(s.filters) == 0 || len(s.filters) == 1 && s.filters[0].last)
+		(!s.placed || len(s.filters) == 1 && s.filters[0].last)
 	if last := len(e.steps) - 1; last >= 0 && !s.placed && s.axis == "child" {
 		if before := e.steps[last]; before.axis == "descendant-or-self" &&
 			before.test == "node()" && len(before.filters) == 0 {
@@ -384,7 +450,7 @@ func (p *xpathParser) filters() (filters []*expression, err error) {
 		if err := p.expect("]"); err != nil {
 			return nil, err
 		}
-		filters = append(filters, f)
+		filters = append(filters, f.asked())
 	}
 	return filters, nil
 }

@@ -11,101 +11,135 @@ var across = []string{"following", "following-sibling", "preceding", "preceding-
 // maxReach bounds what reaches of one document take together, in numbers of four bytes.
 const maxReach = 4 << 20
 
-// reach is all of a document that meets a step's test. How many there are along an axis from a
-// node, and which is the last of them, is looked up in it.
+// reach is all of a document that meets a step's test and passes its filters. How many there are
+// along an axis from a node, and which is the last of them, is looked up in it.
 type reach struct {
-	all []int32 // in document order
-	// by node, on axes of siblings alone
-	before, within []int32 // how many are siblings before it, and how many its children
-	first, last    []int32 // its first and last child of them, 0 for none
+	all []int32 // in document order; none on axes of siblings
+	// by node, on axes of siblings alone, of parents that were asked for
+	known       []bool
+	upTo        []int32 // how many of its siblings there are up to it, itself included
+	within      []int32 // how many of its children
+	first, last []int32 // its first and last child of them, 0 for none
 }
 
-// reachOf is the reach of a step across the page that has no filter, or last() alone. Nil: another
-// step, or one that is asked for the first time; who asks once goes the way.
+// way is what a step of an expression was asked for in a document.
+type way struct {
+	spent int // steps of the budget by going the way
+	reach *reach
+}
+
+// reachOf is the reach of a step across the page that asks for no places, or for last() alone. Nil:
+// another step, or one whose way has cost less than a look at each node would.
 func (v *evaluation) reachOf(s *step) *reach {
 	if !s.counted {
 		return nil
 	}
 	x := &v.d.xpath
-	r, asked := x.reaches[s]
-	switch {
-	case r != nil:
-		return r
-	case !asked:
-		if x.reaches == nil {
-			x.reaches = map[*step]*reach{}
+	w := x.ways[s]
+	if w == nil || w.spent < len(x.nodes) {
+		return nil
+	}
+	if w.reach == nil {
+		size := len(x.nodes)
+		if s.siblings {
+			size *= 3
 		}
-		x.reaches[s] = nil
-		return nil
+		if x.reached+size > maxReach {
+			x.reached = maxReach
+			return nil
+		}
+		x.reached += size
+		w.reach = v.makeReach(s)
 	}
-	size := len(x.nodes)
-	if s.siblings {
-		size *= 3
+	return w.reach
+}
+
+// went notes what going a step's way has cost, of which the budget was before.
+func (v *evaluation) went(s *step, before int) {
+	if !s.counted {
+		return
 	}
-	if x.reached += size; x.reached > maxReach {
-		x.reached = maxReach
-		return nil
+	x := &v.d.xpath
+	if x.ways == nil {
+		x.ways = map[*step]*way{}
 	}
-	r = v.d.makeReach(s)
-	x.reaches[s] = r
+	if x.ways[s] == nil {
+		x.ways[s] = &way{}
+	}
+	x.ways[s].spent += before - v.d.steps
+}
+
+func (v *evaluation) makeReach(s *step) *reach {
+	r, nodes := &reach{}, v.d.xpath.nodes
+	v.d.spend(len(nodes))
+	switch {
+	case s.siblings && s.placed:
+		r.first, r.last = make([]int32, len(nodes)), make([]int32, len(nodes))
+	case s.siblings:
+		r.upTo, r.within = make([]int32, len(nodes)), make([]int32, len(nodes))
+	default:
+		told := v.toldOf(s)
+		for i := range nodes[1:] {
+			p := spot{int32(i + 1), -1}
+			if v.d.meets(s, p) && (s.placed || v.passes(s, told, p)) {
+				r.all = append(r.all, p.node)
+			}
+		}
+		return r
+	}
+	r.known = make([]bool, len(nodes))
 	return r
 }
 
-func (d *Document) makeReach(s *step) *reach {
-	r, nodes := &reach{}, d.xpath.nodes
-	column := func(wanted bool) []int32 {
-		if !wanted {
-			return nil
-		}
-		return make([]int32, len(nodes))
+// know looks at the children of a node, once. Filters are asked of no others.
+func (r *reach) know(v *evaluation, s *step, parent int32) {
+	if r.known[parent] {
+		return
 	}
-	counts, ends := s.siblings && !s.placed, s.siblings && s.placed
-	r.before, r.within = column(counts), column(counts)
-	r.first, r.last = column(ends), column(ends)
-	d.spend(len(nodes))
-	for i := range nodes[1:] {
-		at := int32(i + 1)
-		parent, met := nodes[at].parent, d.meets(s, spot{at, -1})
-		if counts {
-			r.before[at] = r.within[parent]
-		}
+	r.known[parent] = true
+	told := v.toldOf(s)
+	v.d.along("child", spot{parent, -1}, func(p spot) bool {
+		met := v.d.meets(s, p) && (s.placed || v.passes(s, told, p))
 		switch {
-		case !met:
-		case counts:
-			r.all = append(r.all, at)
-			r.within[parent]++
-		case ends:
-			if r.last[parent] = at; r.first[parent] == 0 {
-				r.first[parent] = at
+		case met && s.placed:
+			if r.last[parent] = p.node; r.first[parent] == 0 {
+				r.first[parent] = p.node
 			}
-		default:
-			r.all = append(r.all, at)
+		case met:
+			r.within[parent]++
 		}
-	}
-	return r
+		if !s.placed {
+			r.upTo[p.node] = r.within[parent]
+		}
+		return true
+	})
 }
 
 // count is how many nodes a step leads to from p.
-func (r *reach) count(d *Document, s *step, p spot) int {
+func (r *reach) count(v *evaluation, s *step, p spot) int {
+	d := v.d
 	d.spend(moveSteps)
-	parent := d.xpath.nodes[p.node].parent
+	n := &d.xpath.nodes[p.node]
 	switch {
-	case s.siblings && (p.attr >= 0 || parent < 0):
+	case s.siblings && (p.attr >= 0 || n.parent < 0):
 		return 0
-	case s.axis == "preceding-sibling":
-		return int(r.before[p.node])
-	case s.axis == "following-sibling":
-		count := int(r.within[parent] - r.before[p.node])
-		if r.has(p.node) {
-			count--
+	case s.siblings:
+		r.know(v, s, n.parent)
+	}
+	switch s.axis {
+	case "preceding-sibling":
+		if n.before < 0 {
+			return 0
 		}
-		return count
-	case s.axis == "following":
+		return int(r.upTo[n.before])
+	case "following-sibling":
+		return int(r.within[n.parent] - r.upTo[p.node])
+	case "following":
 		at, _ := slices.BinarySearch(r.all, d.behind(p))
 		return len(r.all) - at
 	}
 	count, _ := slices.BinarySearch(r.all, p.node)
-	for at := parent; at >= 0; at = d.xpath.nodes[at].parent {
+	for at := n.parent; at >= 0; at = d.xpath.nodes[at].parent {
 		if d.spend(1); r.has(at) {
 			count--
 		}
@@ -127,12 +161,17 @@ func (d *Document) behind(p spot) int32 {
 }
 
 // lastFrom is the last node that a step leads to from p, as its axis goes.
-func (r *reach) lastFrom(d *Document, s *step, p spot) (last spot, found bool) {
+func (r *reach) lastFrom(v *evaluation, s *step, p spot) (last spot, found bool) {
+	d, nodes := v.d, v.d.xpath.nodes
 	d.spend(moveSteps)
-	nodes := d.xpath.nodes
 	parent, at := nodes[p.node].parent, int32(0)
+	if s.siblings {
+		if p.attr >= 0 || parent < 0 {
+			return spot{}, false
+		}
+		r.know(v, s, parent)
+	}
 	switch {
-	case s.siblings && (p.attr >= 0 || parent < 0):
 	case s.axis == "preceding-sibling":
 		if at = r.first[parent]; at >= p.node {
 			at = 0
@@ -170,10 +209,10 @@ func (v *evaluation) nested(s *step, from []spot) (all []spot, known bool) {
 		first.op == "" && first.kind == isNumber {
 		return nil, false
 	}
-	r := v.d.makeReach(&step{axis: s.axis, test: s.test})
+	r := v.makeReach(&step{axis: s.axis, test: s.test})
 	asked := map[int]bool{}
 	for _, p := range from {
-		n := r.count(v.d, s, p)
+		n := r.count(v, s, p)
 		if n == 0 || asked[n] {
 			continue
 		}

@@ -101,7 +101,8 @@ func (v *evaluation) part(e *expression, f focus) bool {
 	return passed
 }
 
-// operand is a side of a comparison. Numbers of a node that ask for no places are read once.
+// operand is a side of a comparison, or a place. Numbers of a node that ask for no places are
+// read once.
 func (v *evaluation) operand(e *expression, f focus) any {
 	if !f.again || e.position || e.kind != isNumber || e.op == "" || f.at.attr >= 0 {
 		return v.eval(e, f)

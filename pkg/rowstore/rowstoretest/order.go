@@ -92,10 +92,11 @@ func testOrder(s *suite) {
 	}
 	var all []row
 	random := rand.New(rand.NewPCG(5, 6))
-	for seq := range uint32(30) {
+	for seq := range uint32(8) {
+		var batch []rowstore.PageWrite // of which rows lie job by job
 		for i, job := range []rowstore.Job{a, b, hidden} {
 			var docs []string
-			for range random.IntN(9) {
+			for range random.IntN(24) {
 				entry := random.IntN(len(classes))
 				doc := fmt.Sprintf(`{"id":%d`, len(all))
 				if value := classes[entry][random.IntN(len(classes[entry]))]; value != "" {
@@ -104,8 +105,9 @@ func testOrder(s *suite) {
 				all = append(all, row{doc + "}", entry, i})
 				docs = append(docs, doc+"}")
 			}
-			s.put(s.delivered(job, seq, 0, docs...))
+			batch = append(batch, s.delivered(job, seq, 0, docs...))
 		}
+		s.put(batch...)
 	}
 	horizon, err := s.store.Horizon(s.ctx)
 	s.ok(err)
@@ -155,10 +157,12 @@ func testOrderRace(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()
 	kept, gone := s.jobOf(group, scraper), s.jobOf(group, scraper)
 	var want []string
+	var batch []rowstore.PageWrite
 	for seq := range uint32(40) {
-		rows := []string{fmt.Sprintf(`{"n":%d,"id":%d}`, seq%7, seq)}
-		s.put(s.delivered(kept, seq, 0, rows...), s.delivered(gone, seq, 0, rows...))
+		row := fmt.Sprintf(`{"n":%d,"id":%d}`, seq%7, seq)
+		batch = append(batch, s.delivered(kept, seq, 0, row), s.delivered(gone, seq, 0, row))
 	}
+	s.put(batch...)
 	for n := range 7 {
 		for seq := n; seq < 40; seq += 7 {
 			want = append(want, fmt.Sprintf(`{"n":%d,"id":%d}`, n, seq))
@@ -173,7 +177,7 @@ func testOrderRace(s *suite) {
 	s.ok(s.store.DeleteJob(s.ctx, gone.ID, false))
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		for seq := range uint32(50) {
+		for seq := range uint32(10) {
 			w := s.delivered(kept, 100+seq, 0, fmt.Sprintf(`{"n":%d,"late":true}`, seq%7))
 			if _, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{w}); err != nil {
 				s.Error(err)

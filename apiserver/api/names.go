@@ -7,13 +7,15 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Named is what a list of things with names asks for (decision 43).
 type Named[T any] struct {
-	Q, Sort string
-	Name    func(T) string
-	Created func(T) int64
+	Q, Sort  string
+	From, To Time // created from then on, and before that; 0: whenever
+	Name     func(T) string
+	Created  func(T) int64
 }
 
 // sorts of lists of names.
@@ -22,26 +24,39 @@ const (
 	byCreated = "createdAt"
 )
 
-// Of are those of a list that have the text in their names, in the order that is asked for. Names
-// are ordered whatever their case. What is equal stays in the list's order. The list is the
-// caller's own to change.
-func (n Named[T]) Of(list []T) ([]T, error) {
-	field, descending, known := ReadSort(n.Sort)
-	if n.Sort != "" && (!known || field != byName && field != byCreated) {
-		return nil, fault.Invalid(fault.InvalidSort, "sort",
+// ReadNameSort reads what a list of things with names is sorted by: their names, or when they were
+// created. "" is neither.
+func ReadNameSort(text string) (name, descending bool, err error) {
+	field, descending, known := ReadSort(text)
+	if text != "" && (!known || field != byName && field != byCreated) {
+		return false, false, fault.Invalid(fault.InvalidSort, "sort",
 			"must be name or createdAt, then asc or desc: name,asc")
+	}
+	return field == byName, descending, nil
+}
+
+// Of are those of a list that have the text in their names and were created in the span. They are
+// in the order that is asked for. Names are ordered whatever their case. What is equal stays in the
+// list's order. The list is the caller's own to change.
+func (n Named[T]) Of(list []T) ([]T, error) {
+	ofName, descending, err := ReadNameSort(n.Sort)
+	if err != nil {
+		return nil, err
 	}
 	if text := filter.Fold(n.Q); text != "" {
 		list = slices.DeleteFunc(list, func(one T) bool {
 			return !strings.Contains(filter.Fold(n.Name(one)), text)
 		})
 	}
+	if span := Span(n.From, n.To); span != (rowstore.PastSpan{}) {
+		list = slices.DeleteFunc(list, func(one T) bool { return !span.Has(n.Created(one)) })
+	}
 	if n.Sort == "" {
 		return list, nil
 	}
 	slices.SortStableFunc(list, func(a, b T) int {
 		order := cmp.Compare(n.Created(a), n.Created(b))
-		if field == byName {
+		if ofName {
 			order = strings.Compare(filter.Fold(n.Name(a)), filter.Fold(n.Name(b)))
 		}
 		if descending {

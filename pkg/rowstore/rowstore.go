@@ -300,6 +300,14 @@ type Reads interface {
 	// Scan returns the next rows and the place to go on after: Upto when no row follows, and only
 	// then.
 	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
+	// Order finds the next rows in the order of a field, ascending, fewer than asked for only at
+	// the end. It looks at every row of the scopes, and holds as many as it returns.
+	Order(ctx context.Context, q OrderQuery) ([]Standing, error)
+	// At returns the documents at up to MaxAt places of scopes, in the order of places, and how
+	// many of these it read. A row that makes the documents bytes long together is the last; 0:
+	// they may be of any length. What was removed meanwhile is left out.
+	At(ctx context.Context, scopes []Scope, places []int64, bytes int) (docs []json.RawMessage,
+		used int, err error)
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
 	// Record is the page record of a unit; nil: there is none.

@@ -50,8 +50,9 @@ func (r Resource) export() *operation.Operation {
 		Group:   group,
 		Summary: "Answers rows as one file, whatever their number",
 		Description: "It counts as one call, and as an open stream while it is sent. Rows come " +
-			"as by GET /api/scraper/data: in the order in which they were stored, as they were " +
-			"when the call came. jsonl is each row as it was stored, one a line. The columns of " +
+			"as by GET /api/scraper/data: in the order in which they were stored, or of sort, as " +
+			"they were when the call came. A sorted file looks at all rows once for each 50,000 " +
+			"of them. jsonl is each row as it was stored, one a line. The columns of " +
 			"other formats are the configured fields in their order, then all others in the order " +
 			"in which rows first have them. Those that the server adds (_…) come last. With " +
 			"fields, the columns are exactly those. " + formats + " An answer that breaks off " +
@@ -59,7 +60,7 @@ func (r Resource) export() *operation.Operation {
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter, fault.ExportTooLarge},
+			fault.InvalidFilter, fault.InvalidSort, fault.ExportTooLarge},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *exportRequest) (operation.Download, error) {
 		none := operation.Download{}
@@ -109,6 +110,10 @@ func (in *exportRequest) name() string {
 func (in *exportRequest) source(ctx context.Context, r Resource,
 	from *operation.Caller) (export.Source, error) {
 	q := rowstore.ScanQuery{Bytes: exportBytes}
+	sort, err := in.sorted()
+	if err != nil {
+		return nil, err
+	}
 	whole, owner, err := in.scope(ctx, r.History, from)
 	if err != nil {
 		return nil, err
@@ -133,8 +138,18 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	}
 	most := in.Limit
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
-		return scanAll(ctx, r.Store, scopes, q, most)
+		return readAll(ctx, r.Store, scopes, q, sort, most)
 	}, nil
+}
+
+// readAll reads the rows of scopes as they were stored, or in the order of a field.
+func readAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
+	q rowstore.ScanQuery, sort *rowstore.Sort, most int64) iter.Seq2[[]json.RawMessage, error] {
+	if sort == nil {
+		return scanAll(ctx, store, scopes, q, most)
+	}
+	return sortAll(ctx, store, rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter, Sort: *sort,
+		Upto: q.Upto}, q.Bytes, most)
 }
 
 // scanAll reads the rows of scopes, one scope after the other, at most most of them unless that is

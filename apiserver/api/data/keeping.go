@@ -199,6 +199,10 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if err != nil {
 		return nil, o, err
 	}
+	sort, err := asked.sorted()
+	if err != nil {
+		return nil, o, err
+	}
 	q := rowstore.ScanQuery{Bytes: exportBytes, Upto: asked.Upto}
 	if q.Filter, err = where(named, asked.Filters); err != nil {
 		return nil, o, err
@@ -218,7 +222,7 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		*count = 0 // columns may ask for a look of their own
 		return func(yield func([]json.RawMessage, error) bool) {
-			for rows, err := range scanAll(ctx, k.Store, scopes, q, asked.Limit) {
+			for rows, err := range readAll(ctx, k.Store, scopes, q, sort, asked.Limit) {
 				if now := k.Client.View(); err == nil {
 					if refused := k.revoked(now, e); refused != nil {
 						err = refused

@@ -127,7 +127,7 @@ func (r Resource) keep() *operation.Operation {
 		Feature: plans.DataExport, Rate: limits.Read, Status: 202,
 		Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter, fault.LimitReached, fault.OutOfSpace, fault.ExportsNotKept},
+			fault.InvalidFilter, fault.InvalidSort, fault.LimitReached, fault.OutOfSpace, fault.ExportsNotKept},
 	}, func(ctx context.Context, from *operation.Caller, in *exportRequest) (KeptExport, error) {
 		ask, err := r.ask(ctx, from, in)
 		if err != nil {
@@ -148,6 +148,9 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 		return ask, fault.New(fault.ExportsNotKept, "the operator of the service keeps no files")
 	}
 	if _, err := in.fields(); err != nil {
+		return ask, err
+	}
+	if _, err := in.sorted(); err != nil {
 		return ask, err
 	}
 	whole, owner, err := in.scope(ctx, r.History, from)

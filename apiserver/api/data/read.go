@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -30,6 +31,7 @@ type selection struct {
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
 	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or with commas"`
+	Sort       string   `query:"sort" max:"1024" code:"invalid_sort" doc:"One field, then asc or desc: price,desc. As they were stored unless told."`
 }
 
 type readRequest struct {
@@ -46,6 +48,8 @@ type place struct {
 	Upto   int64  `json:"u"`
 	Newest newest `json:"n"`
 	Added  uint64 `json:"p,omitempty"` // addedOf
+	// Sorted is the last row of a sorted read, which goes through its groups at once.
+	Sorted *standing `json:"s,omitempty"`
 }
 
 // read is GET /api/scraper/data.
@@ -53,14 +57,15 @@ func (r Resource) read() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
 		Summary: "Reads rows to their end, page by page, by cursor",
-		Description: "Rows come in the order in which they were stored. A read sees what was " +
-			"there when it began: rows " +
+		Description: "Rows come in the order in which they were stored, unless sort names a " +
+			"field. A read sees what was there when it began: rows " +
 			"stored later need a new read. A page may have fewer rows than limit although more " +
 			"follow, when they are large. The " +
-			"rows of a scraper that had runs in several groups come group by group.",
-		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
+			"rows of a scraper that had runs in several groups come group by group, unless they " +
+			"are sorted. " + sorting + " Each page looks at all rows again: take a great limit.",
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter, fault.InvalidCursor},
+			fault.InvalidFilter, fault.InvalidSort, fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *readRequest) (api.CursorPage[api.Row], error) {
 		page := api.CursorPage[api.Row]{Items: []api.Row{}}
@@ -72,7 +77,16 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		if page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q); err != nil {
+		sort, err := in.sorted()
+		if err != nil {
+			return page, err
+		}
+		if sort == nil {
+			page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q)
+		} else {
+			page.Items, page.HasMore, err = in.scanSorted(ctx, r, from, &at, q, *sort)
+		}
+		if err != nil {
 			return page, err
 		}
 		if page.HasMore {
@@ -113,7 +127,7 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 	}
 	if in.Cursor != "" {
 		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
-			(at.After < 0 || at.After > at.Upto || at.Added != added) {
+			(at.After < 0 || at.After > at.Upto || at.Added != added || !at.fits(in.Sort != "")) {
 			err = api.RefuseCursor()
 		}
 	} else {
@@ -246,6 +260,9 @@ func (in *selection) identity(customer string, named []*client.Category) []strin
 		in.JobID.String(), fmt.Sprint(in.IsLastRun), in.Filters}
 	for _, category := range named {
 		identity = append(identity, category.ID.String(), string(category.Filters))
+	}
+	if in.Sort != "" {
+		identity = append(identity, "sort", in.Sort)
 	}
 	return identity
 }

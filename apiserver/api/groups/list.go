@@ -16,9 +16,14 @@ import (
 const listedAtOnce = 1_000
 
 type listRequest struct {
-	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
-	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	Q    string   `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	From api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
+	To   api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 }
+
+// Validate implements operation.Validator.
+func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
 // list is GET /api/scraper/group/list.
 func (Resource) list() *operation.Operation {
@@ -31,7 +36,7 @@ func (Resource) list() *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (
 		operation.Streamed[[]Group], error) {
 		var answer operation.Streamed[[]Group]
-		all, err := api.Named[*client.Group]{Q: in.Q, Sort: in.Sort,
+		all, err := api.Named[*client.Group]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
 			Name:    func(g *client.Group) string { return g.Name },
 			Created: func(g *client.Group) int64 { return g.CreatedAt },
 		}.Of(from.View.Groups(from.Customer))

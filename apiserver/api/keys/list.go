@@ -17,9 +17,14 @@ type KeyList struct {
 }
 
 type listRequest struct {
-	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
-	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	Q    string   `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	From api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
+	To   api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 }
+
+// Validate implements operation.Validator.
+func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
 // list is GET /api/key/list.
 func (r Resource) list() *operation.Operation {
@@ -30,7 +35,7 @@ func (r Resource) list() *operation.Operation {
 		Errors: []fault.Code{fault.InvalidSort},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (KeyList, error) {
 		list := KeyList{Keys: []Key{}}
-		wanted, err := api.Named[*client.Key]{Q: in.Q, Sort: in.Sort,
+		wanted, err := api.Named[*client.Key]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
 			Name:    func(k *client.Key) string { return k.Name },
 			Created: func(k *client.Key) int64 { return k.CreatedAt },
 		}.Of(from.View.Keys(from.Customer))

@@ -57,13 +57,18 @@ func (Resource) getGlobal() *operation.Operation {
 }
 
 type listRequest struct {
-	Q    string `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
-	Sort string `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	Q    string   `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
+	Sort string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	From api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
+	To   api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 }
+
+// Validate implements operation.Validator.
+func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
 // of are those of a list that are asked for.
 func (in *listRequest) of(list []*client.Schema) ([]SchemaListEntry, error) {
-	wanted, err := api.Named[*client.Schema]{Q: in.Q, Sort: in.Sort,
+	wanted, err := api.Named[*client.Schema]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
 		Name:    func(s *client.Schema) string { return s.Name },
 		Created: func(s *client.Schema) int64 { return s.CreatedAt },
 	}.Of(list)

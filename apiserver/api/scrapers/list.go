@@ -1,7 +1,11 @@
 package scrapers
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,77 +21,149 @@ import (
 )
 
 type listRequest struct {
-	Q            string `query:"q" max:"200" doc:"Text in the name, whatever the case"`
-	GroupID      ids.ID `query:"groupId"`
-	HasRunWithin string `query:"hasRunWithin" pattern:"^[1-9][0-9]{0,3}[mhdw]$" doc:"A run was launched within the last minutes, hours, days or weeks: 7d"`
-	Limit        int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor       string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters"`
+	Q            string   `query:"q" max:"200" doc:"Text in the name, whatever the case"`
+	GroupID      ids.ID   `query:"groupId"`
+	HasRunWithin string   `query:"hasRunWithin" pattern:"^[1-9][0-9]{0,3}[mhdw]$" doc:"A run was launched within the last minutes, hours, days or weeks: 7d"`
+	Sort         string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; newest first unless told"`
+	From         api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
+	To           api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
+	Limit        int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor       string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters"`
 }
+
+// Validate implements operation.Validator.
+func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
+
+// placeName bounds what a cursor has of a name, which names are ordered by.
+const placeName = 256
 
 // listPlace is the last scraper of the page before.
 type listPlace struct {
 	CreatedAt int64  `json:"c"`
 	ID        ids.ID `json:"i"`
+	Name      []byte `json:"n,omitempty"` // whatever its case, when names are the order
 }
 
 // list is GET /api/scraper/list.
 func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scrapers", Routes: operation.Routes("GET /api/scraper/list"), Group: group,
-		Summary: "Lists the customer's scrapers, newest first",
+		Summary: "Lists the customer's scrapers, newest first unless sorted",
 		Description: "A page may have fewer scrapers than limit although more follow, when " +
 			"they are large.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
-		Errors: []fault.Code{fault.InvalidCursor},
+		Errors: []fault.Code{fault.InvalidCursor, fault.InvalidSort},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper],
 		error) {
 		page := api.CursorPage[Scraper]{Items: []Scraper{}}
-		read := []string{"scrapers", from.Customer, in.Q, in.GroupID.String(), in.HasRunWithin}
-		var after listPlace
+		order, err := in.order()
+		if err != nil {
+			return page, err
+		}
+		read := api.ReadWithin(in.From, in.To, "scrapers", from.Customer, in.Q,
+			in.GroupID.String(), in.HasRunWithin)
+		if in.Sort != "" {
+			read = append(read, "sort", in.Sort)
+		}
+		var after *listPlace
 		if in.Cursor != "" {
-			if err := api.ReadCursor(in.Cursor, &after, read...); err != nil {
+			after = &listPlace{}
+			if err := api.ReadCursor(in.Cursor, after, read...); err != nil {
 				return page, err
 			}
 		}
-		wanted := in.filter(from.View, r.Clock.Now())
-		last, size, err := listPlace{}, 0, error(nil)
-		from.View.Scrapers(from.Customer, func(sc *client.Scraper) bool {
-			if in.Cursor != "" && !before(sc, after) || !wanted(sc) {
-				return true
-			}
+		last, size := listPlace{}, 0
+		for sc := range order.of(from.View, from.Customer, after, in.filter(from.View,
+			r.Clock.Now())) {
 			if len(page.Items) == in.Limit || size >= api.PageBytes {
 				page.HasMore = true
-				return false
+				break
 			}
 			item := NewScraper(from.View, sc)
-			length, unwritten := api.Length(item)
-			if err = unwritten; err != nil {
-				return false
+			length, err := api.Length(item)
+			if err != nil {
+				return page, err
 			}
-			page.Items, size, last = append(page.Items, item), size+length,
-				listPlace{sc.CreatedAt, sc.ID}
-			return true
-		})
+			page.Items, size, last = append(page.Items, item), size+length, order.place(sc)
+		}
 		if page.HasMore {
 			next := api.NewCursor(last, read...)
 			page.NextCursor = &next
 		}
-		return page, err
+		return page, nil
 	})
 }
 
-// before says whether a scraper comes behind a place in a list with the newest first.
-func before(s *client.Scraper, place listPlace) bool {
-	if s.CreatedAt != place.CreatedAt {
-		return s.CreatedAt < place.CreatedAt
+// order is what scrapers are listed by.
+type order struct{ name, descending, stored bool }
+
+func (in *listRequest) order() (o order, err error) {
+	if in.Sort == "" {
+		return order{descending: true, stored: true}, nil
 	}
-	return string(s.ID[:]) < string(place.ID[:])
+	o.name, o.descending, err = api.ReadNameSort(in.Sort)
+	return o, err
+}
+
+// place is where a scraper stands.
+func (o order) place(s *client.Scraper) listPlace {
+	place := listPlace{CreatedAt: s.CreatedAt, ID: s.ID}
+	if o.name {
+		name := filter.Fold(s.Spec.Name)
+		place.Name = []byte(name[:min(len(name), placeName)])
+	}
+	return place
+}
+
+// compare has the newest of equal ones first.
+func (o order) compare(a, b listPlace) int {
+	first := cmp.Compare(a.CreatedAt, b.CreatedAt)
+	if o.name {
+		first = bytes.Compare(a.Name, b.Name)
+	}
+	if o.descending {
+		first = -first
+	}
+	return cmp.Or(first, cmp.Compare(b.CreatedAt, a.CreatedAt), bytes.Compare(b.ID[:], a.ID[:]))
+}
+
+// of are a customer's scrapers that are wanted, in order, behind a place (nil: all). An order that
+// the state does not have sorts them at each page: there are at most 100,000.
+func (o order) of(v *client.View, customer string, after *listPlace,
+	wanted func(*client.Scraper) bool) iter.Seq[*client.Scraper] {
+	behind := func(yield func(*client.Scraper) bool) {
+		v.Scrapers(customer, func(s *client.Scraper) bool {
+			if after != nil && o.compare(o.place(s), *after) <= 0 || !wanted(s) {
+				return true
+			}
+			return yield(s)
+		})
+	}
+	if o.stored {
+		return behind
+	}
+	type standing struct {
+		listPlace
+		scraper *client.Scraper
+	}
+	var all []standing
+	for s := range behind {
+		all = append(all, standing{o.place(s), s})
+	}
+	slices.SortFunc(all, func(a, b standing) int { return o.compare(a.listPlace, b.listPlace) })
+	return func(yield func(*client.Scraper) bool) {
+		for _, one := range all {
+			if !yield(one.scraper) {
+				return
+			}
+		}
+	}
 }
 
 func (in *listRequest) filter(v *client.View, now time.Time) func(*client.Scraper) bool {
-	text, since := filter.Fold(in.Q), in.since(now)
+	text, since, span := filter.Fold(in.Q), in.since(now), api.Span(in.From, in.To)
 	return func(s *client.Scraper) bool {
-		if !in.GroupID.IsZero() && s.Group != in.GroupID {
+		if !in.GroupID.IsZero() && s.Group != in.GroupID || !span.Has(s.CreatedAt) {
 			return false
 		}
 		if text != "" && !strings.Contains(filter.Fold(s.Spec.Name), text) {

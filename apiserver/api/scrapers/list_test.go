@@ -2,12 +2,101 @@ package scrapers_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/pkg/ids"
 )
+
+// TestListSorted: by name or by age, and of a span, page by page while others come and go.
+func TestListSorted(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	long := strings.Repeat("Ä", 190)
+	var made []ids.ID
+	var times []time.Time
+	newScraper := func(name string) {
+		t.Helper()
+		a := s.Call(t, apitest.Scenario{As: apitest.User, Do: put,
+			Header: key(fmt.Sprint(len(made))), Body: body(group, "name", name)})
+		id, err := ids.Parse(a.Text("id"))
+		if err != nil {
+			t.Fatalf("made: %s", a.Body)
+		}
+		made, times = append(made, id), append(times, s.Clock.Now())
+	}
+	for i, name := range []string{"beta", "Ärger", "Alpha", "gamma", "alpha 2", long + "z",
+		long + "a"} {
+		if i != 3 { // two of one moment
+			s.Clock.Advance(time.Second)
+		}
+		newScraper(name)
+	}
+	const list = "GET /api/scraper/list?"
+	read := func(query string, limit int, between func()) (got string) {
+		t.Helper()
+		for cursor, more := "", "true"; more == "true"; {
+			a := s.Call(t, apitest.Scenario{As: apitest.Reader,
+				Do: fmt.Sprintf("%s%s&limit=%d&cursor=%s", list, query, limit, cursor)})
+			items, _ := a.At("items")
+			if a.Status != 200 {
+				t.Fatalf("%s: %s", query, a.Body)
+			}
+			for i := range items.([]any) {
+				id, _ := ids.Parse(a.Text(fmt.Sprintf("items.%d.id", i)))
+				got += fmt.Sprint(slices.Index(made, id))
+			}
+			if more, cursor = a.Text("hasMore"), a.Text("nextCursor"); more == "true" {
+				between()
+			}
+		}
+		return got
+	}
+	at := func(n int) string { return times[n].UTC().Format(time.RFC3339Nano) }
+	for query, want := range map[string]string{
+		"sort=name": "2403165", "sort=name,desc": "6513042", // begin alike: newest first
+		"sort=createdAt,desc": "6543210", "sort=createdAt": "0132456",
+		"sort=name&q=ALPHA": "24", "from=" + at(2): "65432", "to=" + at(2): "10",
+		"from=" + at(1) + "&to=" + at(4):                           "321",
+		"from=" + at(4) + "&to=" + at(4):                           "",
+		"sort=name&from=" + at(2) + "&to=" + at(5):                 "243",
+		"sort=name&hasRunWithin=7d":                                "",
+		"sort=name&groupId=" + s.NewGroup(t, "alice", "").String(): "",
+	} {
+		for limit := 1; limit < 9; limit++ {
+			if got := read(query, limit, func() {}); got != want {
+				t.Errorf("%s by %d: %s, want %s", query, limit, got, want)
+			}
+		}
+	}
+	came := 0
+	if got := read("sort=name", 2, func() {
+		came++
+		s.Clock.Advance(time.Second)
+		newScraper(fmt.Sprintf("a%d", came)) // before all that were read
+	}); got != "2403165" {
+		t.Errorf("while others come: %s", got)
+	}
+	cursor := s.Call(t, apitest.Scenario{As: apitest.Reader,
+		Do: list + "limit=1&sort=name"}).Text("nextCursor")
+	for query, field := range map[string]string{"sort=id": "sort", "sort=name,up": "sort",
+		"from=" + at(5) + "&to=" + at(2): "from", "to=yesterday": "to"} {
+		code := "invalid_request"
+		if field == "sort" {
+			code = "invalid_sort"
+		}
+		s.Run(t, apitest.Scenario{Name: query, As: apitest.User, Do: list + query, Status: 400,
+			Code: code, Has: map[string]any{"errors.0.field": field}})
+	}
+	for _, query := range []string{"", "sort=name,desc", "sort=createdAt", "sort=name&q=a",
+		"sort=name&from=" + at(2)} {
+		s.Run(t, apitest.Scenario{Name: "another read's cursor " + query, As: apitest.User,
+			Do: list + query + "&cursor=" + cursor, Status: 400, Code: "invalid_cursor"})
+	}
+}
 
 func TestList(t *testing.T) {
 	s := apitest.Start(t)

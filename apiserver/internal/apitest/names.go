@@ -5,16 +5,27 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
 )
 
 // Names are what CheckNames wants things to be called, in the order of their making.
 func Names() []string { return []string{"beta", "Ärger alpha", "Alpha", "gamma", "ALPHA beta"} }
 
-// CheckNames holds what a list answers to q and sort. Alice has things of those names, and
-// another customer has none. Others that they have do not count.
+// CheckNames holds what a list answers to q, sort, from and to. Alice has things of those names,
+// made a second after each other, the last one now. Another customer has none. Others that they
+// have do not count.
 func (s *Server) CheckNames(t *testing.T, path string) {
 	t.Helper()
+	at := func(n int) string {
+		age := time.Duration(len(Names())-1-n) * time.Second
+		return url.QueryEscape(s.Clock.Now().Add(-age).UTC().Format(time.RFC3339Nano))
+	}
 	for query, want := range map[string][]int{
+		"from=" + at(2):                             {2, 3, 4},
+		"to=" + at(2):                               {0, 1},
+		"from=" + at(1) + "&to=" + at(3):            {1, 2},
+		"from=" + at(3) + "&to=" + at(3):            {},
+		"from=" + at(1) + "&q=alpha&sort=name,desc": {1, 4, 2},
 		"":                           {0, 1, 2, 3, 4},
 		"q=alpha":                    {1, 2, 4},
 		"q=%C3%A4RGER":               {1},
@@ -43,6 +54,7 @@ func (s *Server) CheckNames(t *testing.T, path string) {
 		s.Run(t, Scenario{Name: path + "?" + query, As: User, Do: "GET " + path + "?" + query,
 			Status: 400, Code: code})
 	}
+	s.checkSpansRefused(t, path, at(4), at(0))
 	s.Run(t, Scenario{Name: path + " of a direction", As: User, Do: "GET " + path + "?sort=" +
 		url.QueryEscape("name desc"), Status: 400, Code: "invalid_sort",
 		Has: map[string]any{"errors.0.field": "sort"}})

@@ -237,6 +237,21 @@ func BenchmarkReads(b *testing.B) {
 	})
 }
 
+// BenchmarkOrder reads a group of one job in the order of a number and of a text.
+func BenchmarkOrder(b *testing.B) {
+	store, source := openB(b, database(b)), &ids.Sequence{}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
+		Started: 1_700_000_000_000_000}
+	const size = 20_000
+	for from := 0; from < *benchRows; from += size {
+		if _, err := store.PutPages(b.Context(),
+			batch(source, job, from, min(size, *benchRows-from))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rowstoretest.BenchOrder(b, store, rowstore.Scope{Group: job.Group}, "price", "title")
+}
+
 // BenchmarkIntake gives the time of one link.
 func BenchmarkIntake(b *testing.B) {
 	store, source := openB(b, database(b)), &ids.Sequence{}

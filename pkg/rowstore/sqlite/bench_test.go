@@ -175,3 +175,18 @@ func BenchmarkPast(b *testing.B) {
 	defer func() { _ = store.Close() }()
 	rowstoretest.BenchPast(b, store, *benchPast, *benchPastEach)
 }
+
+var benchOrder = flag.Int("bench-order", 20_000, "rows of the group that BenchmarkOrder reads")
+
+// BenchmarkOrder reads a group of one job in the order of a number and of a text.
+func BenchmarkOrder(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}
+	for from := 0; from < *benchOrder; from += 2_000 {
+		if _, err := store.PutPages(b.Context(),
+			batch(source, job, from, min(2_000, *benchOrder-from))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rowstoretest.BenchOrder(b, store, rowstore.Scope{Group: job.Group}, "price", "title")
+}

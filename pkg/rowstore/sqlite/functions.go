@@ -9,6 +9,7 @@ import (
 	"modernc.org/sqlite"
 
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
@@ -22,6 +23,7 @@ import (
 //	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans,
 //	                     an empty BLOB for arrays and objects, NULL for null and when it is not
 //	                     there
+//	order_key(doc, name) the same, of a text its first rowstore.KeyBytes
 //	equals(doc, name, operand)  whether it is that text
 //	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the
 //	                     case; part is folded
@@ -38,6 +40,7 @@ func newDriver(patterns *patterns) (*sqlite.Driver, error) {
 		"literal":     {NArgs: 2, Scalar: ofMember(literal)},
 		"present":     {NArgs: 2, Scalar: ofMember(present)},
 		"sort_key":    {NArgs: 2, Scalar: ofMember(sortKey)},
+		"order_key":   {NArgs: 2, Scalar: ofMember(orderKey)},
 		"equals":      {NArgs: 3, Scalar: equals},
 		"contains":    {NArgs: 3, Scalar: ofText(folded(strings.Contains))},
 		"starts_with": {NArgs: 3, Scalar: ofText(folded(strings.HasPrefix))},
@@ -150,6 +153,14 @@ func sortKey(value string, found bool) driver.Value {
 		return int64(0)
 	}
 	return []byte{}
+}
+
+func orderKey(value string, found bool) driver.Value {
+	key := sortKey(value, found)
+	if text, ok := key.(string); ok {
+		return text[:min(len(text), rowstore.KeyBytes)]
+	}
+	return key
 }
 
 func folded(test func(text, part string) bool) func(text, part string) (bool, error) {

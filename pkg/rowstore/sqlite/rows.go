@@ -78,7 +78,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 		if err != nil {
 			return err
 		}
-		docs, err = docsAt(ctx, conn, places, q.Bytes)
+		docs, _, err = docsAt(ctx, conn, places, q.Bytes)
 		return err
 	})
 	if err != nil {
@@ -144,26 +144,27 @@ func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	return places, err
 }
 
-// docsAt returns documents in the order of their places, up to the one that makes them so many
-// bytes long if that is not 0.
-func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage,
+// docsAt returns documents in the order of their places, and how many places that read. One that
+// makes them so many bytes long is the last, if that is not 0.
+func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage, int,
 	error) {
-	docs, size := make([]json.RawMessage, 0, len(places)), 0
-	rows, err := conn.QueryContext(shortly(ctx), `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
+	found, size := make([]rowstore.Numbered, 0, len(places)), 0
+	rows, err := conn.QueryContext(shortly(ctx), `SELECT list.key, doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
 		ORDER BY list.key`, numberList(places))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		if most > 0 && size >= most {
 			return errFull
 		}
-		var doc []byte
-		err := rows.Scan(&doc)
-		docs, size = append(docs, doc), size+len(doc)
+		var one rowstore.Numbered
+		err := rows.Scan(&one.Number, (*[]byte)(&one.Doc))
+		found, size = append(found, one), size+len(one.Doc)
 		return err
 	})
-	if errors.Is(err, errFull) {
-		err = nil
+	if err != nil && !errors.Is(err, errFull) {
+		return nil, 0, err
 	}
-	return docs, err
+	docs, used := rowstore.Cut(found, len(places), most)
+	return docs, used, nil
 }
 
 // found is a row with what the newest rows are ordered by.

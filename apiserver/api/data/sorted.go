@@ -1,0 +1,123 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// sorting says what the order of a field is.
+const sorting = "In the order of a field numbers, and text that is a number, come first. Other " +
+	"text follows by code point (its first 256 bytes), then booleans, then other values. Rows " +
+	"without the field or with null are last, whatever the direction. Equal ones come as they " +
+	"were stored."
+
+// standing is a rowstore.Standing in a cursor. Text need not end with a whole character.
+type standing struct {
+	Class  rowstore.Class `json:"c"`
+	Number float64        `json:"n,omitempty"`
+	Text   []byte         `json:"t,omitempty"`
+	Place  int64          `json:"p"`
+}
+
+func (s *standing) row() *rowstore.Standing {
+	if s == nil {
+		return nil
+	}
+	return &rowstore.Standing{Class: s.Class, Number: s.Number, Text: string(s.Text),
+		Place: s.Place}
+}
+
+// fits says whether a read may go on at a place, as far as its order is concerned.
+func (p *place) fits(sorted bool) bool {
+	if !sorted {
+		return p.Sorted == nil
+	}
+	return p.Sorted != nil && p.Group.IsZero() && p.After == 0 && p.Sorted.row().Valid() &&
+		p.Sorted.Place <= p.Upto
+}
+
+// sorted is the order that is asked for; nil: that in which rows were stored.
+func (in *selection) sorted() (*rowstore.Sort, error) {
+	if in.Sort == "" {
+		return nil, nil
+	}
+	sorts, err := parseSort([]string{in.Sort})
+	if err != nil {
+		return nil, err
+	}
+	return &sorts[0], nil
+}
+
+// scanSorted is scan in the order of a field.
+func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operation.Caller,
+	at *place, q rowstore.ScanQuery, sort rowstore.Sort) (rows []api.Row, more bool, err error) {
+	scopes, err := in.scopes(ctx, r.History, from, q.Scope, at.Newest)
+	if err != nil {
+		return nil, false, err
+	}
+	found, err := r.Store.Order(ctx, rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter,
+		Sort: sort, After: at.Sorted.row(), Upto: q.Upto, Limit: in.Limit + 1})
+	if err != nil {
+		return nil, false, fmt.Errorf("order of rows: %w", err)
+	}
+	asked := found[:min(in.Limit, len(found))]
+	docs, used, err := r.Store.At(ctx, scopes, places(asked), q.Bytes)
+	if err != nil {
+		return nil, false, fmt.Errorf("rows in order: %w", err)
+	}
+	if more = used < len(found); more {
+		last := asked[used-1]
+		at.Sorted = &standing{last.Class, last.Number, []byte(last.Text), last.Place}
+	}
+	return api.Rows(docs), more, nil
+}
+
+// sortAll reads rows in the order of a field, so many bytes at a time, and at most most of them
+// unless that is 0.
+func sortAll(ctx context.Context, store rowstore.Reads, q rowstore.OrderQuery, bytes int,
+	most int64) iter.Seq2[[]json.RawMessage, error] {
+	return func(yield func([]json.RawMessage, error) bool) {
+		q := q // it may be asked again
+		for left := most; most == 0 || left > 0; {
+			if q.Limit = rowstore.MaxOrdered; most > 0 {
+				q.Limit = int(min(rowstore.MaxOrdered, left))
+			}
+			found, err := store.Order(ctx, q)
+			if err != nil {
+				yield(nil, fmt.Errorf("order of rows to export: %w", err))
+				return
+			}
+			left -= int64(len(found))
+			for rest := found; len(rest) > 0; {
+				part := rest[:min(exportRows, len(rest))]
+				docs, used, err := store.At(ctx, q.Scopes, places(part), bytes)
+				if err != nil {
+					yield(nil, fmt.Errorf("rows to export: %w", err))
+					return
+				}
+				if !yield(docs, nil) {
+					return
+				}
+				rest = rest[used:]
+			}
+			if len(found) < q.Limit {
+				return
+			}
+			q.After = &found[len(found)-1]
+		}
+	}
+}
+
+func places(rows []rowstore.Standing) []int64 {
+	places := make([]int64, len(rows))
+	for i, row := range rows {
+		places[i] = row.Place
+	}
+	return places
+}

@@ -24,8 +24,8 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// witness sees all that a browser complains of: errors and warnings of its console, what nobody
-// caught, what its policies refuse, and requests that fail or are refused.
+// witness sees all that a browser complains of. That is errors and warnings of its console, what
+// nobody caught, what its policies refuse, and requests that fail.
 type witness struct {
 	mu    sync.Mutex
 	seen  []string

@@ -187,8 +187,8 @@ func TestLooksOnTwoServersPayOnce(t *testing.T) {
 		}})
 }
 
-// What came of a look is its caller's alone where it was too dear for its cap, or its client hung
-// up: who waited for it on another server looks for itself.
+// What came of a look is its caller's alone where its client hung up. Who waited for it on another
+// server looks for itself.
 func TestLooksOfOthersThatCameToNothing(t *testing.T) {
 	r := start(t)
 	other := r.Beside(t, apitest.WithStore(r.store))

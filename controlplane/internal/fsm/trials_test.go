@@ -211,8 +211,8 @@ func TestTrialsOfADay(t *testing.T) {
 	b.end(today.Job, false)
 }
 
-// The same trial is launched once: who asks for it while it is under way, or within a minute after
-// it has delivered, is answered by it, however often and by whichever server.
+// The same trial is launched once. Who asks for it while it is under way, or within a minute after
+// it has delivered, is answered by it.
 func TestSameTrials(t *testing.T) {
 	b := newTrials(t)
 	key := b.ids.New()

@@ -89,7 +89,16 @@ func (r Resource) page() *operation.Operation {
 		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
-		return r.show(ctx, from, shown{Next: r.onward(in.Next)}, 0)
+		s := shown{Next: r.onward(in.Next)}
+		if err := r.look(ctx, from, &s); err != nil {
+			return operation.Raw{}, err
+		}
+		if r.OpenID != nil && s.Next != "" && s.Customer == "" && s.Problem == "" &&
+			from.Cookie(operation.SessionCookie) != "" {
+			// its session has ended: who is signed in at the issuer still comes straight back
+			return lead(s.OpenURL), nil
+		}
+		return r.render(from, "sign-in", s, 0)
 	})
 }
 

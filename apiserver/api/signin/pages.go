@@ -247,19 +247,19 @@ func back() operation.Raw {
 		Location: pagePath, Forms: true}
 }
 
-// problemText is what a fault says to a person.
+// problemText is what a fault says to a person, as a sentence.
 func problemText(err error) string {
 	var coded *fault.Error
-	if errors.As(err, &coded) {
-		switch coded.Field {
-		case "currentPassword":
-			return "The current password " + coded.Detail + "."
-		case "newPassword":
-			return "The new password " + coded.Detail + "."
-		}
-		return coded.Detail
+	if !errors.As(err, &coded) {
+		return sentence(err.Error())
 	}
-	return err.Error()
+	switch coded.Field {
+	case "currentPassword":
+		return sentence("The current password " + coded.Detail)
+	case "newPassword":
+		return sentence("The new password " + coded.Detail)
+	}
+	return sentence(coded.Detail)
 }
 
 type leaveRequest struct {

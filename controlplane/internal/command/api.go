@@ -278,8 +278,8 @@ type Trial struct {
 	Key ids.ID `cbor:"4,keyasint,omitempty"`
 	// Same names all that decides what comes of the trial; zero: it is nobody else's.
 	Same state.Hash `cbor:"5,keyasint,omitzero" since:"2"`
-	// Joins says that the same trial of the customer does, if it is under way or has just delivered.
-	// It is the answer then, and nothing is launched.
+	// Joins says that the same trial of the customer does, under way or just delivered. It is the
+	// answer then, and nothing is launched.
 	Joins bool `cbor:"6,keyasint,omitempty" since:"2"`
 }
 

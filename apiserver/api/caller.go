@@ -23,5 +23,9 @@ func Trying(from *operation.Caller, id string) *trial.Caller {
 	}}
 }
 
-// Tried tells the operation's caller what became of its trial.
-func Tried(from *operation.Caller, by *trial.Caller) { from.Job, from.Reason = by.Job, by.Reason }
+// Tried tells the operation's caller what became of its trial. Another call's is none of its runs.
+func Tried(from *operation.Caller, by *trial.Caller) {
+	if from.Reason = by.Reason; !by.Joined {
+		from.Job = by.Job
+	}
+}

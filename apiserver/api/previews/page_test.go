@@ -1,8 +1,10 @@
 package previews_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +147,85 @@ func TestLooksAtOncePayOnce(t *testing.T) {
 				t.Errorf("paid more than once: %s", a.Body)
 			}
 		}})
+}
+
+// Two servers that know nothing of each other but the control plane pay once for one page. So does
+// who asks another server after the one that it had asked was killed.
+func TestLooksOnTwoServersPayOnce(t *testing.T) {
+	r := start(t)
+	other := r.Beside(t, apitest.WithStore(r.store))
+	for _, c := range []struct{ do, body, title string }{
+		{look, address, "candidates.0.sampleData.1.title"},
+		{fromURL + "?useCache=true", r.body(""), "0.sampleData.1.title"},
+	} {
+		wait := r.page(t, "text/html", list)
+		ask := func(server *apitest.Server) {
+			a := server.Call(t, apitest.Scenario{As: apitest.User, Do: c.do, Body: c.body})
+			if a.Status != 200 || a.Text(c.title) != "Red one" {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+		}
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() { ask(r.Server) })
+			calls.Go(func() { ask(other) })
+		}
+		wait()
+		calls.Wait()
+		third := r.Beside(t, apitest.WithStore(r.store)) // with nothing in its memory
+		ask(third)
+		r.Clock.Advance(time.Minute)
+		wait = r.page(t, "text/html", list)
+		ask(r.Beside(t, apitest.WithStore(r.store))) // too late, and paid
+		wait()
+	}
+	r.Run(t, apitest.Scenario{As: apitest.User, Do: "GET /api/wallet/transactions?size=20",
+		Status: 200, Check: func(t *testing.T, a apitest.Answer) {
+			if paid := strings.Count(string(a.Body), "PREVIEW_URL"); paid != 4 {
+				t.Errorf("paid %d times, want 4: %s", paid, a.Body)
+			}
+		}})
+}
+
+// What came of a look is its caller's alone where its client hung up. Who waited for it on another
+// server looks for itself.
+func TestLooksOfOthersThatCameToNothing(t *testing.T) {
+	r := start(t)
+	other := r.Beside(t, apitest.WithStore(r.store))
+	ctx, hangUp := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		request, err := http.NewRequestWithContext(ctx, "POST", r.URL+"/api/scraper-simple/page",
+			strings.NewReader(address))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Authorization", "Bearer "+r.Secrets[apitest.User])
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			_ = answer.Body.Close()
+			t.Errorf("answered %d", answer.StatusCode)
+		}
+	})
+	first := r.AwaitTrial(t.Context())
+	waits := make(chan struct{})
+	calls.Go(func() {
+		close(waits)
+		a := other.Call(t, apitest.Scenario{As: apitest.User, Do: look, Body: address})
+		if a.Status != 200 || a.Text("candidates.0.sampleData.1.title") != "Red one" {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	})
+	<-waits
+	hangUp()
+	for r.Client.View().Job(first.ID).State != model.Stopped {
+		r.Clock.Advance(time.Second)        // after which a caller that waits is looked for
+		<-time.After(20 * time.Millisecond) // far fewer of them than the calls wait for
+	}
+	r.Client.CloseRun(t, first.ID)
+	r.page(t, "text/html", list)()
+	calls.Wait()
 }
 
 // A page of 5 MB is shown as far as it is kept, and can be picked on.

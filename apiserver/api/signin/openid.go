@@ -352,7 +352,7 @@ func (r Resource) enterStranger() *operation.Operation {
 			return operation.Raw{}, err
 		}
 		return r.renderStranger(from, shown{Email: who.Email, Firstname: in.Body.Firstname,
-			Lastname: in.Body.Lastname, Problem: sentence(problemText(err))}, status)
+			Lastname: in.Body.Lastname, Problem: problemText(err)}, status)
 	})
 }
 

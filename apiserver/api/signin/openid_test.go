@@ -276,6 +276,58 @@ func TestIssuersAdmins(t *testing.T) {
 	}
 }
 
+// A session of a person of an issuer ends after half a day, used or not. The portal leads to the
+// issuer then, where who is signed in has nothing to enter, and back to where the person was. Who
+// has signed out is asked first.
+func TestIssuersAreAskedAgain(t *testing.T) {
+	s, at := atIssuer(t)
+	b := newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
+	b.wants("signs up", b.signUp("Carla"), 303, "/portal")
+	b.wants("who is there", b.do("GET", "/sign-in?next=/portal/runs", nil), 200, "carla")
+	for range 11 {
+		s.Clock.Advance(time.Hour)
+		b.wants("works", b.do("GET", "/api/key/whoami", nil), 200, "carla")
+	}
+	s.Clock.Advance(time.Hour)
+	b.wants("is over", b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	next := b.do("GET", "/sign-in?next=/portal/runs", nil)
+	b.wants("is led", next, 303, "/sign-in/openid?next=%2Fportal%2Fruns")
+	asked := b.do("GET", next.to, nil)
+	b.wants("to the issuer", asked, 303, at.URL)
+	b.wants("and back", b.do("GET", at.SignIn(t, asked.to, "carla", s.Clock.Now(), nil), nil), 303,
+		"/portal/runs")
+	b.wants("works again", b.do("GET", "/api/key/whoami", nil), 200, "carla")
+	b.wants("signs out", b.do("POST", "/api/auth/sign-out", nil), 204, "")
+	b.wants("is asked", b.do("GET", "/sign-in?next=/portal/runs", nil), 200, "Sign in at")
+}
+
+// Another e-mail address at the issuer is the account's from the next sign-in on, without an end of
+// its sessions. An address that another account has stays there, and locks nobody out.
+func TestIssuersAddressesChange(t *testing.T) {
+	s, at := atIssuer(t)
+	known := func(address string) func(map[string]any) {
+		return func(claims map[string]any) { claims["email"] = address }
+	}
+	for _, who := range []string{"carla", "dora"} {
+		b := newVisitor(t, s)
+		b.do("GET", at.SignIn(t, b.begin(""), who, s.Clock.Now(), known(who+"@shop.test")), nil)
+		b.wants("signs up", b.signUp(who), 303, "/portal")
+	}
+	b, other := newVisitor(t, s), newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), known("carla@shop.test")), nil)
+	for address, want := range map[string]bool{"married@shop.test": true, "dora@shop.test": false} {
+		other.wants(address, other.do("GET", at.SignIn(t, other.begin(""), "carla", s.Clock.Now(),
+			known(address)), nil), 303, "/portal")
+		b.wants("goes on", b.do("GET", "/api/key/whoami", nil), 200, "carla")
+		view := s.Client.View()
+		account := view.AccountByEmail(address)
+		if account == nil || (account.Customer == "carla") != want {
+			t.Errorf("%s is of %+v", address, account)
+		}
+	}
+}
+
 // What the issuer tells beside a token counts for the token's subject alone, and where the token
 // has no address. Nothing of it that was not verified counts.
 func TestWhatIsToldBesideATokenHasToHold(t *testing.T) {

@@ -89,7 +89,16 @@ func (r Resource) page() *operation.Operation {
 		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
-		return r.show(ctx, from, shown{Next: r.onward(in.Next)}, 0)
+		s := shown{Next: r.onward(in.Next)}
+		if err := r.look(ctx, from, &s); err != nil {
+			return operation.Raw{}, err
+		}
+		if r.OpenID != nil && s.Next != "" && s.Customer == "" && s.Problem == "" &&
+			from.Cookie(operation.SessionCookie) != "" {
+			// its session has ended: who is signed in at the issuer still comes straight back
+			return lead(s.OpenURL), nil
+		}
+		return r.render(from, "sign-in", s, 0)
 	})
 }
 
@@ -238,19 +247,19 @@ func back() operation.Raw {
 		Location: pagePath, Forms: true}
 }
 
-// problemText is what a fault says to a person.
+// problemText is what a fault says to a person, as a sentence.
 func problemText(err error) string {
 	var coded *fault.Error
-	if errors.As(err, &coded) {
-		switch coded.Field {
-		case "currentPassword":
-			return "The current password " + coded.Detail + "."
-		case "newPassword":
-			return "The new password " + coded.Detail + "."
-		}
-		return coded.Detail
+	if !errors.As(err, &coded) {
+		return sentence(err.Error())
 	}
-	return err.Error()
+	switch coded.Field {
+	case "currentPassword":
+		return sentence("The current password " + coded.Detail)
+	case "newPassword":
+		return sentence("The new password " + coded.Detail)
+	}
+	return sentence(coded.Detail)
 }
 
 type leaveRequest struct {

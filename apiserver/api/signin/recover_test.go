@@ -127,7 +127,7 @@ func TestLettersAreLimited(t *testing.T) {
 	}
 	if a := from("192.0.2.1", "nobody@x.test", ""); a.Status != 429 ||
 		a.Header.Get("Retry-After") != "90" ||
-		!strings.Contains(string(a.Body), "too many letters") {
+		!strings.Contains(string(a.Body), "Too many letters") {
 		t.Errorf("one more: %d %s", a.Status, a.Body)
 	}
 	before, links := letters(t, s)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/mail"
 	"net/netip"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
@@ -34,6 +35,10 @@ func (f *Foreign) foreignID() (id ids.ID) {
 	copy(id[:], sum[:])
 	return id
 }
+
+// ForeignLife is how long a session of a person of an issuer lasts, who then signs in there again.
+// So what the issuer has taken from a person holds here after that time.
+const ForeignLife = 12 * time.Hour
 
 // ErrStranger says that a person is no customer yet, and has to sign up.
 var ErrStranger = fault.New(fault.CustomerRequired, "sign up first")
@@ -87,38 +92,20 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 		s.note(ctx, Event{Outcome: SignedUp, Email: f.Email, Customer: f.Subject,
 			Address: f.Address})
 	}
-	account, err := s.foreignAccount(ctx, view, &f, self.ID)
+	account, err := client.Do(ctx, s.Client, client.CreateAccount{ID: self.ID, Email: f.Email,
+		Customer: f.Subject, Password: auth.MarkOf(f.Issuer), Admin: f.Admin, Renews: true,
+		Entry: s.IDs.New()}, nil)
 	if err != nil {
 		return Opened{}, err
 	}
 	session := auth.NewSessionSecret()
 	if _, err := client.Do(ctx, s.Client, client.OpenSession{Account: account.ID,
-		Password: account.Password, Hash: auth.HashSession(session)}, nil); err != nil {
+		Password: account.Password, Hash: auth.HashSession(session),
+		Life: ForeignLife.Milliseconds()}, nil); err != nil {
 		return Opened{}, err
 	}
 	event.Outcome = SignedIn
 	return s.opened(session, f.Device, &account), nil
-}
-
-// foreignAccount is the person's, made where there is none. Who has become an admin at the issuer,
-// or is one no more, gets a new account. So does whose account was given a password while there was
-// no issuer. The sessions of before go with the other.
-func (s *Service) foreignAccount(ctx context.Context, view *client.View, f *Foreign,
-	id ids.ID) (client.Account, error) {
-	known := view.Account(id)
-	switch {
-	case known == nil:
-	case known.Admin == f.Admin && known.Password == auth.MarkOf(f.Issuer),
-		known.DisabledAt != 0: // which is told when it signs in
-		return *known, nil
-	default:
-		if _, err := client.Do(ctx, s.Client, client.RemoveAccount{Account: id}, nil); err != nil {
-			return client.Account{}, err
-		}
-	}
-	return client.Do(ctx, s.Client, client.CreateAccount{ID: id, Email: f.Email,
-		Customer: f.Subject, Password: auth.MarkOf(f.Issuer), Admin: f.Admin,
-		Entry: s.IDs.New()}, nil)
 }
 
 // NoteForeign tells that somebody came from the issuer with a code or a token that does not hold.

@@ -108,6 +108,23 @@ func Start(t *testing.T, options ...Option) *Server {
 		Logs:    &bytes.Buffer{}, Secrets: map[string]string{Nobody: ""}}
 	s.IDs = ids.Random{Now: s.Clock.Now}
 	s.Client = clienttest.New(t, s.Clock)
+	s.serve(t, "test", options)
+	return s
+}
+
+// Beside starts another server of the same service, which shares nothing with it but the control
+// plane, and what the options say.
+func (s *Server) Beside(t *testing.T, options ...Option) *Server {
+	t.Helper()
+	other := *s
+	other.Logs = &bytes.Buffer{}
+	other.serve(t, "other", options)
+	return &other
+}
+
+// serve runs a server of a node. The first one makes the secrets.
+func (s *Server) serve(t *testing.T, node string, options []Option) {
+	t.Helper()
 	guard, err := egress.New(egress.Config{Resolver: names{}, Clock: s.Clock})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +134,7 @@ func Start(t *testing.T, options ...Option) *Server {
 		DataDir:      s.DataDir,
 		NoRateLimits: true, HashKiB: 64,
 		Guard: guard, MaxHostRate: 10, MaxHostConnections: 8,
-		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
+		Node: node, Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
 		option(&config)
 	}
@@ -126,7 +143,9 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	s.API = server
-	s.mintAll(t)
+	if len(s.Secrets) == 1 { // nobody's
+		s.mintAll(t)
+	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +167,6 @@ func Start(t *testing.T, options ...Option) *Server {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	return s
 }
 
 func (s *Server) mintAll(t *testing.T) {

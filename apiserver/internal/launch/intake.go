@@ -45,8 +45,9 @@ type intake struct {
 	// website says that the addresses are websites of businesses, which have public names of their
 	// own.
 	website bool
-	made    bool // the run is there
-	maybe   bool // the run may be there: nothing is to be taken back
+	run     ids.ID // that was asked for
+	made    bool   // the run is there
+	maybe   bool   // the run may be there: nothing is to be taken back
 
 	endRenewal context.CancelFunc
 	renewal    sync.WaitGroup
@@ -233,7 +234,7 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	launched, err := client.Do(ctx, t.Client, run, under)
 	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
 	// run may be another.
-	t.made = err == nil && launched.Job == run.Job
+	t.made, t.run = err == nil && launched.Job == run.Job, run.Job
 	t.maybe = uncertain(err)
 	if t.from.Job = launched.Job; t.maybe {
 		t.from.Job = run.Job

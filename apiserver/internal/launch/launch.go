@@ -70,6 +70,8 @@ type Caller struct {
 	Operation string
 	// Job is the run that was made, or may have been in spite of an error; out.
 	Job ids.ID
+	// Joined says that Job is the trial of another call, which pays for it; out.
+	Joined bool
 }
 
 // Errors are what every launch can answer.

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
@@ -24,12 +26,36 @@ type Trial struct {
 	// For the ledger; either may be zero.
 	Scraper ids.ID
 	Group   ids.ID
+	// Shared says that what comes of it is the answer to the same trial, too, and Joins that such
+	// an answer does for this one.
+	Shared, Joins bool
+}
+
+// same names all that decides what comes of a trial. A cap does not.
+func (t *Trial) same(trial *client.Trial, tiers model.TierSet) (same client.Hash) {
+	if !t.Shared {
+		return same
+	}
+	said, err := json.Marshal(struct {
+		Trial   *client.Trial
+		URL     string
+		Scraper ids.ID
+		Tiers   model.TierSet
+	}{trial, t.URL, t.Scraper, tiers})
+	if err != nil {
+		return same // then it is nobody else's
+	}
+	return sha256.Sum256(said)
 }
 
 // StartTrial launches a trial. Faults: those of Errors that need no idempotency key, INVALID_URL,
 // source_unreachable and trial_limit_reached.
 func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error {
 	if err := checkTrial(ctx, l.Guard, t); err != nil {
+		return err
+	}
+	trial, tiers, err := t.wanted(from)
+	if err != nil || l.join(from, trial) {
 		return err
 	}
 	if err := affordable(from.View, from.Customer); err != nil {
@@ -44,23 +70,45 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 	if err != nil {
 		return err
 	}
+	endpoint, _ := model.EndpointOf(t.Recipe.Endpoint)
+	launched, err := in.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links,
+		Trial: trial, MaxCharge: t.MaxCharge, Charge: endpoint.Charge, Tiers: tiers,
+		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
+	from.Joined = err == nil && launched.Job != in.run
+	return err
+}
+
+// wanted is a trial as a caller launches it, and the ways of fetching.
+func (t *Trial) wanted(from *Caller) (*client.Trial, model.TierSet, error) {
 	trial := &client.Trial{Source: t.Source, Recipe: t.Recipe, Group: t.Group}
 	trial.Recipe.Pagination = nil
-	if from.Key != nil && from.Key.Scope == model.ScopeLLMRead {
-		trial.Key = from.Key.ID
-	}
-	endpoint, _ := model.EndpointOf(t.Recipe.Endpoint)
 	tiers := t.Tiers
 	if tiers == 0 {
 		request := model.Scraper{SourceConfig: model.SourceConfig{Curl: t.Recipe.Curl}}
+		var err error
 		if tiers, err = Tiers(from.View, &request); err != nil {
-			return err
+			return nil, 0, err
 		}
 	}
-	_, err = in.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
-		MaxCharge: t.MaxCharge, Charge: endpoint.Charge, Tiers: tiers,
-		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
-	return err
+	trial.Same, trial.Joins = t.same(trial, tiers), t.Joins
+	if from.Key != nil && from.Key.Scope == model.ScopeLLMRead {
+		trial.Key = from.Key.ID
+	}
+	return trial, tiers, nil
+}
+
+// join finds the same trial of another call, so that nothing has to be begun. It may miss one that
+// was launched elsewhere this moment, which the command finds.
+func (l *Launcher) join(from *Caller, trial *client.Trial) bool {
+	if !trial.Joins || trial.Same == (client.Hash{}) {
+		return false
+	}
+	same := l.Client.View().SameTrial(from.Customer, trial.Same, l.Clock.Now().UnixMilli())
+	if same == nil {
+		return false
+	}
+	from.Job, from.Joined = same.ID, true
+	return true
 }
 
 // checkTrial refuses what a trial could not reach before anything is made.

@@ -69,6 +69,7 @@ func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extr
 		rows, found = t.recall(ctx, from, key)
 	}
 	if !found {
+		trial.Shared, trial.Joins = d.Key != "", d.UseCache
 		var err error
 		if rows, err = t.try(ctx, from, &trial); err != nil {
 			return nil, err

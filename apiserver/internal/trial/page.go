@@ -32,30 +32,24 @@ type Page struct {
 func (t *Trials) LookAt(ctx context.Context, from *Caller, url string, useCache bool,
 	maxCharge *int64) (*Page, error) {
 	if !useCache {
-		return t.fetchPage(ctx, from, url, maxCharge)
+		return t.fetchPage(ctx, from, url, false, maxCharge)
 	}
 	if kept := t.recallPage(ctx, from.Customer, url); kept != nil {
 		return kept, nil
 	}
-	return t.lookOnce(ctx, from, pageKey(from.Customer, url), func() (*Page, error) {
-		// one that has just ended may have kept it
-		if kept := t.recallPage(ctx, from.Customer, url); kept != nil {
-			return kept, nil
-		}
-		return t.fetchPage(ctx, from, url, maxCharge)
-	})
+	return t.fetchPage(ctx, from, url, true, maxCharge)
 }
 
-// fetchPage fetches a page for its price, and keeps it.
-func (t *Trials) fetchPage(ctx context.Context, from *Caller, url string,
+// fetchPage fetches a page for its price, unless it joins another look, and keeps it.
+func (t *Trials) fetchPage(ctx context.Context, from *Caller, url string, joins bool,
 	maxCharge *int64) (*Page, error) {
 	rows, job, err := t.tryRun(ctx, from, &launch.Trial{Source: model.SourcePreviewURL, URL: url,
-		Field: "url", MaxCharge: maxCharge,
+		Field: "url", MaxCharge: maxCharge, Shared: true, Joins: joins,
 		Recipe: model.Recipe{Type: model.Viewing, Schema: schemasOf(from)}})
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Charged: job.Charged, Until: t.Clock.Now().Add(PageKept)}
+	page := &Page{Charged: job.Charged, Until: time.UnixMilli(job.Finished).Add(PageKept)}
 	if len(rows) == 0 { // a view is a row: the fetcher is of an older version
 		return nil, fault.New(fault.Unavailable, "the page was not kept")
 	}

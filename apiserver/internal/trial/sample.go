@@ -52,7 +52,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache b
 			return rows, nil
 		}
 	}
-	trial.Recipe, trial.MaxCharge = recipe, maxCharge
+	trial.Recipe, trial.MaxCharge, trial.Shared, trial.Joins = recipe, maxCharge, true, useCache
 	if trial.Tiers, err = launch.Tiers(from.View, &spec); err != nil {
 		return nil, err
 	}

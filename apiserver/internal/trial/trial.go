@@ -53,8 +53,6 @@ type Trials struct {
 	Clock    clock.Clock
 	// Values keeps what trials made of pages, for an hour.
 	Values cache.Values
-
-	looks flights
 }
 
 // Store is what a trial needs of the row store.
@@ -89,8 +87,21 @@ func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]
 	return rows, err
 }
 
-// tryRun is try, with the run that it was.
+// tryRun is try, with the run that it was. That may be the same trial of another call, on whichever
+// server. What came of it may be its caller's alone, such as a cap: then this one has its own.
 func (t *Trials) tryRun(ctx context.Context, from *Caller,
+	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
+	for {
+		rows, job, err := t.tryOnce(ctx, from, trial)
+		if err == nil || !from.Joined || ctx.Err() != nil ||
+			fault.CodeOf(err) == fault.SourceUnreachable || from.Waits() != nil {
+			return rows, job, err
+		}
+		from.Job, from.Joined = ids.ID{}, false
+	}
+}
+
+func (t *Trials) tryOnce(ctx context.Context, from *Caller,
 	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
 	err := t.Launcher.StartTrial(ctx, &from.Caller, trial)
 	if err == nil {
@@ -100,7 +111,7 @@ func (t *Trials) tryRun(ctx context.Context, from *Caller,
 			return rows, closed, err
 		}
 	}
-	if from.Job.IsZero() {
+	if from.Job.IsZero() || from.Joined { // another call's goes on
 		return nil, nil, err
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)

@@ -14,6 +14,7 @@ import { texts } from "./texts";
 import { building } from "./texts.builder";
 
 type Kind = "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
+const kinds: Kind[] = ["MULTIPLE_PRODUCTS", "SINGLE_PRODUCT"];
 
 /** What is picked so far. It lives as long as the browser's tab. */
 interface Recipe {
@@ -148,7 +149,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       </div>
       <div>
         <fieldset class="kind"><legend>{building.kind}</legend>
-          {(["MULTIPLE_PRODUCTS", "SINGLE_PRODUCT"] as Kind[]).map((kind) =>
+          {kinds.map((kind) =>
             <label class="check" key={kind}><input type="radio" name="kind" value={kind}
               checked={type === kind} onChange={() => set({ type: kind })} />
             {kind === "SINGLE_PRODUCT" ? building.one : building.many}</label>)}</fieldset>

@@ -68,7 +68,7 @@ export function Group(props: { id: string }) {
         <Fact name={texts.scrapers}>{count(group.scraperCount)}</Fact>
         <Fact name={texts.starts}>{startOf(group.startType)}</Fact>
         <Fact name={texts.next}>{when(group.nextStart)}</Fact>
-        <Fact name={texts.zone}>{group.scheduleTimezone || "UTC"}</Fact>
+        <Fact name={texts.zone}>{group.scheduleTimezone || texts.zoneNone}</Fact>
         <Fact name={texts.keeps}>{group.retentionCount === null ? texts.keepsAll
           : texts.keepsRuns(count(group.retentionCount))}</Fact>
       </dl>

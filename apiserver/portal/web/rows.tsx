@@ -5,7 +5,7 @@ import type { Category, Group, RowReceipt } from "./schema.gen";
 import { apiAddress, call } from "./api";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { about, count, Fact, money, Scraped, visible, when } from "./show";
+import { count, duration, Fact, money, Scraped, visible, when } from "./show";
 import { fieldsOf } from "./start";
 import { texts } from "./texts";
 import { RowReader, type Wanted } from "./reader";
@@ -281,7 +281,7 @@ function Receipt(props: { row: string }) {
       <dl class="facts">
         <Fact name={texts.receiptTier}>{value.tier}</Fact>
         <Fact name={texts.receiptStatus}>{String(value.status)}</Fact>
-        <Fact name={texts.receiptTook}>{`${about(value.durationMillis / 1000)} s`}</Fact>
+        <Fact name={texts.receiptTook}>{duration(value.durationMillis)}</Fact>
         <Fact name={texts.receiptBytes}>{count(value.bytes)}</Fact>
         <Fact name={texts.rows}>{count(value.rows)}</Fact>
         {value.price && <Fact name={texts.receiptPrice}>

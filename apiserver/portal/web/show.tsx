@@ -55,13 +55,16 @@ export const ticks = (at: number[], apart: number) => at.map((s, i) => {
 export const weekdays = (from: Date) => [0, 1, 2, 3, 4, 5, 6].map((n) =>
   weekday.format(new Date(from.getFullYear(), from.getMonth(), from.getDate() + n)));
 
+/** A number in a unit, as Intl names it. */
+const inUnit = (n: number, unit: string) => new Intl.NumberFormat(locale,
+  { style: "unit", unit, maximumFractionDigits: 1 }).format(n);
+
 const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
 
 /** A number of bytes, in the unit that suits it. */
 export function bytes(n: number): string {
   const at = Math.min(units.length - 1, n < 1 ? 0 : Math.floor(Math.log10(n) / 3));
-  return new Intl.NumberFormat(locale, { style: "unit", unit: units[at],
-    maximumFractionDigits: 1 }).format(n / 1000 ** at);
+  return inUnit(n / 1000 ** at, units[at]!);
 }
 
 /** Milliseconds, as minutes and seconds. */
@@ -70,7 +73,8 @@ export function duration(ms: number | null | undefined): string {
     return "–";
   }
   const seconds = Math.round(ms / 1000);
-  return seconds < 60 ? `${about(ms / 1000)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return seconds < 60 ? inUnit(ms / 1000, "second")
+    : `${inUnit(Math.floor(seconds / 60), "minute")} ${inUnit(seconds % 60, "second")}`;
 }
 
 /** An amount that a person has entered, in micros; undefined: none, NaN: no amount. */

@@ -11,8 +11,6 @@ import { count, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
-const firstGroup = "Portal";
-
 /** The group that stores the rows: the customer's first one, which is made where there is none. */
 export async function groupFor(key: string): Promise<string> {
   const groups = await call<Group[]>("GET", "/api/scraper/group/list");
@@ -20,7 +18,7 @@ export async function groupFor(key: string): Promise<string> {
     return groups[0]!.id;
   }
   return (await call<Group>("PUT", "/api/scraper/group",
-    { key, body: { name: firstGroup } })).id;
+    { key, body: { name: texts.firstGroup } })).id;
 }
 
 /** Reads the first address and shows what its page has. */
@@ -72,7 +70,7 @@ export function Start() {
     <form onSubmit={show} noValidate>
       <label for="addresses">{texts.addresses}</label>
       <textarea id="addresses" rows={6} spellcheck={false} autocapitalize="off"
-        placeholder="https://shop.example/list" value={text.value}
+        placeholder={texts.addressesLike} value={text.value}
         aria-describedby="addresses-hint addresses-problem" aria-invalid={!!wrong}
         onInput={(e) => { text.value = e.currentTarget.value; }} />
       <p class="hint" id="addresses-hint">{texts.addressesHint}</p>
@@ -232,7 +230,7 @@ async function launch(micros: number | undefined): Promise<string> {
     return launchAgain(scraper, now.launchKey, micros);
   }
   if (now.addresses.length > 1) {
-    const body: ListRunInput = { groupId: now.group!, name: `${now.name} list`,
+    const body: ListRunInput = { groupId: now.group!, name: texts.listOf(now.name),
       urls: now.addresses, templateScraperId: scraper.id, maxChargeMicros: micros ?? null };
     const run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run",
       { key: now.launchKey, body });

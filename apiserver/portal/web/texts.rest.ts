@@ -35,6 +35,7 @@ export const texts = {
   starts: "Starts",
   next: "Next start",
   zone: "Time zone",
+  zoneNone: "UTC",
   zoneHint: "Such as Europe/Berlin. Empty: UTC.",
   keeps: "Runs whose rows are kept",
   keepsHint: "Rows of older runs are deleted once a run has ended. Empty: as it is.",

@@ -43,8 +43,11 @@ export const texts = {
   addresses: "Addresses of pages",
   addressesHint: "One a line. The first one is read now, to show what its page has. It costs "
     + "what a page costs.",
+  addressesLike: "https://shop.example/list",
   addressesNone: "Enter an address, like https://shop.example/list.",
   addressesBad: "This line is no address that begins with http:// or https://:",
+  firstGroup: "Portal",
+  listOf: (name: string) => `${name} list`,
   showRows: "Show rows",
   reading: "The page is being read. That takes up to a minute.",
   recentRuns: "Recent runs",

@@ -36,6 +36,6 @@ export function told(item: ProblemItem, names: Record<string, string> = {}): str
     ? item.message.slice(field.length + 2) : item.message;
   const said = field !== "" && verb.test(detail) ? `${label ?? fieldOf(field)} ${detail}`
     : label ? `${label}: ${detail}` : detail;
-  return sentence(field.endsWith("Micros")
+  return sentence(/Micros$/.test(field)
     ? said.replace(/-?\d+/g, (n) => money(Number(n))) : said);
 }

@@ -14,6 +14,10 @@ type CreateAccountPayload struct {
 	Password string `cbor:"4,keyasint"` // its hash
 	Admin    bool   `cbor:"5,keyasint,omitempty"`
 	Entry    ids.ID `cbor:"6,keyasint"` // of the free grant
+	// Renews says that an issuer tells how the account is now: one that is there becomes so. Its
+	// sessions end where its password or its role is another one. It keeps its e-mail address where
+	// the new one is another account's.
+	Renews bool `cbor:"7,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -30,6 +34,8 @@ type OpenSessionPayload struct {
 	Account  ids.ID     `cbor:"1,keyasint"`
 	Password string     `cbor:"2,keyasint"` // the hash that was checked
 	Hash     state.Hash `cbor:"3,keyasint"` // of the session's secret
+	// Life is how long it lasts at most, in milliseconds; 0: as long as any.
+	Life int64 `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -276,6 +276,11 @@ type Trial struct {
 	Group  ids.ID       `cbor:"3,keyasint,omitempty"`
 	// the caller's key of the scope LLM_READ; zero: another credential
 	Key ids.ID `cbor:"4,keyasint,omitempty"`
+	// Same names all that decides what comes of the trial; zero: it is nobody else's.
+	Same state.Hash `cbor:"5,keyasint,omitzero" since:"2"`
+	// Joins says that the same trial of the customer does, under way or just delivered. It is the
+	// answer then, and nothing is launched.
+	Joins bool `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -14,7 +14,9 @@ const (
 )
 
 func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account, error) {
-	if known := tx.Account(p.ID); known != nil {
+	if known := tx.Account(p.ID); known != nil && p.Renews {
+		return renewAccount(tx, known, &p), nil
+	} else if known != nil {
 		return *known, nil
 	}
 	if tx.AccountByEmail(p.Email) != nil {
@@ -39,6 +41,26 @@ func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account,
 	return account, nil
 }
 
+// renewAccount makes an account what its issuer says of it now. One that is disabled stays so.
+func renewAccount(tx *state.Tx, known *state.Account,
+	p *command.CreateAccountPayload) state.Account {
+	next := *known
+	if p.Email != known.Email && tx.AccountByEmail(p.Email) == nil {
+		next.Email = p.Email
+	}
+	if next.Password, next.Admin = p.Password, p.Admin; next.Password != known.Password ||
+		next.Admin != known.Admin {
+		signOut(tx, known.ID, state.Hash{})
+		dropPasskeys(tx, known.ID)
+	}
+	if next != *known {
+		dropLetters(tx, known.Email)
+		dropLetters(tx, next.Email)
+		tx.PutAccount(&next)
+	}
+	return next
+}
+
 func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, error) {
 	account := tx.Account(p.Account)
 	if account == nil || account.Password != p.Password {
@@ -50,7 +72,7 @@ func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, err
 	if known := tx.Session(p.Hash); known != nil {
 		return *known, nil
 	}
-	return beginSession(tx, account, p.Hash), nil
+	return beginSession(tx, account, p.Hash, p.Life), nil
 }
 
 func errPasswordChanged() error { return fault.New(fault.Unauthorized, "the password was changed") }
@@ -70,11 +92,13 @@ func signsIn(tx *state.Tx, account *state.Account) error {
 
 // beginSession opens a session of an account, in the place of the one that was not used for longest
 // where there are too many.
-func beginSession(tx *state.Tx, account *state.Account, hash state.Hash) state.Session {
+func beginSession(tx *state.Tx, account *state.Account, hash state.Hash,
+	life int64) state.Session {
 	for open := tx.Sessions(account.ID); len(open) >= maxSessions; open = open[1:] {
 		tx.RemoveSession(open[0])
 	}
-	session := state.Session{Hash: hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now}
+	session := state.Session{Hash: hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now,
+		Life: life}
 	tx.PutSession(&session)
 	tx.AuditEvent("sign-in")
 	return session

@@ -77,7 +77,7 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	var gone []*state.Job
 	passed := 0
 	tx.OldestJobs(customer, func(job *state.Job) bool {
-		if tx.Archived(job) && !kept[job] {
+		if tx.Archived(job) && !kept[job] && !lent(tx, job) {
 			gone = append(gone, job)
 		} else {
 			passed++
@@ -101,6 +101,11 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	for _, scraper := range summed { // each write is of another record: order does not matter
 		tx.PutScraper(scraper)
 	}
+}
+
+// lent says whether a trial has just ended: who asks for the same is answered by it.
+func lent(tx *state.Tx, job *state.Job) bool {
+	return job.Same != (state.Hash{}) && tx.Now < job.Finished+state.SameMillis
 }
 
 // dropEntries takes a customer's archived entries out of the state, but for the newest.

@@ -56,7 +56,7 @@ func usePasskey(tx *state.Tx, p command.UsePasskeyPayload) (state.Session, error
 	used := *passkey
 	used.Asked, used.Count, used.UsedAt = p.Asked, p.Count, tx.Now
 	tx.PutPasskey(&used)
-	return beginSession(tx, account, p.Hash), nil
+	return beginSession(tx, account, p.Hash, 0), nil
 }
 
 func errPasskey() error {

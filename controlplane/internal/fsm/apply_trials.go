@@ -19,6 +19,11 @@ const trialRevision = 1
 func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, error) {
 	none := command.Launched{}
 	trial := p.Trial
+	if trial.Joins && trial.Same != (state.Hash{}) {
+		if same := tx.SameTrial(p.Customer, trial.Same, tx.Now); same != nil {
+			return launchedTrial(same), nil // which is paid, or will be
+		}
+	}
 	if !p.Scraper.IsZero() {
 		if _, err := launchedScraper(tx, p); err != nil {
 			return none, err
@@ -43,10 +48,14 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	}
 	job := newJob(tx, p, prices)
 	job.Scraper, job.Revision, job.Source, job.Key = job.ID, trialRevision, trial.Source, trial.Key
+	job.Same = trial.Same
 	tx.PutRecipe(&state.Recipe{Scraper: job.Scraper, Revision: job.Revision, Recipe: trial.Recipe})
 	writeRun(tx, job, &state.Entry{Source: trial.Source, Scraper: p.Scraper, Group: trial.Group})
-	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued},
-		nil
+	return launchedTrial(job), nil
+}
+
+func launchedTrial(job *state.Job) command.Launched {
+	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued}
 }
 
 // utcDay is the day of a time in Unix milliseconds, in days since 1970.

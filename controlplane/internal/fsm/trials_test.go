@@ -41,12 +41,17 @@ func newTrialsWith(t *testing.T, free, micros int64) *trials {
 
 func (b *trials) do(payload command.Payload) error {
 	b.Helper()
+	return b.apply(payload).Err
+}
+
+func (b *trials) apply(payload command.Payload) Result {
+	b.Helper()
 	data, err := b.m.Encode(b.ids.New(), b.now, payload, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.index++
-	return b.m.Apply(b.index, data).Err
+	return b.m.Apply(b.index, data)
 }
 
 func (b *trials) must(payload command.Payload) {
@@ -204,6 +209,85 @@ func TestTrialsOfADay(t *testing.T) {
 	}
 	b.must(command.RevokeKeyPayload{ID: key, Customer: customer})
 	b.end(today.Job, false)
+}
+
+// The same trial is launched once. Who asks for it while it is under way, or within a minute after
+// it has delivered, is answered by it.
+func TestSameTrials(t *testing.T) {
+	b := newTrials(t)
+	key := b.ids.New()
+	b.must(command.MintKeyPayload{ID: key, Customer: customer, Prefix: "abcdefg",
+		Scope: model.ScopeLLMRead})
+	launch := func(who string, name byte, joins bool) ids.ID {
+		t.Helper()
+		p := b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL, Joins: joins})
+		p.Customer = who
+		if who == customer {
+			p.Trial.Key = key
+		}
+		if name > 0 {
+			p.Trial.Same = state.Hash{name}
+		}
+		result := b.apply(p)
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+		return result.Value.(command.Launched).Job
+	}
+	first := launch(customer, 1, true)
+	for name, c := range map[string]struct {
+		job  ids.ID
+		same bool
+	}{
+		"the same":           {launch(customer, 1, true), true},
+		"another":            {launch(customer, 2, true), false},
+		"another customer's": {launch("other", 1, true), false},
+		"one without a name": {launch(customer, 0, true), false},
+	} {
+		if c.job == first != c.same {
+			t.Errorf("%s is answered by %s, the first is %s", name, c.job, first)
+		}
+	}
+	if got := b.view().Key(key).Trials; got != 3 {
+		t.Errorf("%d trials of the key are counted, want 3", got)
+	}
+	b.must(command.StopRunPayload{Customer: customer, Job: first})
+	if launch(customer, 1, true) != first {
+		t.Error("a trial that drains may deliver still, and is not waited for")
+	}
+	b.must(command.CloseRunPayload{Job: first})
+	fresh := launch(customer, 1, true)
+	if fresh == first {
+		t.Error("a trial that has delivered nothing is answered")
+	}
+	b.end(fresh, true)
+	b.drop()
+	b.now += state.SameMillis - 1
+	if launch(customer, 1, true) != fresh {
+		t.Error("what has just delivered is launched again")
+	}
+	if again := launch(customer, 1, false); again == fresh {
+		t.Error("who wants it anew is answered by the last one")
+	} else {
+		b.must(command.StopRunPayload{Customer: customer, Job: again})
+		b.must(command.CloseRunPayload{Job: again})
+	}
+	b.now++
+	if launch(customer, 1, true) == fresh {
+		t.Error("a trial of more than a minute ago is answered")
+	}
+	b.drop()
+	if b.view().Job(fresh) != nil {
+		t.Error("a trial that is no answer any more stays in the state")
+	}
+}
+
+// drop takes out of the state what the archive has: everything that is sealed.
+func (b *trials) drop() {
+	b.Helper()
+	from := b.view().ArchivedTo()
+	b.must(command.DropArchivedPayload{Generation: b.view().Ancestry(b.index)[0].Generation,
+		From: from, Upto: b.index})
 }
 
 func TestStopOneRun(t *testing.T) {

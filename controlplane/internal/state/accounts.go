@@ -72,11 +72,17 @@ type Session struct {
 	Account   ids.ID `cbor:"2,keyasint"`
 	CreatedAt int64  `cbor:"3,keyasint"`
 	UsedAt    int64  `cbor:"4,keyasint"` // to the minute
+	// Life is how long it lasts at most, in milliseconds; 0: SessionMillis.
+	Life int64 `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
 // Ended says whether it is refused at a time in Unix milliseconds.
 func (s *Session) Ended(now int64) bool {
-	return now >= s.CreatedAt+SessionMillis || now >= s.UsedAt+SessionIdleMillis
+	life := int64(SessionMillis)
+	if s.Life > 0 {
+		life = min(life, s.Life)
+	}
+	return now >= s.CreatedAt+life || now >= s.UsedAt+SessionIdleMillis
 }
 
 var sessionsTable = define(AccountsSince, "sessions",

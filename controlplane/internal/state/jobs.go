@@ -53,6 +53,18 @@ type Job struct {
 	// File says that its rows are those of an uploaded file, or of the kept bodies of another run.
 	// It has no list, no sets of units and no ledger entry, and nobody dispatches it.
 	File bool `cbor:"50,keyasint,omitempty" since:"2"`
+	// Same names all that decides what comes of a trial; zero: it is nobody else's.
+	Same Hash `cbor:"51,keyasint,omitzero" since:"2"`
+}
+
+// SameMillis is for how long after its end a trial that has delivered is the answer to the same
+// one. Its rows stay for longer.
+const SameMillis = 60 * 1000
+
+// lends says whether the same trial may have what comes of this one, at a time in Unix
+// milliseconds.
+func (j *Job) lends(now int64) bool {
+	return !j.Closed || j.Delivered > 0 && now < j.Finished+SameMillis
 }
 
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.
@@ -93,6 +105,12 @@ var jobsTable = define(1, "jobs",
 		return []any{j.List}
 	}),
 	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
+	index("same", true, func(j *Job) []any {
+		if j.Same.zero() {
+			return nil
+		}
+		return []any{j.Customer, j.Same, j.Queued, j.ID}
+	}),
 ).watchable().told((*Job).telling).followed(func(j *Job) (string, Touch) {
 	return j.Customer, Touch{What: TouchedJob, ID: j.ID}
 })
@@ -121,6 +139,18 @@ func (v *View) WatchJob(id ids.ID) (*Job, <-chan struct{}) { return jobsTable.wa
 
 // JobOfList is the job that runs a link list, nil when none does.
 func (v *View) JobOfList(list ids.ID) *Job { return jobsTable.first(v, "list", list) }
+
+// SameTrial is the customer's newest trial of a name that is under way or has just delivered, nil
+// when there is none.
+func (v *View) SameTrial(customer string, same Hash, now int64) (found *Job) {
+	jobsTable.each(v, true, func(j *Job) bool {
+		if j.lends(now) {
+			found = j
+		}
+		return found == nil
+	}, "same_prefix", customer, same)
+	return found
+}
 
 // JobsAfter visits all jobs behind an id, by id, until visit returns false.
 func (v *View) JobsAfter(id ids.ID, visit func(*Job) bool) {

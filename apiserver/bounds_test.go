@@ -53,6 +53,8 @@ var shownElsewhere = map[string]string{
 	"svc_list_webhook_deliveries":   "200 of 500 bytes at most",
 	"svc_list_schema_items":         "the same for everybody",
 	"svc_list_prices":               "the rows of one price table",
+	"svc_admin_get_prices":          "100 rows of 800 bytes at most",
+	"svc_admin_put_prices":          "100 rows of 800 bytes at most",
 	"svc_list_invoices":             "200 of 2,500 bytes at most",
 	"svc_list_plans":                "five plans",
 	"svc_list_plan_prices":          "five plans",

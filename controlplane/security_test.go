@@ -81,6 +81,7 @@ func TestWhatACertificateIsGoodFor(t *testing.T) {
 	scrapers := []command.Payload{command.PutScraperPayload{}, command.DeleteScraperPayload{},
 		command.LaunchRunPayload{}, command.StopRunPayload{}}
 	money := []command.Payload{command.AdjustWalletPayload{}, command.PutPricesPayload{},
+		command.SetPricesPayload{},
 		command.OpenTopUpPayload{}, command.PayTopUpPayload{}, command.ReverseTopUpPayload{}}
 	callers := slices.Concat(customers, keys, scrapers, money)
 	settling := []command.Payload{command.SettlePayload{}}

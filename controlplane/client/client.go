@@ -145,6 +145,7 @@ type (
 	EndTopUp      = command.EndTopUpPayload
 	ReverseTopUp  = command.ReverseTopUpPayload
 	PutPrices     = command.PutPricesPayload
+	SetPrices     = command.SetPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
 	// BlockCustomer ends what a customer may do; its runs under way go on.

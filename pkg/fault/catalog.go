@@ -83,6 +83,7 @@ const (
 	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 	OtherServices         Code = "other_services"
 	ScraperChanged        Code = "scraper_changed"
+	PricesChanged         Code = "prices_changed"
 	CustomerExists        Code = "customer_exists"
 	EmailTaken            Code = "email_taken"
 	PasskeyTaken          Code = "passkey_taken"
@@ -223,6 +224,7 @@ var catalog = map[Code]Entry{
 	CascadeDrift:          {409, "What hangs on it has changed"},
 	OtherServices:         {409, "Another log or row store than the cluster's"},
 	ScraperChanged:        {409, "The scraper was changed meanwhile"},
+	PricesChanged:         {409, "The prices were changed meanwhile"},
 	CustomerExists:        {409, "The customer has signed up"},
 	EmailTaken:            {409, "E-mail address taken"},
 	PasskeyTaken:          {409, "Passkey taken"},

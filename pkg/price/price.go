@@ -22,6 +22,8 @@ type Row struct {
 	Kind   string `cbor:"2,keyasint"` // TIER, PLUGIN or DOMAIN
 	Label  string `cbor:"3,keyasint"`
 	Micros int64  `cbor:"4,keyasint"` // millionths of a euro for a page delivered, 0 or more
+	// Off says that the row is not listed, and that runs launched under it go without it.
+	Off bool `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
 // Of is what so many pages of the row cost, in micros.
@@ -51,10 +53,15 @@ func endpoint(tag, label string, micros int64) Row {
 	return Row{RowKey: model.EndpointRow(tag), Kind: Plugin, Label: label, Micros: micros}
 }
 
-// Row finds the row of a key.
+// Enabled are the rows that are not off.
+func (l List) Enabled() List {
+	return slices.DeleteFunc(slices.Clone(l), func(r Row) bool { return r.Off })
+}
+
+// Row finds the row of a key. One that is off is as if it were not there.
 func (l List) Row(key string) (Row, bool) {
 	at := slices.IndexFunc(l, func(r Row) bool { return r.RowKey == key })
-	if at < 0 {
+	if at < 0 || l[at].Off {
 		return Row{}, false
 	}
 	return l[at], true

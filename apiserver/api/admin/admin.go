@@ -48,6 +48,8 @@ func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.settings(),
 		r.putSettings(),
+		r.prices(),
+		r.putPrices(),
 		r.customers(),
 		r.customer(),
 		r.blockCustomer(),

@@ -25,7 +25,7 @@ func (Resource) prices() *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Price, error) {
 		prices := []Price{}
 		if table := from.View.CurrentPrices(); table != nil {
-			for _, row := range table.Rows {
+			for _, row := range table.Rows.Enabled() {
 				prices = append(prices,
 					Price{RowKey: row.RowKey, Kind: row.Kind, Label: row.Label,
 						SellingPriceMicros: row.Micros})

@@ -135,16 +135,9 @@ func assignShards(tx *state.Tx, p command.AssignShardsPayload) (command.None, er
 }
 
 func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, error) {
-	current := tx.CurrentPrices()
-	if current == nil {
+	if tx.CurrentPrices() == nil {
 		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not "+
 			"been created yet")
 	}
-	newest := current.Version
-	if generation := tx.Cluster().Generation; generation != nil {
-		newest = max(newest, generation.Prices) // of before a restore
-	}
-	next := state.PriceTable{Version: newest + 1, Rows: p.Rows}
-	tx.PutPrices(&next)
-	return next, nil
+	return tx.AddPrices(state.PriceTable{Rows: p.Rows}), nil
 }

@@ -125,6 +125,7 @@ func registerAll(m *FSM) {
 	register(m, forgetUndone)
 	register(m, adjustWallet)
 	register(m, putPrices)
+	register(m, setPrices)
 	register(m, putSchema)
 	register(m, deleteSchema)
 	register(m, deleteScraper)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -36,7 +37,7 @@ func drawPrices(t *rapid.T) price.List {
 	usual := rapid.Bool().Draw(t, "usual prices")
 	var rows price.List
 	for _, key := range slices.Sorted(maps.Keys(micros)) {
-		price := price.Row{RowKey: key, Micros: micros[key]}
+		price := price.Row{RowKey: key, Label: key, Micros: micros[key]}
 		if !usual {
 			price.Micros = rapid.SampledFrom([]int64{-1, 0, 1, 150, 151, 750, 2000}).Draw(t, key)
 		}
@@ -148,8 +149,23 @@ func (d *money) tomorrow(t *rapid.T) {
 	d.must(t, command.TickPayload{})
 }
 
-// reprice sets other prices: those of runs that are there stay.
-func (d *money) reprice(t *rapid.T) { d.must(t, command.PutPricesPayload{Rows: drawPrices(t)}) }
+// reprice sets other prices, or switches rows off and on: those of runs that are there stay.
+func (d *money) reprice(t *rapid.T) {
+	current := d.m.Store().View().CurrentPrices()
+	if rapid.Bool().Draw(t, "other rows") {
+		d.must(t, command.PutPricesPayload{Rows: drawPrices(t)})
+	} else {
+		rows := slices.Clone(current.Rows)
+		for i := range rows {
+			rows[i].Micros = rapid.SampledFrom([]int64{rows[i].Micros, 0, 1, 750}).Draw(t, "micros")
+			rows[i].Off = rows[i].RowKey != "tier:plain" && rapid.Bool().Draw(t, "off")
+		}
+		d.must(t, command.SetPricesPayload{Version: current.Version, Rows: rows})
+	}
+	if old := d.m.Store().View().Prices(current.Version); !reflect.DeepEqual(old, current) {
+		t.Fatalf("version %d was %+v, and is %+v", current.Version, current, old)
+	}
+}
 
 // specOf is a scraper whose pages are read under a tag, and the tag that its record has.
 func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) {

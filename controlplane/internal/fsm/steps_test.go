@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // came fails unless a customer has come so far.
@@ -116,8 +117,10 @@ func TestStepsWaitForTheirVersion(t *testing.T) {
 		t.Errorf("noted: %+v", c)
 	}
 	b.came("a", state.Steps{Scraper: true, Run: true})
-	_, err := b.m.Encode(b.ids.New(), b.now, b.feedback("a"), nil)
-	if fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("feedback is taken: %v", err)
+	for _, p := range []command.Payload{b.feedback("a"), b.changed(func(price.List) {})} {
+		_, err := b.m.Encode(b.ids.New(), b.now, p, nil)
+		if fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%T is taken: %v", p, err)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
@@ -10,10 +12,17 @@ import (
 type PriceTable struct {
 	Version uint32     `cbor:"1,keyasint"`
 	Rows    price.List `cbor:"2,keyasint"`
+	// Of a version that an admin made: when, in Unix milliseconds of state time, and the subject.
+	ChangedAt int64  `cbor:"3,keyasint,omitempty" since:"2"`
+	ChangedBy string `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
+// PricesSince is the version of the cluster from which on admins set prices.
+const PricesSince = 2
+
 var pricesTable = define(1, "prices",
-	index("id", true, func(p *PriceTable) []any { return []any{p.Version} }))
+	index("id", true, func(p *PriceTable) []any { return []any{p.Version} }),
+).told((*PriceTable).telling)
 
 // Prices is a version of the price table, nil when there is none of that number.
 func (v *View) Prices(version uint32) *PriceTable {
@@ -27,8 +36,37 @@ func (v *View) CurrentPrices() *PriceTable {
 	return newest
 }
 
+// EachPrices visits all versions, the oldest first, until visit returns false.
+func (v *View) EachPrices(visit func(*PriceTable) bool) {
+	pricesTable.each(v, false, visit, "id_prefix")
+}
+
 // PutPrices adds a version.
 func (t *Tx) PutPrices(p *PriceTable) { pricesTable.put(t, p) }
+
+// AddPrices adds a version above all that there were, those of before a restore included.
+func (t *Tx) AddPrices(p PriceTable) PriceTable {
+	if current := t.CurrentPrices(); current != nil {
+		p.Version = current.Version
+	}
+	if generation := t.Cluster().Generation; generation != nil {
+		p.Version = max(p.Version, generation.Prices)
+	}
+	p.Version++
+	t.PutPrices(&p)
+	return p
+}
+
+// keepPrices keeps the prices of today, as keepSettings does the settings. What an admin has set
+// since the backup becomes a version of its own: the numbers behind the backup's are of runs that
+// are undone.
+func (f *follower) keepPrices(tx *Tx) {
+	today, mine := f.old.CurrentPrices(), f.mine.CurrentPrices()
+	if today == nil || today.ChangedAt == 0 || mine != nil && slices.Equal(today.Rows, mine.Rows) {
+		return
+	}
+	tx.AddPrices(*today)
+}
 
 // Wallet is a customer's money, as the accounts of the ledger say it.
 type Wallet struct {

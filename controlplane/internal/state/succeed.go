@@ -38,7 +38,8 @@ type Changes struct {
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
 // were. Revoked keys stay revoked, and so do shares. Customers are blocked or not, or removed, as
 // they are today. Subscriptions and invoices are those of today, and so are the operators'
-// settings. Nobody is signed in. It fails when the states have different numbers of shards.
+// settings and prices. Nobody is signed in. It fails when the states have different numbers of
+// shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -64,6 +65,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.unshare(tx)
 		f.keepContracts(tx)
 		f.keepSettings(tx)
+		f.keepPrices(tx)
 		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func clusterState(t *testing.T, index uint64, now int64, id ids.ID, shards uint16,
@@ -232,6 +233,41 @@ func TestRevisionsGoOnAboveAllThereWere(t *testing.T) {
 	if g := l.now.View().Cluster().Generation; g.Revisions != 9 || g.Prices != 4 {
 		t.Errorf("generation %+v", g)
 	}
+}
+
+// Prices that an admin has set hold after a restore, under a number of their own. Where none has,
+// those of the backup do.
+func TestPricesOutliveARestore(t *testing.T) {
+	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
+	set := func(micros, at int64) {
+		l.do(func(tx *Tx) {
+			tx.AddPrices(PriceTable{Rows: price.List{{RowKey: "tier:plain", Micros: micros}},
+				ChangedAt: at, ChangedBy: "root"})
+		})
+	}
+	holds := func(name string, version uint32, micros int64) {
+		t.Helper()
+		if now := l.now.View().CurrentPrices(); now.Version != version ||
+			now.Rows[0].Micros != micros {
+			t.Errorf("%s: %+v", name, now)
+		}
+	}
+	set(1, 0)
+	backup := l.save()
+	set(2, 0)
+	l.restore(backup, false)
+	holds("of a newer program", 1, 1)
+	set(3, 7)
+	set(4, 8)
+	holds("set", 4, 4)
+	l.restore(backup, false)
+	holds("restored", 5, 4)
+	if l.now.View().Prices(1).Rows[0].Micros != 1 || l.now.View().Prices(4) != nil {
+		t.Error("other versions are not as the backup has them")
+	}
+	set(1, 9)
+	l.restore(backup, false)
+	holds("as they were", 1, 1)
 }
 
 // A restore decides nothing about who is blocked.

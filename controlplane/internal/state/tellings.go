@@ -183,6 +183,21 @@ func (s *Settings) telling() telling {
 	return telling{"", detail}
 }
 
+// telling has all rows of a version, in its order.
+func (p *PriceTable) telling() telling {
+	rows := make([]string, 0, len(p.Rows))
+	for _, r := range p.Rows {
+		text := fmt.Sprintf("%s=%d", r.RowKey, r.Micros)
+		if r.Off {
+			text += " off"
+		}
+		rows = append(rows, text)
+	}
+	return telling{"", struct {
+		Rows string `json:"sellingPriceMicros"`
+	}{strings.Join(rows, ", ")}}
+}
+
 func tellRates(figures []RateFigure) string {
 	text := ""
 	for _, f := range figures {

@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -20,19 +21,24 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // things are what routes name: of alice, in a group that bob may read.
-type things struct{ group, scraper, job, category ids.ID }
+type things struct{ group, scraper, job, category, site, export ids.ID }
+
+// row is the first row of the run.
+func (th things) row() string { return model.RowID{Job: th.job}.String() }
 
 // fill puts ids into a route.
 func (th things) fill(route string) string {
 	return strings.NewReplacer("{group}", th.group.String(), "{scraper}", th.scraper.String(),
-		"{job}", th.job.String(), "{category}", th.category.String()).Replace(route)
+		"{job}", th.job.String(), "{category}", th.category.String(), "{site}", th.site.String(),
+		"{export}", th.export.String(), "{row}", th.row()).Replace(route)
 }
 
-// named are the routes of the description that name groups, scrapers, runs and categories, with
-// what each id is of. Behind them are calls that name them otherwise.
+// named are the routes of the description that name groups, scrapers, runs, categories, sites, kept
+// exports and rows, with what each id is of. Behind them are calls that name them otherwise.
 func named(t *testing.T) []string {
 	t.Helper()
 	var document struct {
@@ -61,6 +67,14 @@ func named(t *testing.T) []string {
 		"GET /api/scraper/data?jobId={job}", "GET /api/scraper/data/export?groupId={group}",
 		"GET /api/scraper/data/export?scraperId={scraper}",
 		"GET /api/scraper/data/export?jobId={job}",
+		"GET /api/scraper/data?sort=n&groupId={group}",
+		"GET /api/scraper/data/export?format=jsonl&sort=n&jobId={job}",
+		"GET /api/scraper/data/profile?jobId={job}",
+		"GET /api/scraper/data/oddities?jobId={job}",
+		"PUT /api/scraper/data/group/{group}/merge?scraperJobStatusIds={job}&scraperJobStatusIds={scraper}",
+		"PUT /api/scraper/group/{group}/start-type/DAILY",
+		`PUT /api/scraper/site {"name":"s","scraperRef":"{scraper}",`+
+			`"links":[{"url":"https://shop.test/"}]}`,
 		"DELETE /api/scraper/data?scraperJobStatusId={job}",
 		"POST /api/scraper/data/preview-delete?scraperJobStatusId={job}",
 		`PUT /api/scraper/group {"id":"{group}","name":"mine"}`,
@@ -73,14 +87,20 @@ func named(t *testing.T) []string {
 		`PUT /api/scraper/{scraper}/retention {"retentionCount":1000}`)
 }
 
+// siteDelete answers 204 to whoever calls it (specification 4.7).
+const siteDelete = "DELETE /api/scraper/site/{site}"
+
 // nameIDs says what each id of a path is of.
 func nameIDs(path string) string {
 	path = strings.NewReplacer("{groupId}", "{group}", "{jobId}", "{job}", "{categoryId}",
-		"{category}", "{scraperId}", "{scraper}").Replace(path)
+		"{category}", "{scraperId}", "{scraper}", "{siteId}", "{site}", "{rowId}",
+		"{row}").Replace(path)
 	kind := "{scraper}"
 	switch {
 	case strings.Contains(path, "/group/{id}"):
 		kind = "{group}"
+	case strings.Contains(path, "/exports/{id}"):
+		kind = "{export}"
 	case strings.HasPrefix(path, "/api/scraper-job-status/"):
 		kind = "{job}"
 	}
@@ -96,13 +116,15 @@ var money = regexp.MustCompile(`"[A-Za-z]*Micros":-?[0-9]+`)
 func TestSharedRoutes(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
-	real := share(t, s)
-	missing := things{s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New()}
+	real := share(t, s, store)
+	missing := things{s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New()}
 	const waits = "get-sample-data" // until a page was fetched, which nothing here does
 	calls := named(t)
-	slices.SortFunc(calls, func(a, b string) int { // what previews let through comes first
-		return strings.Compare(strings.Replace(a, "DELETE", "A", 1),
-			strings.Replace(b, "DELETE", "A", 1))
+	// what a preview lets through comes first, the other deletes come last
+	turns := strings.NewReplacer(siteDelete, "Y", "DELETE /api/scraper/data/exports", "Z",
+		"DELETE", "A")
+	slices.SortFunc(calls, func(a, b string) int {
+		return strings.Compare(turns.Replace(a), turns.Replace(b))
 	})
 	var table bytes.Buffer
 	table.WriteString("\town\tshared\tforeign\tmissing\n")
@@ -112,11 +134,14 @@ func TestSharedRoutes(t *testing.T) {
 			method, rest, _ := strings.Cut(of.fill(call), " ")
 			path, body, _ := strings.Cut(rest, " ")
 			return s.Call(t, apitest.Scenario{As: as, Do: method + " " + path, Body: body,
-				Header: map[string]string{"Idempotency-Key": fmt.Sprint(n, as, of)}})
+				Header: map[string]string{"Idempotency-Key": fmt.Sprint(n, as, of.group)}})
 		}
 		gone := do("carol", missing)
 		foreign := do("carol", real)
 		shared := do(apitest.Other, real)
+		if site := s.Client.View().Site(real.site); call == siteDelete && site == nil {
+			t.Error("who does not own a site deleted it")
+		}
 		own := "-"
 		if !strings.Contains(call, waits) {
 			own = verdict(do(apitest.User, real))
@@ -129,7 +154,7 @@ func TestSharedRoutes(t *testing.T) {
 		if told := money.Find(shared.Body); told != nil {
 			t.Errorf("%s: who reads a shared group is told %s", call, told)
 		}
-		if shared.Status < 300 && !strings.HasPrefix(call, "GET") {
+		if shared.Status < 300 && !strings.HasPrefix(call, "GET") && call != siteDelete {
 			t.Errorf("%s: who does not own it got %d", call, shared.Status)
 		}
 	}
@@ -150,9 +175,10 @@ func TestSharedRoutes(t *testing.T) {
 }
 
 // share makes a group of alice with one of everything, which bob may read, and carol may not.
-func share(t *testing.T, s *apitest.Server) things {
+func share(t *testing.T, s *apitest.Server, store rowstore.Store) things {
 	t.Helper()
-	th := things{s.NewGroup(t, "alice", "g"), s.IDs.New(), s.IDs.New(), s.IDs.New()}
+	th := things{s.NewGroup(t, "alice", "g"), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(),
+		s.IDs.New()}
 	s.Client.Must(t, client.PutScraper{Create: true, ID: th.scraper, Customer: "alice",
 		Group: th.group, Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
 	most := int64(1_000)
@@ -161,6 +187,27 @@ func share(t *testing.T, s *apitest.Server) things {
 		MaxCharge: &most})
 	s.Client.Must(t, client.StopRun{Customer: "alice", Job: th.job})
 	s.Client.CloseRun(t, th.job)
+	version, link := s.IDs.New(), rowstore.SiteLink{URL: "https://shop.test/",
+		Hash: rowstore.LinkHash("https://shop.test/")}
+	page := &model.Page{Job: th.job, Fetch: s.IDs.New(), Outcome: model.Delivered, Status: 200,
+		URL: link.URL, PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true,
+		Rows: [][]byte{[]byte(`{"n":1}`)}}
+	_, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page, Job: rowstore.Job{
+		ID: th.job, Customer: "alice", Group: th.group, Scraper: th.scraper,
+		Started: s.Clock.Now().UnixMicro()}}})
+	if err = errors.Join(err, store.PutSiteLinks(t.Context(), version,
+		[]rowstore.SiteLink{link}), store.FinishSite(t.Context(), version, 1)); err != nil {
+		t.Fatal(err)
+	}
+	// With a site of its own the scraper could run, and stops wait for runs that nobody ends.
+	visits := client.PutScraper{Create: true, ID: s.IDs.New(), Customer: "alice",
+		Group: s.NewGroup(t, "alice", "h"), Spec: model.Scraper{Name: "v",
+			Type: model.SingleProduct}}
+	s.Client.Must(t, visits)
+	s.Client.Must(t, client.PutSite{ID: th.site, Customer: "alice", Scraper: visits.ID,
+		Version: version, Links: 1})
+	s.Client.Must(t, client.AskExport{ID: th.export, Customer: "alice", Owner: "alice",
+		Groups: []ids.ID{th.group}, Request: []byte(`{"format":"csv"}`), Kept: 1_000_000})
 	s.Client.Must(t, client.PutCategory{ID: th.category, Customer: "alice", Group: th.group,
 		Name: "low", Filters: []byte(`{}`)})
 	s.Client.Must(t, client.SignUp{Customer: "bob", Email: "bob@x.test"})
@@ -182,8 +229,9 @@ func verdict(a apitest.Answer) string {
 // plain is an answer without what differs from call to call, and without ids.
 func plain(a apitest.Answer, of things) string {
 	text := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "")
-	for _, id := range []ids.ID{of.group, of.scraper, of.job, of.category} {
+	for _, id := range []ids.ID{of.group, of.scraper, of.job, of.category, of.site, of.export} {
 		text = strings.ReplaceAll(text, id.String(), "id")
 	}
+	text = strings.ReplaceAll(text, of.row(), "id")
 	return fmt.Sprint(a.Status, " ", text)
 }

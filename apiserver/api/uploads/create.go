@@ -59,8 +59,7 @@ func (r Resource) create(json places) *operation.Operation {
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.Upload,
 		Idempotency: operation.Optional, Status: 201,
 		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
-		Errors: append(errors(), fault.NameTaken, fault.GroupNotFound, fault.LimitReached,
-			fault.PlanLimitReached),
+		Errors: append(errors(), fault.NameTaken, fault.LimitReached, fault.PlanLimitReached),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *createRequest) (answer operation.OrNone[NewFileScraper], err error) {
 		name := strings.TrimSpace(in.Body.Name)
@@ -77,11 +76,14 @@ func (r Resource) create(json places) *operation.Operation {
 			Spec: model.Scraper{Name: name, Type: model.File},
 			Cap:  r.Plans.CapOf(from.View, from.Customer, plans.MaxScrapers)}
 		begun, err := f.take(ctx)
-		if fault.CodeOf(err) == fault.NameTaken {
+		switch fault.CodeOf(err) {
+		case fault.NameTaken:
 			view := r.Client.View()
 			if taken := nameTaken(view, from.Customer, in.Group, name); taken != nil {
 				err = taken
 			}
+		case fault.GroupNotFound: // it went while the file came
+			err = ownership.NoGroup("groupId")
 		}
 		if err != nil || in.Check {
 			return answer, err

@@ -151,7 +151,9 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 		r.shapes.decodeBody(rest, v.FieldByIndex(r.body.index), &r.body.rules, p)
 		body = binary.BigEndian.AppendUint64(rest, hash)
 	case r.body != nil:
-		if in.hasBody && in.contentType != r.mediaTypes()[0] {
+		// An empty body of a type that is not taken is refused as a longer one is: it has no query
+		// of another type.
+		if (in.hasBody || r.stream != nil) && in.contentType != r.mediaTypes()[0] {
 			return value, nil,
 				fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s",
 					strings.Join(r.mediaTypes(), " or "))

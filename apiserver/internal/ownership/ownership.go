@@ -62,9 +62,14 @@ func Scraper(v *client.View, customer string, id ids.ID, field string) (*client.
 func Group(v *client.View, customer string, id ids.ID, field string) (*client.Group, error) {
 	g := v.Group(id)
 	if g == nil || g.Customer != customer {
-		return nil, fault.Invalid(fault.NotFound, field, "there is no such group")
+		return nil, NoGroup(field)
 	}
 	return g, nil
+}
+
+// NoGroup is the fault of a group that is not the customer's, at the field that named it.
+func NoGroup(field string) error {
+	return fault.Invalid(fault.NotFound, field, "there is no such group")
 }
 
 // Job is a run of the customer that more than its caller may see: trials are none. Its fault is

@@ -42,6 +42,7 @@ type Page struct {
 type Codec struct {
 	pack   *zstd.Encoder
 	unpack *zstd.Decoder
+	hashed *zstd.Decoder // of what is held against its hash: it needs no checksum besides
 }
 
 // NewCodec makes a codec.
@@ -51,12 +52,17 @@ func NewCodec() Codec {
 	if err != nil {
 		panic(err) // of options alone: a programmer's slip
 	}
+	return Codec{pack: pack, unpack: unpacker(false), hashed: unpacker(true)}
+}
+
+func unpacker(ignoresChecksum bool) *zstd.Decoder {
 	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
-		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody))
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody),
+		zstd.IgnoreChecksum(ignoresChecksum))
 	if err != nil {
-		panic(err) // as above
+		panic(err) // of options alone: a programmer's slip
 	}
-	return Codec{pack: pack, unpack: unpack}
+	return unpack
 }
 
 // Pack makes a page of a body, which is the caller's again afterwards.
@@ -66,14 +72,14 @@ func (c Codec) Pack(asked, url, contentType string, body []byte) Page {
 }
 
 // Body is the body of a page. Its error wraps ErrGone.
-func (c Codec) Body(p Page) ([]byte, error) { return c.body(p, nil) }
+func (c Codec) Body(p Page) ([]byte, error) { return unpack(c.unpack, p, nil) }
 
-// body is Body in room, if that suffices.
-func (c Codec) body(p Page, room []byte) ([]byte, error) {
+// unpack is Body in room, if that suffices.
+func unpack(by *zstd.Decoder, p Page, room []byte) ([]byte, error) {
 	if p.Bytes > maxBody {
 		return nil, fmt.Errorf("%w: it says that it has %d bytes", ErrGone, p.Bytes)
 	}
-	body, err := c.unpack.DecodeAll(p.Packed, slices.Grow(room[:0], int(p.Bytes)))
+	body, err := by.DecodeAll(p.Packed, slices.Grow(room[:0], int(p.Bytes)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}

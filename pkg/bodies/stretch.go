@@ -135,7 +135,7 @@ func (r *Reader) entry(at *Place, encoded []byte, e *Entry) (body []byte, gone e
 	if cap(r.body) > maxRoom {
 		r.body = nil
 	}
-	body, err := r.Codec.body(e.Pages[0], r.body)
+	body, err := unpack(r.Codec.hashed, e.Pages[0], r.body)
 	if err != nil {
 		return nil, err
 	}

@@ -191,8 +191,8 @@ type lot struct {
 	whole   bool                          // those of all records are there, or were before
 }
 
-// readAll stores what the records of the run come to, some at a time. While they are stored the next
-// ones are read, and those behind are looked for.
+// readAll stores what the records of the run come to, some at a time. While they are stored the
+// next ones are read, and those behind are looked for.
 func (r *reextracting) readAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var stages sync.WaitGroup
@@ -208,7 +208,7 @@ func (r *reextracting) readAll(ctx context.Context) error {
 	stages.Go(func() {
 		defer close(made)
 		for b := range found {
-			if err := guarded(func() error { return r.readBatch(ctx, b, made) }); err != nil {
+			if err := guarded(func() error { return r.readLot(ctx, b, made) }); err != nil {
 				cancel(err)
 				return
 			}
@@ -250,7 +250,7 @@ func (r *reextracting) find(ctx context.Context, found chan<- *lot) error {
 	return send()
 }
 
-// store stores the pages of a batch, and counts what its records come to once all are there.
+// store stores the pages of a lot, and counts what its records come to once all are there.
 func (r *reextracting) store(ctx context.Context, b *lot) error {
 	if len(b.pages) > 0 {
 		writes := make([]rowstore.PageWrite, len(b.pages))

@@ -21,9 +21,9 @@ import (
 // maxUnitPages bounds the pages of a unit, as fetchers do.
 const maxUnitPages = 10
 
-// readBatch makes the pages of a batch and hands them on: all at once, or several times while their
+// readLot makes the pages of a lot and hands them on: all at once, or several times while their
 // rows are many bytes.
-func (r *reextracting) readBatch(ctx context.Context, b *lot, made chan<- *lot) error {
+func (r *reextracting) readLot(ctx context.Context, b *lot, made chan<- *lot) error {
 	if known := r.Client.View().Import(r.job.ID); known != nil && known.Ended != 0 {
 		return errStopped
 	}
@@ -65,9 +65,9 @@ func (r *reextracting) readBatch(ctx context.Context, b *lot, made chan<- *lot) 
 	}
 }
 
-// readPages makes the pages of some of the records, at least one. Their bodies are read in the order
-// in which they were kept, by several at a time. Once the rows are many bytes no further page is
-// begun: nil.
+// readPages makes the pages of some of the records, at least one. Their bodies are read in the
+// order in which they were kept, by several at a time. Once the rows are many bytes no further page
+// is begun: nil.
 func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record, which []int) (
 	[]*model.Page, error) {
 	round := round{reextracting: r, begun: make([]*model.Page, len(records)),

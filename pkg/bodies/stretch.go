@@ -74,10 +74,10 @@ type Reader struct {
 	packed, body []byte
 }
 
-// Read calls visit for what is kept at each place of a stretch, with the body of the unit's own
-// page, which is good until visit returns. It is called with an error that wraps ErrGone where
-// nothing is kept, or what was kept by another fetch than the record's, or another body than its
-// hash says. Read's own errors are visit's and the blob store's.
+// Read calls visit for what is kept at each place of a stretch. The body is that of the unit's own
+// page, and good until visit returns. Where gone is not nil, it wraps ErrGone: there is nothing, or
+// what another fetch than the record's has kept, or another body than its hash says. Read's own
+// errors are visit's and the blob store's.
 func (r *Reader) Read(ctx context.Context, s *Stretch,
 	visit func(at *Place, e *Entry, body []byte, gone error) error) error {
 	gone, err := r.load(ctx, s)

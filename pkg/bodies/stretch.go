@@ -75,8 +75,8 @@ type Reader struct {
 }
 
 // Read calls visit for what is kept at each place of a stretch. The body is that of the unit's own
-// page, and good until visit returns. Where gone is not nil, it wraps ErrGone: there is nothing, or
-// what another fetch than the record's has kept, or another body than its hash says. Read's own
+// page, and good until visit returns. gone wraps ErrGone: nothing is kept there. So it is with what
+// another fetch than the record's has kept, and with another body than its hash says. Read's own
 // errors are visit's and the blob store's.
 func (r *Reader) Read(ctx context.Context, s *Stretch,
 	visit func(at *Place, e *Entry, body []byte, gone error) error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,9 +179,10 @@ func (r *reextracting) page(of *rowstore.Record) (*model.Page, *bodies.Place) {
 	return p, place
 }
 
-// failed makes a page one that ended with an error.
+// failed makes a page one that ended with an error. The reason may be a part of the body, whose
+// room is used again.
 func failed(p *model.Page, code fault.Code, why string) *model.Page {
-	p.Outcome, p.Code, p.Detail = model.Errored, string(code), why
+	p.Outcome, p.Code, p.Detail = model.Errored, string(code), strings.Clone(why)
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
@@ -13,7 +14,6 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules"
@@ -23,9 +23,9 @@ import (
 
 const (
 	// readAtOnce is how many page records are read anew and stored together. Once their rows have
-	// readBytes no further one is begun.
-	readAtOnce = 128
-	readBytes  = 64 << 20
+	// readBytes no further one is begun. There are two such batches at a time.
+	readAtOnce = 256
+	readBytes  = 32 << 20
 )
 
 // ReExtracting is what a run of kept bodies asks of the row store.
@@ -53,7 +53,8 @@ type ReExtractConfig struct {
 	// "work.reextract.after_end".
 	Point func(name string)
 
-	codec bodies.Codec
+	codec    bodies.Codec
+	rowBytes int64 // that a batch stops at
 }
 
 // ReExtract is how the kept bodies of a run become the rows of another one, read by a recipe as it
@@ -69,6 +70,9 @@ func ReExtract(config ReExtractConfig) work.Kind {
 	}
 	if config.Rates == nil {
 		config.Rates = ecb.Bundled()
+	}
+	if config.rowBytes <= 0 {
+		config.rowBytes = readBytes
 	}
 	config.codec = bodies.NewCodec()
 	return work.Kind{Name: work.ReExtract, AtOnce: 1, Held: heldInTurns, PerCustomer: 1,
@@ -179,84 +183,102 @@ func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *cl
 	return r, nil
 }
 
-// readAll stores what the records of the run come to, some at a time.
-func (r *reextracting) readAll(ctx context.Context) error {
-	batch := make([]rowstore.Record, 0, readAtOnce)
-	flush := func() error {
-		for len(batch) > 0 {
-			n, err := r.readSome(ctx, batch)
-			if err != nil {
-				return err
-			}
-			batch = batch[n:]
-		}
-		batch = make([]rowstore.Record, 0, readAtOnce)
-		return r.advance(ctx)
-	}
-	err := r.Store.EachRecord(ctx, r.from.ID, func(record rowstore.Record) error {
-		batch = append(batch, record)
-		if len(batch) < readAtOnce {
-			return nil
-		}
-		return flush()
-	})
-	if err == nil {
-		err = flush()
-	}
-	r.tally.close()
-	return err
+// lot is some records of the run, in the order of units.
+type lot struct {
+	records []rowstore.Record
+	stored  map[model.Unit]*model.Receipt // what there was of them, and is by now
+	pages   []*model.Page                 // to store
+	whole   bool                          // those of all records are there, or were before
 }
 
-// readSome stores what some records come to, at least the first, and says of how many.
-func (r *reextracting) readSome(ctx context.Context, records []rowstore.Record) (int, error) {
-	if known := r.Client.View().Import(r.job.ID); known != nil && known.Ended != 0 {
-		return 0, errStopped
-	}
-	units := make([]model.Unit, len(records))
-	for i := range records {
-		units[i] = records[i].Unit
-	}
-	receipts, err := r.Store.Records(ctx, r.job.ID, units)
-	if err != nil {
-		return 0, err
-	}
-	stored := make(map[model.Unit]*model.Receipt, len(receipts))
-	for i := range receipts {
-		stored[receipts[i].Unit] = &receipts[i]
-	}
-	pages, err := r.readPages(ctx, records, stored)
-	if err != nil {
-		return 0, err
-	}
-	var writes []rowstore.PageWrite
-	for _, page := range pages {
-		if page != nil {
-			sumRows(page, &profile.Sums{})
-			completeRows(page, r.stamp)
-			writes = append(writes, rowstore.PageWrite{Job: r.stamp, Page: page})
+// readAll stores what the records of the run come to, some at a time. While they are stored the
+// next ones are read, and those behind are looked for.
+func (r *reextracting) readAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var stages sync.WaitGroup
+	defer stages.Wait()
+	defer cancel(nil)
+	found, made := make(chan *lot), make(chan *lot)
+	stages.Go(func() {
+		defer close(found)
+		if err := guarded(func() error { return r.find(ctx, found) }); err != nil {
+			cancel(err)
+		}
+	})
+	stages.Go(func() {
+		defer close(made)
+		for b := range found {
+			if err := guarded(func() error { return r.readLot(ctx, b, made) }); err != nil {
+				cancel(err)
+				return
+			}
+		}
+	})
+	for b := range made {
+		if err := r.store(ctx, b); err != nil {
+			return err
 		}
 	}
-	if len(writes) > 0 {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	r.tally.close()
+	return nil
+}
+
+// find hands on the records of the run.
+func (r *reextracting) find(ctx context.Context, found chan<- *lot) error {
+	next := &lot{}
+	send := func() error {
+		select {
+		case found <- next:
+			next = &lot{}
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	err := r.Store.EachRecord(ctx, r.from.ID, func(record rowstore.Record) error {
+		if next.records = append(next.records, record); len(next.records) < readAtOnce {
+			return nil
+		}
+		return send()
+	})
+	if err != nil || len(next.records) == 0 {
+		return err
+	}
+	return send()
+}
+
+// store stores the pages of a lot, and counts what its records come to once all are there.
+func (r *reextracting) store(ctx context.Context, b *lot) error {
+	if len(b.pages) > 0 {
+		writes := make([]rowstore.PageWrite, len(b.pages))
+		for i, page := range b.pages {
+			writes[i] = rowstore.PageWrite{Job: r.stamp, Page: page}
+		}
 		r.Point("work.reextract.before_put")
 		put, err := r.Store.PutPages(ctx, writes)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		r.Point("work.reextract.after_put")
 		for i, receipt := range put {
 			if receipt == nil {
-				return 0, r.sealed(ctx, writes[i].Page.Unit)
+				return r.sealed(ctx, b.pages[i].Unit)
 			}
-			stored[writes[i].Page.Unit] = receipt
+			b.stored[b.pages[i].Unit] = receipt
 		}
 	}
-	for i := range pages {
-		r.tally.add(stored[records[i].Unit])
+	if b.whole {
+		for i := range b.records {
+			r.tally.add(b.stored[b.records[i].Unit])
+		}
 	}
-	if len(writes) > 0 {
-		return len(pages), r.turn.stored(r.Clock.Now())
+	if err := r.advance(ctx); err != nil || len(b.pages) == 0 {
+		return err
 	}
-	return len(pages), nil
+	return r.turn.stored(r.Clock.Now())
 }
 
 // errOthers says that another owner has stored all pages, and is sealing the run.

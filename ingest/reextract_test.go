@@ -2,8 +2,11 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +25,9 @@ import (
 // crawled is a product with a run whose bodies were kept.
 type crawled struct {
 	*uploaded
-	run  ids.ID
-	pack blobstore.Key
+	run      ids.ID
+	pack     blobstore.Key
+	rowBytes int64
 }
 
 // page is a page of the run: what is kept of it, and what came of it.
@@ -38,6 +42,7 @@ type crawledPage struct {
 
 func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 	t.Helper()
+	const atOnce = 500
 	c := &crawled{uploaded: start(t)}
 	c.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: c.ids.New(), Amount: 1_000_000})
 	c.scraper = c.ids.New()
@@ -60,7 +65,7 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 	name := bodies.Pack{Group: c.group, Scraper: c.scraper, Job: c.run, ID: c.ids.New(), Days: 2}
 	c.pack = name.Key("ann")
 	var data []byte
-	var receipts []model.Receipt
+	var writes []rowstore.PageWrite
 	for _, p := range pages {
 		page := &model.Page{Job: c.run, Unit: p.unit, Fetch: c.ids.New(), Outcome: p.outcome,
 			Code: p.code, URL: fmt.Sprintf("https://shop.test/%d/%d", p.unit.Seq, p.unit.Page),
@@ -86,20 +91,28 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 				Length: uint32(len(entry)), Days: name.Days}
 			data = append(data, entry...)
 		}
-		put, err := c.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
+		writes = append(writes, rowstore.PageWrite{Page: page,
 			Job: rowstore.Job{ID: c.run, Customer: "ann", Group: c.group, Scraper: c.scraper,
-				Started: c.clock.Now().UnixMicro()}}})
-		if err != nil || put[0] == nil {
-			t.Fatal(put, err)
-		}
-		receipts = append(receipts, *put[0])
+				Started: c.clock.Now().UnixMicro()}})
+	}
+	receipts, err := c.store.PutPages(t.Context(), writes)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := c.blobs.Put(t.Context(), c.pack, bytes.NewReader(data)); err != nil {
 		t.Fatal(err)
 	}
-	c.client.Dispatch(t, c.run, seqs...)
-	if err := c.client.Settle(t.Context(), receipts, nil); err != nil {
-		t.Fatal(err)
+	for some := range slices.Chunk(seqs, atOnce) { // of a window
+		c.client.Dispatch(t, c.run, some...)
+		var done []model.Receipt
+		for _, receipt := range receipts {
+			if slices.Contains(some, receipt.Unit.Seq) {
+				done = append(done, *receipt)
+			}
+		}
+		if err := c.client.Settle(t.Context(), done, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := c.store.Seal(t.Context(), c.run, nil); err != nil {
 		t.Fatal(err)
@@ -130,7 +143,7 @@ func (c *crawled) step(job ids.ID) (end work.End, died bool) {
 			died = true
 		}
 	}()
-	kind := ReExtract(ReExtractConfig{Client: c.client, Store: c.store,
+	kind := ReExtract(ReExtractConfig{rowBytes: c.rowBytes, Client: c.client, Store: c.store,
 		History: client.NewHistory(c.store), Bodies: c.blobs, IDs: c.ids, Clock: c.clock,
 		Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point})
 	outcome, err := kind.Step(c.t.Context(), work.Item{ID: job, Kind: work.ReExtract,
@@ -298,9 +311,9 @@ func TestReExtractOfWhatIsGone(t *testing.T) {
 			if j.State != model.Failed || j.Errors != 2 || j.Delivered != 0 || j.Message == "" {
 				t.Errorf("%s: %+v", name, j)
 			}
-			errors, err := c.store.LinkErrors(t.Context(), job, nil, 10)
-			if err != nil || len(errors) != 2 || errors[0].Code != "body_gone" {
-				t.Errorf("%s: %+v, %v", name, errors, err)
+			found, err := c.store.LinkErrors(t.Context(), job, nil, 10)
+			if err != nil || len(found) != 2 || found[0].Code != "body_gone" {
+				t.Errorf("%s: %+v, %v", name, found, err)
 			}
 		}
 	})
@@ -382,4 +395,55 @@ func TestReExtractInBatches(t *testing.T) {
 			t.Errorf("%d different rows", len(got))
 		}
 	})
+}
+
+// Rows that are many bytes are stored in parts, and a run that dies between two of them goes on.
+func TestReExtractInParts(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		c.rowBytes = 1
+		job := c.begin(selectors)
+		puts := 0
+		c.point = func(name string) {
+			if name == "work.reextract.after_put" {
+				if puts++; puts == 2 {
+					panic("dies")
+				}
+			}
+		}
+		if _, died := c.step(job); !died {
+			t.Fatal("it lives")
+		}
+		for range 3 {
+			c.step(job)
+		}
+		c.checkMixed(job)
+		if puts < 3 {
+			t.Errorf("%d parts", puts)
+		}
+	})
+}
+
+// What cannot be read for want of the blob store fails the step, and the next one goes on.
+func TestReExtractWithoutBodiesAtHand(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		job := c.begin(selectors)
+		kind := ReExtract(ReExtractConfig{Client: c.client, Store: c.store,
+			History: client.NewHistory(c.store), Bodies: away{}, IDs: c.ids, Clock: c.clock,
+			Reader: reading.New("test", reading.Config{})})
+		item := work.Item{ID: job, Kind: work.ReExtract, Customer: "ann"}
+		if _, err := kind.Step(t.Context(), item); !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("%v", err)
+		}
+		c.step(job)
+		c.checkMixed(job)
+	})
+}
+
+// away is a blob store that does not answer.
+type away struct{}
+
+func (away) Open(context.Context, blobstore.Key, int64, int64) (io.ReadCloser, error) {
+	return nil, io.ErrClosedPipe
 }

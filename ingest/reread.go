@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -19,46 +22,143 @@ import (
 // maxUnitPages bounds the pages of a unit, as fetchers do.
 const maxUnitPages = 10
 
-// readPages makes the pages of records, several at a time: nil for one that is stored. It begins no
-// further one once their rows are many bytes, and returns those that it has made.
-func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record,
-	stored map[model.Unit]*model.Receipt) ([]*model.Page, error) {
+// readLot makes the pages of a lot and hands them on: all at once, or several times while their
+// rows are many bytes.
+func (r *reextracting) readLot(ctx context.Context, b *lot, made chan<- *lot) error {
+	if known := r.Client.View().Import(r.job.ID); known != nil && known.Ended != 0 {
+		return errStopped
+	}
+	units := make([]model.Unit, len(b.records))
+	for i := range b.records {
+		units[i] = b.records[i].Unit
+	}
+	receipts, err := r.Store.Records(ctx, r.job.ID, units)
+	if err != nil {
+		return err
+	}
+	b.stored = make(map[model.Unit]*model.Receipt, len(b.records))
+	for i := range receipts {
+		b.stored[receipts[i].Unit] = &receipts[i]
+	}
+	todo := make([]int, 0, len(b.records))
+	for i := range b.records {
+		if b.stored[b.records[i].Unit] == nil {
+			todo = append(todo, i)
+		}
+	}
+	for {
+		pages, err := r.readPages(ctx, b.records, todo)
+		if err != nil {
+			return err
+		}
+		todo = slices.DeleteFunc(todo, func(i int) bool { return pages[i] != nil })
+		part := *b
+		part.whole = len(todo) == 0
+		part.pages = slices.DeleteFunc(pages, func(p *model.Page) bool { return p == nil })
+		select {
+		case made <- &part:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if part.whole {
+			return nil
+		}
+	}
+}
+
+// readPages makes the pages of some of the records, at least one. Their bodies are read in the
+// order in which they were kept, by several at a time. Once the rows are many bytes no further page
+// is begun: nil.
+func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record, which []int) (
+	[]*model.Page, error) {
+	round := round{reextracting: r, begun: make([]*model.Page, len(records)),
+		pages: make([]*model.Page, len(records)), of: make(map[*bodies.Place]int, len(which))}
+	places := make([]*bodies.Place, 0, len(which))
+	for _, i := range which {
+		page, place := r.page(&records[i])
+		if place == nil {
+			round.pages[i] = page
+			continue
+		}
+		round.begun[i], round.of[place] = page, i
+		places = append(places, place)
+	}
+	round.stretches = bodies.Stretches(places)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	pages := make([]*model.Page, len(records))
-	var next, bytes atomic.Int64
 	var workers sync.WaitGroup
-	for range min(r.Readers, len(records)) {
+	for range min(r.Readers, len(round.stretches)) {
 		workers.Go(func() {
-			for ctx.Err() == nil && bytes.Load() < readBytes {
-				i := int(next.Add(1)) - 1
-				if i >= len(records) {
-					return
-				}
-				if stored[records[i].Unit] != nil {
-					continue
-				}
-				page, err := r.page(ctx, &records[i])
-				if err != nil {
-					cancel(err)
-					return
-				}
-				pages[i] = page
-				for _, row := range page.Rows {
-					bytes.Add(int64(len(row)))
-				}
+			if err := guarded(func() error { return round.work(ctx) }); err != nil {
+				cancel(err)
 			}
 		})
 	}
 	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	return pages[:min(int(next.Load()), len(pages))], nil
+	return round.pages, context.Cause(ctx)
 }
 
-// page is what a record comes to. What brought no rows stays what it was: it was not paid for.
-func (r *reextracting) page(ctx context.Context, of *rowstore.Record) (*model.Page, error) {
+// guarded has a panic of what runs beside a step be an error, as that of a step is.
+func guarded(run func() error) (err error) {
+	if caught := reading.Catch(func() { err = run() }); caught != nil {
+		return caught
+	}
+	return err
+}
+
+// round is what several read at a time.
+type round struct {
+	*reextracting
+
+	begun     []*model.Page // by record
+	pages     []*model.Page // those that are made
+	of        map[*bodies.Place]int
+	stretches []bodies.Stretch
+	next      atomic.Int64 // stretch
+	bytes     atomic.Int64 // of rows
+}
+
+// work reads one stretch after the other until none is left, or there are many bytes of rows.
+func (r *round) work(ctx context.Context) error {
+	reader := bodies.Reader{Codec: r.codec, Source: r.Bodies}
+	var sums profile.Sums
+	for r.bytes.Load() < r.rowBytes {
+		n := int(r.next.Add(1)) - 1
+		if n >= len(r.stretches) {
+			return nil
+		}
+		err := reader.Read(ctx, &r.stretches[n], func(at *bodies.Place, entry *bodies.Entry,
+			body []byte, gone error) error {
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case r.bytes.Load() >= r.rowBytes:
+				return nil
+			}
+			page := r.begun[r.of[at]]
+			if gone != nil {
+				failed(page, fault.PageBodyGone, "").Kept = nil
+			} else if err := r.extract(ctx, page, entry, body); err != nil {
+				return err
+			}
+			sumRows(page, &sums)
+			completeRows(page, r.stamp)
+			for _, row := range page.Rows {
+				r.bytes.Add(int64(len(row)))
+			}
+			r.pages[r.of[at]] = page
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// page is what a record comes to, or, with a place, what it begins with. What brought no rows stays
+// what it was: it was not paid for.
+func (r *reextracting) page(of *rowstore.Record) (*model.Page, *bodies.Place) {
 	p := &model.Page{Job: r.job.ID, Unit: of.Unit, Fetch: r.IDs.New(), Outcome: of.Outcome,
 		Status: of.Status, URL: of.URL, Final: of.Final, Tries: of.Tries, Bytes: of.Bytes,
 		Millis: of.Millis, At: of.At, Last: of.Last, BodyHash: of.BodyHash}
@@ -69,26 +169,20 @@ func (r *reextracting) page(ctx context.Context, of *rowstore.Record) (*model.Pa
 		p.Code, p.Detail = of.Code, of.Detail
 		return p, nil
 	}
-	place := bodies.Place{Customer: r.from.Customer, Group: r.from.Group, Scraper: r.from.Scraper,
+	place := &bodies.Place{Customer: r.from.Customer, Group: r.from.Group, Scraper: r.from.Scraper,
 		Job: r.from.ID, Fetch: of.Fetch, At: of.At, Hash: of.BodyHash, Kept: of.Kept}
-	if of.Kept == nil || !r.Clock.Now().Before(place.Until()) {
+	if !place.Has() || !r.Clock.Now().Before(place.Until()) {
 		return failed(p, fault.PageBodyGone, ""), nil
-	}
-	entry, body, err := r.codec.Read(ctx, r.Bodies, &place)
-	if errors.Is(err, bodies.ErrGone) {
-		return failed(p, fault.PageBodyGone, ""), nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	kept := *of.Kept
 	kept.From, p.Kept = place.From(), &kept
-	return p, r.extract(ctx, p, &entry, body)
+	return p, place
 }
 
-// failed makes a page one that ended with an error.
+// failed makes a page one that ended with an error. The reason may be a part of the body, whose
+// room is used again.
 func failed(p *model.Page, code fault.Code, why string) *model.Page {
-	p.Outcome, p.Code, p.Detail = model.Errored, string(code), why
+	p.Outcome, p.Code, p.Detail = model.Errored, string(code), strings.Clone(why)
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,53 @@ func TestRead(t *testing.T) {
 	by.Kept, by.Job, by.Group, by.Fetch = &copied, ids.ID{7}, ids.ID{8}, ids.ID{9}
 	if _, own, err := codec.Read(t.Context(), source, &by); err != nil || string(own) != body {
 		t.Errorf("by another run: %v", err)
+	}
+}
+
+// What lies near each other in a pack is read at once, and each place has what is its own.
+func TestStretches(t *testing.T) {
+	codec := bodies.NewCodec()
+	source := &packs{key: pack.Key("alice")}
+	var places []*bodies.Place
+	for i, gap := range []int{0, 100, 0, 70 << 10, 0} {
+		body := strings.Repeat("x", i+1)
+		entry := bodies.Entry{Fetch: ids.ID{byte(i)}, Pages: []bodies.Page{
+			codec.Pack("", "https://a.test/", "", []byte(body))}}
+		encoded, err := entry.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.data = append(source.data, make([]byte, gap)...)
+		hash := sha256.Sum256([]byte(body))
+		places = append([]*bodies.Place{{Customer: "alice", Group: pack.Group,
+			Scraper: pack.Scraper, Job: pack.Job, Fetch: entry.Fetch, Hash: hash[:],
+			Kept: &model.KeptBody{Pack: pack.ID, Offset: uint32(len(source.data)),
+				Length: uint32(len(encoded)), Days: 30}}}, places...)
+		source.data = append(source.data, encoded...)
+	}
+	source.data = source.data[:len(source.data)-1]
+	stretches := bodies.Stretches(places)
+	var read []string
+	reader := bodies.Reader{Codec: codec, Source: source}
+	for i := range stretches {
+		err := reader.Read(t.Context(), &stretches[i], func(at *bodies.Place, e *bodies.Entry,
+			body []byte, gone error) error {
+			if gone == nil && e.Fetch != at.Fetch {
+				t.Errorf("%s has what is of %s", at.Fetch, e.Fetch)
+			}
+			if gone != nil && !errors.Is(gone, bodies.ErrGone) {
+				t.Error(gone)
+			}
+			read = append(read, string(body))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"x", "xx", "xxx", "xxxx", ""}; len(stretches) != 2 ||
+		!slices.Equal(read, want) {
+		t.Errorf("%d stretches, %q", len(stretches), read)
 	}
 }
 

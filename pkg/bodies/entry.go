@@ -1,12 +1,11 @@
 package bodies
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -43,6 +42,7 @@ type Page struct {
 type Codec struct {
 	pack   *zstd.Encoder
 	unpack *zstd.Decoder
+	hashed *zstd.Decoder // of what is held against its hash: it needs no checksum besides
 }
 
 // NewCodec makes a codec.
@@ -52,12 +52,17 @@ func NewCodec() Codec {
 	if err != nil {
 		panic(err) // of options alone: a programmer's slip
 	}
+	return Codec{pack: pack, unpack: unpacker(false), hashed: unpacker(true)}
+}
+
+func unpacker(ignoresChecksum bool) *zstd.Decoder {
 	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
-		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody))
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody),
+		zstd.IgnoreChecksum(ignoresChecksum))
 	if err != nil {
-		panic(err) // as above
+		panic(err) // of options alone: a programmer's slip
 	}
-	return Codec{pack: pack, unpack: unpack}
+	return unpack
 }
 
 // Pack makes a page of a body, which is the caller's again afterwards.
@@ -67,11 +72,14 @@ func (c Codec) Pack(asked, url, contentType string, body []byte) Page {
 }
 
 // Body is the body of a page. Its error wraps ErrGone.
-func (c Codec) Body(p Page) ([]byte, error) {
+func (c Codec) Body(p Page) ([]byte, error) { return unpack(c.unpack, p, nil) }
+
+// unpack is Body in room, if that suffices.
+func unpack(by *zstd.Decoder, p Page, room []byte) ([]byte, error) {
 	if p.Bytes > maxBody {
 		return nil, fmt.Errorf("%w: it says that it has %d bytes", ErrGone, p.Bytes)
 	}
-	body, err := c.unpack.DecodeAll(p.Packed, make([]byte, 0, p.Bytes))
+	body, err := by.DecodeAll(p.Packed, slices.Grow(room[:0], int(p.Bytes)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
@@ -122,45 +130,4 @@ func (p *Place) From() *model.KeptFrom {
 		return p.Kept.From
 	}
 	return &model.KeptFrom{Job: p.Job, Group: p.Group, Fetch: p.Fetch}
-}
-
-// Read reads what is kept of a unit, and the body of its own page. What was kept by another fetch
-// than the record's, or is another body than its hash says, is ErrGone. Other errors are the blob
-// store's.
-func (c Codec) Read(ctx context.Context, from Source, at *Place) (e Entry, body []byte,
-	err error) {
-	kept := at.Kept
-	if kept == nil || kept.Length == 0 || kept.Length > MaxEntry {
-		return e, nil, ErrGone
-	}
-	by := at.From()
-	key := Pack{Group: by.Group, Scraper: at.Scraper, Job: by.Job, ID: kept.Pack,
-		Days: kept.Days}.Key(at.Customer)
-	r, err := from.Open(ctx, key, int64(kept.Offset), int64(kept.Length))
-	if errors.Is(err, blobstore.ErrNotFound) {
-		return e, nil, ErrGone
-	}
-	if err != nil {
-		return e, nil, err
-	}
-	encoded := make([]byte, kept.Length)
-	_, err = io.ReadFull(r, encoded)
-	_ = r.Close() // it was read
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return e, nil, fmt.Errorf("%w: its pack is shorter", ErrGone)
-	case err != nil:
-		return e, nil, fmt.Errorf("bodies: read %s: %w", key, err)
-	}
-	if err := cbor.Unmarshal(encoded, &e); err != nil || len(e.Pages) == 0 ||
-		e.Fetch != by.Fetch {
-		return e, nil, fmt.Errorf("%w: another one is at its place", ErrGone)
-	}
-	if body, err = c.Body(e.Pages[0]); err != nil {
-		return e, nil, err
-	}
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], at.Hash) {
-		return e, nil, fmt.Errorf("%w: it is another than was read", ErrGone)
-	}
-	return e, body, nil
 }

@@ -138,6 +138,10 @@ func (r *reader) isSite(text string) bool {
 	return false
 }
 
+// ownership is what stands around the name of whom a page belongs to.
+var ownership = regexp.MustCompile(`(?i)copyright|©|\(c\)|&copy;|\b(?:19|20)[0-9]{2}\b|` +
+	`all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados`)
+
 // siteNames are the names of the site in normal form.
 func (r *reader) siteNames() []string {
 	if r.sites != nil {
@@ -152,6 +156,7 @@ func (r *reader) siteNames() []string {
 	add(r.data.MetaValue("og:site_name"))
 	add(r.data.MetaValue("application-name"))
 	add(r.data.MetaValue("dc.publisher"))
+	add(ownership.ReplaceAllString(r.data.MetaValue("copyright", "dc.rights", "rights"), ""))
 	for _, it := range r.data.Items {
 		if it.Is("WebSite") {
 			add(it.Text("name"))

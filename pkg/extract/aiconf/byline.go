@@ -49,13 +49,19 @@ var (
 	andThen = regexp.MustCompile(`(?i)(?:\s+(?:am|on|le|il|el|vom|at|follow|folgen)|` +
 		`\s*[-–|·,/•]+)$`)
 	// byName is a line that says who wrote what it belongs to, and nothing else.
-	byName = regexp.MustCompile(`^(?:(?i:(?:written |posted |text )?by|(?:text |geschrieben |` +
-		`(?:ein |blog )?(?:beitrag|artikel|kommentar) )?von|par|(?:texto )?por|di|door)\s+)(` +
+	byName = regexp.MustCompile(`^(?:(?i:(?:written |posted |text |words |reporting )?by|(?:text |` +
+		`geschrieben |(?:ein |blog )?(?:beitrag|artikel|kommentar) )?von|(?:écrit |texte )?par|` +
+		`texte de|(?:texto |escrito )?por|texto de|escribe|di|(?:scritto|testo) d[ai]|` +
+		`(?:geschreven |tekst )?door|(?:skrevet |skrivet |skriven |tekst |text )?a[vf]|` +
+		`kirjoittanut|napisała?|napsala?|napísala?|scris de|piše|napisao|napisala|пише|пишет|` +
+		`γράφει(?: [οη])?|yazan|(?:ditulis )?oleh|bởi)[:\s]\s*)(` +
 		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
 	// labelled is a name behind a word that says that it is the author's.
-	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in)?|author|auteure?|autore|autora|` +
-		`verfasser(?:in)?|texto?|texte|testo|tekst|text (?:&|und|and|\+) (?:fotos?|photos?|bilder)|auteur|författare|forfatter|kirjoittaja|` +
-		`szerző|автор)\s*:\s*(` + labelNames + `)(?:$|[^\pL])`)
+	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in|ka|i)?|author|auteure?|autore|autora|` +
+		`verfasser(?:in)?|texto?|texte|testo|tekst|teksti|text (?:&|und|and|\+) ` +
+		`(?:fotos?|photos?|bilder)|auteur|författare|skribent|forfatter|journalist|kirjoittaja|` +
+		`szerző|írta|szöveg|avtor|piše|συντάκτης|συντάκτρια|κείμενο|автор|текст|yazar|yazan|` +
+		`penulis|tác giả|written by|words|reporter)\s*:\s*(` + labelNames + `)(?:$|[^\pL])`)
 	// labelledEast is the same where names have no capitals.
 	labelledEast = regexp.MustCompile(`(?:作者|记者|記者|责任编辑|責任編輯|文|編集|執筆|글)\s*[:：]\s*` +
 		`(\pL{2,12})`)
@@ -112,7 +118,13 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 			return r.shownInstead(f, found)
 		}
 	}
-	for _, s := range []stated{r.ofMeta(f), textOnly(r.labelledMeta(), true), r.ofPairs(f)} {
+	all := []stated{r.ofMeta(f), textOnly(r.labelledMeta(), true), r.ofPairs(f)}
+	for _, name := range f.meta { // the first of them may name the site
+		if said := r.data.MetaValue(name); onlyName.MatchString(bylined(said)) {
+			all = append(all, textOnly(said, true))
+		}
+	}
+	for _, s := range all {
 		if value := r.coerce(f, s); look(value) {
 			return r.shownInstead(f, found)
 		}
@@ -211,12 +223,17 @@ var (
 	notAuthors = wordset.Of("comment comments commentlist reply related teaser teasers card " +
 		"avatar image img photo picture position role job bio description count social follow " +
 		"share more other popular")
-	authorPath = regexp.MustCompile(`/(?:authors?|autor(?:en|in|es)?|auteurs?|autores?|staff|people|` +
-		`profile?|redakteure?|journalists?|contributors?|by)/[^/?#]+/?$`)
+	authorPath = regexp.MustCompile(`/(?:authors?|autor(?:en|in|es|i|zy|ka)?|auteurs?|autores?|staff|` +
+		`people|profile?|redakteure?|journalists?|journalistes?|contributors?|columnists?|` +
+		`editors?|reporters?|writers?|penulis|yazar(?:lar)?|by)/[^/?#]+/?$`)
 )
 
 // maxAuthors is how many names a page may have that may be the author's.
 const maxAuthors = 3
+
+// nearHeading is how far behind the heading, in bytes of text, an author is the page's however many
+// others it names.
+const nearHeading = 300
 
 // calledAuthor is what the first link to an author says, or an element that is called so. many says
 // that so many do that none is the author.
@@ -228,11 +245,16 @@ func (r *reader) calledAuthor() (name string, many bool) {
 	for n := r.mentioned().heading; n != nil; n = n.Parent {
 		around[n] = true
 	}
-	var names []string
+	var names, near []string
 	linked := ""
+	seen, passed := false, 0
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
 		for c := n.FirstChild; c != nil && linked == ""; c = c.NextSibling {
+			if c.Type == html.TextNode && seen {
+				passed += len(strings.TrimSpace(c.Data))
+			}
+			seen = seen || c == r.names.heading
 			if c.Type != html.ElementNode || isUnseen(c) || !around[c] && hasWord(c, notAuthors) {
 				continue
 			}
@@ -254,6 +276,10 @@ func (r *reader) calledAuthor() (name string, many bool) {
 				if len(names) <= maxAuthors && !slices.Contains(names, text) {
 					names = append(names, text)
 				}
+				if seen && passed <= nearHeading && len(near) <= maxAuthors &&
+					!slices.Contains(near, text) {
+					near = append(near, text)
+				}
 				continue
 			}
 			visit(c)
@@ -263,8 +289,10 @@ func (r *reader) calledAuthor() (name string, many bool) {
 	switch {
 	case linked != "" || len(names) == 0:
 		return linked, false
-	case len(names) > maxAuthors:
+	case len(names) > maxAuthors && (len(near) == 0 || len(near) > maxAuthors):
 		return "", true
+	case len(names) > maxAuthors:
+		return near[0], false
 	}
 	return names[0], false
 }

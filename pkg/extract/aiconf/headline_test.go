@@ -2,6 +2,7 @@ package aiconf
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,14 @@ func TestAuthorAsShown(t *testing.T) {
 			<a rel="author">Ann Lee</a></div><div><a rel="author">Bo Ek</a></div>`, "Ann Lee"},
 		"a day that is called a byline": {`<div class="byline">Dec 1st 2016 1:01PM</div>
 			<a rel="author">Ann Lee</a>`, "Ann Lee"},
+		"near the heading, and many": {`<p>By <a href="/author/ann-lee">Ann Lee</a> in <a>Cities</a></p>` +
+			story + `<p class="author">Bo Ek<p class="author">Cy Oh<p class="author">Ida Po`, "Ann Lee"},
+		"a link to an editor": {`<a href="/about/editors/ann-lee/">Ann Lee</a>`, "Ann Lee"},
+		"whose the page is, and someone": {`<meta name="author" content="Big House">
+			<meta name="copyright" content="Copyright (c) Big House 2026">
+			<meta name="article:author" content="Ann Lee">`, "Ann Lee"},
+		"whose the page is": {`<meta name="author" content="Bo Ek">
+			<meta name="copyright" content="© 2026 Bo Ek">`, "Bo Ek"},
 		"signs that nobody sees": {"<p>By Ann Le\u00ade</p>", "Ann Lee"},
 		"no one":                 {`<p>By the way, it rained.</p>`, ""},
 		"a commentator":          {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
@@ -116,6 +125,31 @@ func TestAuthorAsShown(t *testing.T) {
 			<h1>The new bridge opens</h1>`+c.line+story)
 		if got.Author != c.want {
 			t.Errorf("%s: %q, want %q", name, got.Author, c.want)
+		}
+	}
+}
+
+// TestAuthorInLanguages: a line below the heading names the author in the language of the page.
+func TestAuthorInLanguages(t *testing.T) {
+	for _, line := range []string{"Words by Ann Lee", "Geschrieben von Ann Lee", "Écrit par Ann Lee",
+		"Escrito por Ann Lee", "Escribe: Ann Lee", "Scritto da Ann Lee", "Testo di Ann Lee",
+		"Geschreven door Ann Lee", "Skrevet av Ann Lee", "Skriven av Ann Lee", "Skrevet af Ann Lee",
+		"Kirjoittanut Ann Lee", "Teksti: Ann Lee", "Napisała Ann Lee", "Autorka: Ann Lee",
+		"Napsala Ann Lee", "Írta: Ann Lee", "Scris de Ann Lee", "Piše: Ann Lee", "Avtor: Ann Lee",
+		"Текст: Анна Ли", "Γράφει η Άννα Λη", "Yazan: Ann Lee", "Ditulis oleh Ann Lee",
+		"Penulis: Ann Lee", "Tác giả: Ann Lee"} {
+		got := readArticle(t, "https://wire.example/a/1", `<title>The new bridge opens</title>
+			<h1>The new bridge opens</h1><p>`+line+`</p>`+story)
+		if !slices.Contains([]string{"Ann Lee", "Анна Ли", "Άννα Λη"}, got.Author) {
+			t.Errorf("%s: %q", line, got.Author)
+		}
+	}
+	for _, line := range []string{"Oleh karena itu hujan turun.", "Piše se godina.",
+		"Words by the river"} {
+		got := readArticle(t, "https://wire.example/a/1", `<title>The new bridge opens</title>
+			<h1>The new bridge opens</h1><p>`+line+`</p>`+story)
+		if got.Author != "" {
+			t.Errorf("%s: %q", line, got.Author)
 		}
 	}
 }

@@ -192,5 +192,5 @@ func isBeyond(code fault.Code) bool {
 	return strings.HasSuffix(string(code), "not_found") ||
 		slices.Contains([]fault.Code{fault.Unavailable, fault.LimitReached, fault.NameTaken,
 			fault.Unauthorized, fault.InvalidCursor, fault.SchemaGone,
-			fault.IdempotencyReused}, code)
+			fault.IdempotencyReused, fault.PricesChanged}, code)
 }

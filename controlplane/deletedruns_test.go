@@ -10,12 +10,29 @@ import (
 )
 
 // A deleted run's mark leaves the state when the history has the run no more, in whatever row
-// store, and not before.
+// store, and not before. How long that is, operators have set, or the leader was started with.
 func TestMarksLeaveWithTheHistory(t *testing.T) {
 	t.Parallel()
+	t.Run("as started", func(t *testing.T) {
+		t.Parallel()
+		marksLeave(t, 1, 0)
+	})
+	t.Run("as set", func(t *testing.T) {
+		t.Parallel()
+		marksLeave(t, 1, 90)
+	})
+}
+
+func marksLeave(t *testing.T, started, set uint32) {
 	config, at := testConfig(t, t.TempDir()), clock.NewManual(time.Now())
-	config.Clock, config.HistoryKept = at, 24*time.Hour
+	config.Clock, config.HistoryKept = at, time.Duration(started)*24*time.Hour
 	s := serve(t, config)
+	if set > 0 {
+		if _, err := client.Do(patient(t), s, client.PutSettings{HistoryDays: &set},
+			nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	customer, scraper := prepare(t, s, config)
 	job := launch(t, s, config, customer, scraper, 1)
 	deletion := client.Deletion{Customer: customer, Operation: client.OpDeleteRun, Target: job,
@@ -32,9 +49,10 @@ func TestMarksLeaveWithTheHistory(t *testing.T) {
 		nil); err != nil {
 		t.Fatal(err)
 	}
-	const margin = 32
-	for day := range 2 + margin {
-		if day <= margin && fresh(t, s).DeletedRun(job) == nil {
+	const margin = 31
+	kept := margin + int(max(started, set))
+	for day := range kept + 2 {
+		if day <= kept && fresh(t, s).DeletedRun(job) == nil {
 			t.Fatalf("the mark is gone after %d days", day)
 		}
 		at.Advance(24 * time.Hour)

@@ -205,6 +205,12 @@ const (
 // LowBalanceMicros is the low-balance threshold of a new wallet unless an operator has set one.
 const LowBalanceMicros = state.LowBalanceMicros
 
+// Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
+const (
+	MinHistoryDays = state.MinHistoryDays
+	MaxHistoryDays = state.MaxHistoryDays
+)
+
 // LetterMillis is how long the link of a letter is good, in milliseconds.
 const LetterMillis = state.LetterMillis
 

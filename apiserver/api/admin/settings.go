@@ -25,6 +25,7 @@ type ServiceSettings struct {
 	CustomerRates             map[string]string `json:"customerRates" doc:"The same for all credentials of a customer together"`
 	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Uploads                   UploadFigures     `json:"uploads"`
+	HistoryDays               *uint32           `json:"historyDays" doc:"For which an ended run stays in the history; null: as each control plane was started"`
 	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
 	ChangedAt                 api.Time          `json:"changedAt"`
 	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
@@ -36,6 +37,9 @@ func newSettings(s *client.Settings) ServiceSettings {
 		CustomerRates: textsOf(s.CustomerRates), SignUpEnabled: s.SignUp,
 		Uploads: newUploadFigures(s), Revision: s.Revision,
 		ChangedAt: api.Time(s.ChangedAt), ChangedBy: s.ChangedBy}
+	if s.HistoryDays > 0 {
+		answer.HistoryDays = &s.HistoryDays
+	}
 	if s.Threshold != nil {
 		answer.LowBalanceThresholdMicros = *s.Threshold
 	}
@@ -65,6 +69,7 @@ type ServiceSettingsInput struct {
 	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
 	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Uploads                   *UploadFigures    `json:"uploads" doc:"All figures of uploads"`
+	HistoryDays               *uint32           `json:"historyDays" min:"90" max:"36500" doc:"For which an ended run stays in the history. What is too old is removed for good, within a day. The ledger stays"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
@@ -131,7 +136,8 @@ func (r Resource) putSettings() *operation.Operation {
 		Body ServiceSettingsInput `body:"json"`
 	}) (ServiceSettings, error) {
 		change := client.PutSettings{By: from.Subject,
-			Threshold: in.Body.LowBalanceThresholdMicros, SignUp: in.Body.SignUpEnabled}
+			Threshold: in.Body.LowBalanceThresholdMicros, SignUp: in.Body.SignUpEnabled,
+			HistoryDays: in.Body.HistoryDays}
 		if on := in.Body.WalletBillingEnabled; on != nil {
 			off := !*on
 			change.BillingOff = &off

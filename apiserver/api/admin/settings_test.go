@@ -27,7 +27,7 @@ func TestSettings(t *testing.T) {
 		"lowBalanceThresholdMicros": 5_000_000, "rates": map[string]any{},
 		"customerRates": map[string]any{}, "signUpEnabled": false,
 		"uploads": map[string]any{"maxHeavyImports": 1, "maxUploadSeconds": 3600,
-			"holdMinutes": 30},
+			"holdMinutes": 30}, "historyDays": nil,
 		"revision": 0, "changedAt": nil, "changedBy": ""}}
 	get := apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
 		Status: 200, Has: none}
@@ -49,7 +49,10 @@ func TestSettings(t *testing.T) {
 			map[string]any{"walletBillingEnabled": false, "rates.run": "20/1m",
 				"customerRates.run": "9/1m", "lowBalanceThresholdMicros": 0, "revision": 2}),
 		set("fewer", `{"rates": {}}`, map[string]any{"rates": map[string]any{},
-			"customerRates.run": "9/1m", "revision": 3}))
+			"customerRates.run": "9/1m", "revision": 3}),
+		set("history", `{"historyDays": 90}`, map[string]any{"historyDays": 90, "revision": 4}),
+		set("of it nothing", `{"historyDays": null}`, map[string]any{"historyDays": 90,
+			"revision": 4}))
 	for body, field := range map[string]string{
 		`{"rates": {"walk": "1/1m"}}`:               "rates.walk",
 		`{"rates": {"run": "0/1m"}}`:                "rates.run",
@@ -57,6 +60,9 @@ func TestSettings(t *testing.T) {
 		`{"customerRates": {"anonymous": "9/1m"}}`:  "customerRates.anonymous",
 		`{"lowBalanceThresholdMicros": -1}`:         "lowBalanceThresholdMicros",
 		`{"lowBalanceThresholdMicros": 1e13}`:       "lowBalanceThresholdMicros",
+		`{"historyDays": 89}`:                       "historyDays",
+		`{"historyDays": 36501}`:                    "historyDays",
+		`{"historyDays": 0}`:                        "historyDays",
 		`{"walletBillingEnabled": "no"}`:            "walletBillingEnabled",
 		`{"walletBilingEnabled": true}`:             "walletBilingEnabled",
 		`{"walletBillingEnabled": true, "rates":1}`: "rates",
@@ -65,7 +71,7 @@ func TestSettings(t *testing.T) {
 		bad.Status = 400
 		s.Run(t, bad)
 	}
-	if now := s.Client.View().Settings(); now.Revision != 3 || !now.BillingOff {
+	if now := s.Client.View().Settings(); now.Revision != 4 || !now.BillingOff {
 		t.Errorf("what was refused was done in part: %+v", now)
 	}
 }

@@ -769,6 +769,7 @@ export interface ServiceSettings {
   changedAt: string | null;
   changedBy: string;
   customerRates: Record<string, unknown>;
+  historyDays: number | null;
   lowBalanceThresholdMicros: number;
   rates: Record<string, unknown>;
   revision: number;

@@ -30,6 +30,8 @@ type PutSettingsPayload struct {
 	SignUp *bool `cbor:"6,keyasint,omitempty"`
 	// Uploads replaces the figures of uploads; nil: as they are.
 	Uploads *state.UploadFigures `cbor:"7,keyasint,omitempty"`
+	// HistoryDays are how long an ended run stays in the history; nil: as it is.
+	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

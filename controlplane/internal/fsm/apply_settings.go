@@ -28,6 +28,13 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 				command.MaxHeavyImports, command.MaxUploadSeconds, command.MaxHoldMinutes)
 		}
 	}
+	if days := p.HistoryDays; days != nil {
+		next.HistoryDays = *days
+		if *days < state.MinHistoryDays || *days > state.MaxHistoryDays {
+			return known, fault.Invalid(fault.InvalidRequest, "historyDays",
+				"must be from %d to %d", state.MinHistoryDays, state.MaxHistoryDays)
+		}
+	}
 	if p.Threshold != nil {
 		next.Threshold = p.Threshold
 		if *p.Threshold < 0 {

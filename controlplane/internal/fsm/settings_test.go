@@ -47,6 +47,12 @@ func TestSettings(t *testing.T) {
 		*set.Threshold != command.MaxThreshold {
 		t.Errorf("the rest: %+v", set)
 	}
+	for _, days := range []uint32{state.MaxHistoryDays, state.MinHistoryDays} {
+		if s := put(command.PutSettingsPayload{HistoryDays: &days}); s.HistoryDays != days ||
+			len(s.Rates) != command.MaxRateFigures {
+			t.Errorf("%d days of history: %+v", days, s)
+		}
+	}
 	b.must(command.OpenCustomerPayload{Customer: "new", Entry: b.ids.New()})
 	if w := b.view().Wallet("new"); w.Threshold != command.MaxThreshold {
 		t.Errorf("a new wallet is low below %d", w.Threshold)
@@ -68,6 +74,9 @@ func TestSettings(t *testing.T) {
 		"too often":   {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 999})},
 		"too rarely":  {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 86_400_001})},
 		"a threshold": {Threshold: of(int64(command.MaxThreshold + 1))},
+		"few days":    {HistoryDays: of(uint32(state.MinHistoryDays - 1))},
+		"no day":      {HistoryDays: of(uint32(0))},
+		"many days":   {HistoryDays: of(uint32(state.MaxHistoryDays + 1))},
 	} {
 		before := b.view().Settings().Revision
 		p.BillingOff = of(true)

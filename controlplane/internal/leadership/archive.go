@@ -66,11 +66,21 @@ func (l *Leadership) expireHistory(ctx context.Context) error {
 	if !sure || now.Sub(l.historyExpired) < expireHistoryEvery {
 		return nil
 	}
-	if err := l.config.Store.ExpirePast(ctx, now.Add(-l.config.HistoryKept)); err != nil {
+	kept := l.historyKept()
+	if err := l.config.Store.ExpirePast(ctx, now.Add(-kept)); err != nil {
 		return fmt.Errorf("expire the history: %w", err)
 	}
 	l.historyExpired = now
-	return l.forgetDeleted(ctx, now.Add(-l.config.HistoryKept-historyMargin))
+	return l.forgetDeleted(ctx, now.Add(-kept-historyMargin))
+}
+
+// historyKept is how long an ended run stays in the history: what operators have set, else what
+// this leader was started with.
+func (l *Leadership) historyKept() time.Duration {
+	if days := l.view().Settings().HistoryDays; days > 0 {
+		return time.Duration(days) * 24 * time.Hour
+	}
+	return l.config.HistoryKept
 }
 
 // forgetDeleted drops the marks of runs that are in no history any more.

@@ -25,7 +25,15 @@ type Settings struct {
 	SignUp bool `cbor:"8,keyasint,omitempty"`
 	// Uploads are figures of uploads.
 	Uploads UploadFigures `cbor:"9,keyasint,omitzero"`
+	// HistoryDays are how long an ended run stays in the history; 0: as each leader was started.
+	HistoryDays uint32 `cbor:"10,keyasint,omitempty"`
 }
+
+// Bounds of the days of history. A run stays no shorter than its rows.
+const (
+	MinHistoryDays = 90
+	MaxHistoryDays = 36_500
+)
 
 // UploadFigures are what operators have set of uploads; 0: as it is in the program.
 type UploadFigures struct {

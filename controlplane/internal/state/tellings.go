@@ -175,8 +175,9 @@ func (s *Settings) telling() telling {
 		Rates         string `json:"rates,omitempty"`
 		CustomerRates string `json:"customerRates,omitempty"`
 		SignUp        bool   `json:"signUpEnabled,omitempty"`
+		History       uint32 `json:"historyDays,omitempty"`
 	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates),
-		SignUp: s.SignUp}
+		SignUp: s.SignUp, History: s.HistoryDays}
 	if s.Threshold != nil {
 		detail.Threshold = *s.Threshold
 	}

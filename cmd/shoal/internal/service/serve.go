@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/datadir"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane"
+	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 )
 
@@ -48,12 +49,6 @@ const maxFreeMB = 1 << 20
 
 // minBodyMB is the least of --body-mb: two packs.
 const minBodyMB = 128
-
-// Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
-const (
-	minHistoryDays = 90
-	maxHistoryDays = 36_500
-)
 
 // Validate checks what a flag alone cannot.
 func (c *Command) Validate() error {
@@ -107,8 +102,10 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--free-mb: 0 to %d", maxFreeMB)
 	case c.BodyMB < minBodyMB || c.BodyMB > maxFreeMB:
 		return fmt.Errorf("--body-mb: %d to %d", minBodyMB, maxFreeMB)
-	case c.HistoryDays < minHistoryDays || c.HistoryDays > maxHistoryDays:
-		return fmt.Errorf("--history-days: %d to %d", minHistoryDays, maxHistoryDays)
+	case c.HistoryDays < controlclient.MinHistoryDays ||
+		c.HistoryDays > controlclient.MaxHistoryDays:
+		return fmt.Errorf("--history-days: %d to %d", controlclient.MinHistoryDays,
+			controlclient.MaxHistoryDays)
 	case c.StopGrace < 0:
 		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:

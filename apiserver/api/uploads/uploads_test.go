@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -328,42 +327,6 @@ func TestUploadIsRepeated(t *testing.T) {
 	r.Run(t, refused("under another key", taken, 409, "NAME_TAKEN"))
 	if claims := r.Client.View().ClaimsUnderWay("test"); len(claims) != 0 {
 		t.Errorf("claims %v stay", claims)
-	}
-}
-
-// watched is a source of ids that does something before one of them.
-type watched struct {
-	ids.Source
-	left   atomic.Int32 // ids until then
-	before func()
-}
-
-func (w *watched) New() ids.ID {
-	if w.left.Add(-1) == 0 {
-		w.before()
-	}
-	return w.Source.New()
-}
-
-// A group that goes while its file comes is answered as one that was not there before.
-func TestGroupGoesWhileItsFileComes(t *testing.T) {
-	source := &watched{}
-	r := start(t, func(config *apiserver.Config) {
-		source.Source, config.IDs = config.IDs, source
-	})
-	d := client.Deletion{Customer: "alice", Operation: client.OpDeleteGroup, Target: r.group}
-	r.Client.Must(t, client.PreviewDelete{Deletion: d, Token: "t"})
-	source.before = func() { r.Client.Must(t, client.DeleteGroup{Deletion: d, Token: "t"}) }
-	const ofScraperAndJob = 2
-	source.left.Store(ofScraperAndJob)
-	sc := refused("gone meanwhile", r.first("x", "csv", csv, "a\n1\n"), 400, "not_found")
-	sc.Header["X-Request-Id"] = "the caller's, so that none is made"
-	r.Run(t, sc)
-	if left := source.left.Load(); left > 0 {
-		t.Error("the group was not deleted")
-	}
-	if r.files(t) != 0 {
-		t.Error("the file is left")
 	}
 }
 

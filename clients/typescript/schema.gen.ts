@@ -757,7 +757,7 @@ export interface paths {
         };
         /**
          * Reads rows to their end, page by page, by cursor
-         * @description Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
          */
         get: operations["svc_get_data"];
         put?: never;
@@ -801,7 +801,7 @@ export interface paths {
         };
         /**
          * Answers rows as one file, whatever their number
-         * @description It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+         * @description It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
          */
         get: operations["svc_export_data"];
         put?: never;
@@ -1356,7 +1356,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the customer's scrapers, newest first
+         * Lists the customer's scrapers, newest first unless sorted
          * @description A page may have fewer scrapers than limit although more follow, when they are large.
          */
         get: operations["svc_list_scrapers"];
@@ -4520,6 +4520,10 @@ export interface operations {
                 q?: string;
                 /** @description name or createdAt, then asc or desc; oldest first unless told */
                 sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -4697,6 +4701,10 @@ export interface operations {
                 q?: string;
                 /** @description name or createdAt, then asc or desc; oldest first unless told */
                 sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -5082,6 +5090,8 @@ export interface operations {
                 filters?: string;
                 /** @description Only these members of each row; repeated, or with commas */
                 fields?: string[];
+                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                sort?: string;
                 limit?: number;
                 /** @description nextCursor of the page before, with otherwise equal parameters (but limit and fields) */
                 cursor?: string;
@@ -5179,6 +5189,8 @@ export interface operations {
                 filters?: string;
                 /** @description Only these members of each row; repeated, or with commas */
                 fields?: string[];
+                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
                 /** @description Most rows; 0 for all */
                 limit?: number;
@@ -5239,6 +5251,8 @@ export interface operations {
                 filters?: string;
                 /** @description Only these members of each row; repeated, or with commas */
                 fields?: string[];
+                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
                 /** @description Most rows; 0 for all */
                 limit?: number;
@@ -5745,6 +5759,10 @@ export interface operations {
                 q?: string;
                 /** @description name or createdAt, then asc or desc; oldest first unless told */
                 sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -6024,6 +6042,12 @@ export interface operations {
                 groupId?: string;
                 /** @description A run was launched within the last minutes, hours, days or weeks: 7d */
                 hasRunWithin?: string;
+                /** @description name or createdAt, then asc or desc; newest first unless told */
+                sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
                 limit?: number;
                 /** @description nextCursor of the page before, with otherwise equal parameters */
                 cursor?: string;

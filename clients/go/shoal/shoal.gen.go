@@ -3934,6 +3934,12 @@ type SvcListKeysParams struct {
 
 	// Sort name or createdAt, then asc or desc; oldest first unless told
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
@@ -3951,6 +3957,12 @@ type SvcListCustomerSchemasParams struct {
 
 	// Sort name or createdAt, then asc or desc; oldest first unless told
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // SvcCreateCustomerSchemaParams defines parameters for SvcCreateCustomerSchema.
@@ -4045,7 +4057,10 @@ type SvcGetDataParams struct {
 
 	// Fields Only these members of each row; repeated, or with commas
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
-	Limit  *int      `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	Sort  *string `form:"sort,omitempty" json:"sort,omitempty"`
+	Limit *int    `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit and fields)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4093,7 +4108,10 @@ type SvcExportDataParams struct {
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
 	// Fields Only these members of each row; repeated, or with commas
-	Fields *[]string                  `form:"fields,omitempty" json:"fields,omitempty"`
+	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
 	Format *SvcExportDataParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
@@ -4126,7 +4144,10 @@ type SvcKeepExportParams struct {
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
 	// Fields Only these members of each row; repeated, or with commas
-	Fields *[]string                  `form:"fields,omitempty" json:"fields,omitempty"`
+	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
 	Format *SvcKeepExportParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
@@ -4276,6 +4297,12 @@ type SvcListGroupsParams struct {
 
 	// Sort name or createdAt, then asc or desc; oldest first unless told
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // SvcDeleteGroupParams defines parameters for SvcDeleteGroup.
@@ -4350,7 +4377,16 @@ type SvcListScrapersParams struct {
 
 	// HasRunWithin A run was launched within the last minutes, hours, days or weeks: 7d
 	HasRunWithin *string `form:"hasRunWithin,omitempty" json:"hasRunWithin,omitempty"`
-	Limit        *int    `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; newest first unless told
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before, with otherwise equal parameters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -5334,7 +5370,7 @@ type ClientInterface interface {
 
 	// SvcGetData Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5348,7 +5384,7 @@ type ClientInterface interface {
 
 	// SvcExportData Answers rows as one file, whatever their number
 	//
-	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
 	//
 	// Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 	SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5585,7 +5621,7 @@ type ClientInterface interface {
 	// Corresponds with POST /api/scraper/group/{id}/stop (the `SvcStopGroupByPost` operationId).
 	SvcStopGroupByPost(ctx context.Context, id string, params *SvcStopGroupByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListScrapers Lists the customer's scrapers, newest first
+	// SvcListScrapers Lists the customer's scrapers, newest first unless sorted
 	//
 	// A page may have fewer scrapers than limit although more follow, when they are large.
 	//
@@ -7145,7 +7181,7 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 
 // SvcGetData Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
 //
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7179,7 +7215,7 @@ func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, req
 
 // SvcExportData Answers rows as one file, whatever their number
 //
-// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
 //
 // Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 func (c *Client) SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7746,7 +7782,7 @@ func (c *Client) SvcStopGroupByPost(ctx context.Context, id string, params *SvcS
 	return c.Client.Do(req)
 }
 
-// SvcListScrapers Lists the customer's scrapers, newest first
+// SvcListScrapers Lists the customer's scrapers, newest first unless sorted
 //
 // A page may have fewer scrapers than limit although more follow, when they are large.
 //
@@ -9837,6 +9873,30 @@ func NewSvcListKeysRequest(server string, params *SvcListKeysParams) (*http.Requ
 
 		}
 
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -10161,6 +10221,30 @@ func NewSvcListCustomerSchemasRequest(server string, params *SvcListCustomerSche
 		if params.Sort != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11122,6 +11206,18 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 
 		}
 
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -11390,6 +11486,18 @@ func NewSvcExportDataRequest(server string, params *SvcExportDataParams) (*http.
 
 		}
 
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Format != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -11582,6 +11690,18 @@ func NewSvcKeepExportRequest(server string, params *SvcKeepExportParams) (*http.
 		if params.Fields != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12797,6 +12917,30 @@ func NewSvcListGroupsRequest(server string, params *SvcListGroupsParams) (*http.
 
 		}
 
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -13443,6 +13587,42 @@ func NewSvcListScrapersRequest(server string, params *SvcListScrapersParams) (*h
 		if params.HasRunWithin != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "hasRunWithin", *params.HasRunWithin, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17234,7 +17414,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17252,7 +17432,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcExportDataWithResponse Answers rows as one file, whatever their number
 	//
-	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17547,7 +17727,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/scraper/group/{id}/stop (the `SvcStopGroupByPost` operationId).
 	SvcStopGroupByPostWithResponse(ctx context.Context, id string, params *SvcStopGroupByPostParams, reqEditors ...RequestEditorFn) (*SvcStopGroupByPostResponse, error)
 
-	// SvcListScrapersWithResponse Lists the customer's scrapers, newest first
+	// SvcListScrapersWithResponse Lists the customer's scrapers, newest first unless sorted
 	//
 	// A page may have fewer scrapers than limit although more follow, when they are large.
 	//
@@ -24172,7 +24352,7 @@ func (c *ClientWithResponses) SvcDeleteRunDataWithResponse(ctx context.Context, 
 
 // SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24202,7 +24382,7 @@ func (c *ClientWithResponses) SvcDiffRunsWithResponse(ctx context.Context, param
 
 // SvcExportDataWithResponse Answers rows as one file, whatever their number
 //
-// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24695,7 +24875,7 @@ func (c *ClientWithResponses) SvcStopGroupByPostWithResponse(ctx context.Context
 	return ParseSvcStopGroupByPostResponse(rsp)
 }
 
-// SvcListScrapersWithResponse Lists the customer's scrapers, newest first
+// SvcListScrapersWithResponse Lists the customer's scrapers, newest first unless sorted
 //
 // A page may have fewer scrapers than limit although more follow, when they are large.
 //

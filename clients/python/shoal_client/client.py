@@ -183,6 +183,10 @@ def svc_list_keys(
     result: schemas.KeyList,
     q: str | None = None,
     sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.KeyList:
     """Lists the API keys, oldest first, without their secrets
 
@@ -272,6 +276,10 @@ def svc_list_customer_schemas(
     result: schemas.SvcListCustomerSchemas200Response,
     q: str | None = None,
     sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.SvcListCustomerSchemas200Response:
     """Lists the customer's own schemas, oldest first
 
@@ -460,12 +468,13 @@ def svc_get_data(
     categories: list[str] | None = None,
     filters: str | None = None,
     fields: list[str] | None = None,
+    sort: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> schemas.RowCursorPage:
     """Reads rows to their end, page by page, by cursor
 
-    Rows come in the order in which they were stored. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group.
+    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. Each page looks at all rows again: take a great limit.
     """
     return result
 
@@ -532,6 +541,7 @@ def svc_keep_export(
     categories: list[str] | None = None,
     filters: str | None = None,
     fields: list[str] | None = None,
+    sort: str | None = None,
     format: str | None = None,
     limit: int | None = None,
     bom: bool | None = None,
@@ -731,6 +741,10 @@ def svc_list_groups(
     result: schemas.SvcListGroups200Response,
     q: str | None = None,
     sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.SvcListGroups200Response:
     """Lists the customer's own groups, oldest first
 
@@ -866,10 +880,15 @@ def svc_list_scrapers(
     has_run_within: typing.Annotated[
         str | None, clientele_api.Query(alias="hasRunWithin")
     ] = None,
+    sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> schemas.ScraperCursorPage:
-    """Lists the customer's scrapers, newest first
+    """Lists the customer's scrapers, newest first unless sorted
 
     A page may have fewer scrapers than limit although more follow, when they are large.
     """

@@ -163,6 +163,15 @@ func (r *rights) apiserver(s *clickhouse.Store) []call {
 			_, err := s.Count(ctx, scope, nil)
 			return err
 		}},
+		{"Order", func(ctx context.Context) error {
+			_, err := s.Order(ctx, rowstore.OrderQuery{Scopes: []rowstore.Scope{scope},
+				Sort: rowstore.Sort{Field: "a"}, Upto: 1, Limit: 1})
+			return err
+		}},
+		{"At", func(ctx context.Context) error {
+			_, _, err := s.At(ctx, []rowstore.Scope{scope}, []int64{1}, 1)
+			return err
+		}},
 		{"Scan", func(ctx context.Context) error {
 			_, _, err := s.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: 1, Limit: 1})
 			return err

@@ -243,7 +243,7 @@ func (v *visit) places() (places []string) {
 	of := "/runs/" + scraper + "/" + run.JobID
 	for _, place := range []string{"", "/candidates", "/launch",
 		"/build?url=http://shop.example/list/1", "/runs", "/runs?state=FAILED", of,
-		of + "/fields", "/runs/" + scraper, "/rows", "/rows/" + group,
+		of + "/fields", of + "/changes", "/runs/" + scraper, "/rows", "/rows/" + group,
 		"/rows/" + group + "?job=" + run.JobID + "&sort=price", "/groups", "/groups/" + group,
 		"/calendar", "/sites", "/sites/" + scraper, "/uploads", "/schemas",
 		"/schemas/" + schema.ID, "/wallet", "/statements", "/prices", "/plan", "/notices", "/keys",

@@ -20,7 +20,7 @@ var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "Cl
 	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper",
 	"NotificationEvent", "NotificationPage", "PagePick", "PagePickInput", "PagePreview",
 	"PlanFeatures", "PlanPrice", "Price", "Problem", "Row", "RowCursorPage", "RowPage",
-	"RowReceipt", "RunEstimate", "RunProfile", "RunsOfGroup",
+	"RowReceipt", "RunDiff", "RunEstimate", "RunProfile", "RunsOfGroup",
 	"Schema", "SchemaInput", "SchemaListEntry",
 	"Scraper", "ScraperCursorPage", "ScraperProposal", "SentFile", "ServiceSettings", "Site",
 	"SiteLinkPage", "SitemapEntryPage", "StartTypeForGroup", "StartedTopUp", "Starts",

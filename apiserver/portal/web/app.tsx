@@ -74,7 +74,8 @@ type Pages = { page: (parts: string[]) => ComponentChildren };
 const rest = (): Promise<Pages> => import("./rest");
 const account = (): Promise<Pages> => import("./account");
 const operators = (): Promise<Pages> => import("./operators");
-const fields = (): Promise<Pages> => import("./fields");
+const ofRun: Record<string, () => Promise<Pages>> = {
+  fields: () => import("./fields"), changes: () => import("./changes") };
 const purse = new Set(["wallet", "statements", "prices", "plan"]);
 const settings = new Set(["notices", "keys", "webhooks", "preferences"]);
 const collected = new Set(["groups", "calendar", "sites", "uploads", "schemas"]);
@@ -100,7 +101,8 @@ function pageOf(path: string) {
     case "runs":
       return parts.length === 1 ? <Runs />
         : parts.length === 3 ? <Run key={path} scraper={parts[1]!} job={parts[2]!} />
-        : parts.length === 4 && parts[3] === "fields" ? <Later key={path} of={fields} path={path} />
+        : parts.length === 4 && Object.hasOwn(ofRun, parts[3]!)
+          ? <Later key={path} of={ofRun[parts[3]!]!} path={path} />
         : <Missing />;
     case "rows":
       return parts.length === 1 ? <Groups />

@@ -121,6 +121,7 @@ function Settings(props: { group: Of; changed: () => void }) {
   const keeps = useSignal(group.retentionCount === null ? "" : String(group.retentionCount));
   const alerts = useSignal(group.changeAlerts.join(","));
   const apart = useSignal(group.changeAlertsKey.join(","));
+  const holds = useSignal(group.quarantine);
   const bad = useSignal(false);
   const act = useAct();
   const save = () => {
@@ -130,6 +131,7 @@ function Settings(props: { group: Of; changed: () => void }) {
     }
     const body = { id: group.id, name: name.value, scheduleTimezone: zone.value,
       ...keeps.value.trim() && { retentionCount: Number(keeps.value) },
+      quarantine: holds.value,
       changeAlerts: alerts.value ? alerts.value.split(",") : [],
       changeAlertsKey: alerts.value ? apart.value.split(",").map((f) => f.trim()).filter(Boolean)
         : [] };
@@ -151,6 +153,8 @@ function Settings(props: { group: Of; changed: () => void }) {
         <option key={z} value={z} />)}</datalist>
       <Entry id="keeps" label={texts.keeps} value={keeps} hint={texts.keepsHint} short
         problem={bad.value ? texts.wholeNumber : undefined} />
+      <label class="check"><input type="checkbox" checked={holds.value}
+        onChange={(e) => { holds.value = e.currentTarget.checked; }} />{texts.quarantine}</label>
       <Select id="alerts" label={texts.alerts} value={alerts} hint={texts.alertsHint}
         options={[...new Set([...Object.keys(texts.alertsOf), group.changeAlerts.join(",")])]
           .map((on) => [on, texts.alertsOf[on] ?? on])} />

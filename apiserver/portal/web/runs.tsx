@@ -72,7 +72,7 @@ export function RunTable(props: { runs: Job[] }) {
           <td><a href={address(`/runs/${run.scraperId}/${run.id}`)}>
             {when(run.started ?? run.queued)}</a></td>
           <td><Scraped value={known.get(run.scraperId) ?? run.scraperId} most={60} /></td>
-          <td><State state={run.state} /></td>
+          <td><State state={run.state} />{run.quarantineReason && ` (${texts.held})`}</td>
           <td class="n"><a href={address(`/rows/${run.groupId}`, { job: run.id })}>
             {count(run.itemsQuantity)}</a></td>
           <td class="n">{count(run.deliveredPages)}</td>
@@ -209,6 +209,13 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
       .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
     busy.value = false;
   };
+  const release = async () => {
+    busy.value = true;
+    error.value = undefined;
+    await call("POST", `/api/scraper-job-status/${job.id}/release`, { key: newKey() })
+      .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
+    busy.value = false;
+  };
   const again = async () => {
     busy.value = true;
     error.value = undefined;
@@ -227,6 +234,12 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     <p class="lead"><Scraped value={scraper.name} /></p>
     <p role="status"><State state={job.state} />
       {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
+    {job.quarantineReason && <div class="note">
+      <p><strong>{texts.heldTitle}</strong> <Scraped value={job.quarantineReason} most={1_000} /></p>
+      <p>{texts.heldHint}</p>
+      <p><button type="button" class="second" disabled={busy.value}
+        onClick={() => void release()}>{texts.release}</button></p>
+    </div>}
     {job.errorMessage && <p class="trouble"><Scraped value={job.errorMessage} most={500} /></p>}
     <label for="progress">{texts.progress}: {texts.linksOf(count(done), count(job.totalLinks))}
     </label>
@@ -250,6 +263,8 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
         {texts.seeRows}</a>
       <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/fields`)}>
         {texts.seeFields}</a>
+      {over && <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/changes`)}>
+        {texts.seeChanges}</a>}
       {over && scraper.type !== "FILE" && <button type="button" class="second"
         disabled={busy.value} onClick={() => void again()}>{texts.runAgain}</button>}
     </p>

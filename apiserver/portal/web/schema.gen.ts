@@ -607,6 +607,13 @@ export interface Row {
   [member: string]: unknown;
 }
 
+export interface RowChange {
+  after: Row | null;
+  before: Row | null;
+  change: string;
+  changed: (string)[];
+}
+
 export interface RowCursorPage {
   hasMore: boolean;
   items: (Row)[];
@@ -653,6 +660,23 @@ export interface RowTry {
   durationMillis: number;
   status: number | null;
   tier: string;
+}
+
+export interface RunDiff {
+  from: string;
+  hasMore: boolean;
+  items: (RowChange)[];
+  key: (string)[];
+  nextCursor: string | null;
+  summary: RunDiffSummary | null;
+  to: string;
+}
+
+export interface RunDiffSummary {
+  added: number;
+  changed: number;
+  removed: number;
+  unchanged: number;
 }
 
 export interface RunEstimate {

@@ -41,6 +41,7 @@ export const texts = {
   keepsHint: "Rows of older runs are deleted once a run has ended. Empty: as it is.",
   keepsAll: "All",
   keepsRuns: (n: string) => `The newest ${n}`,
+  quarantine: "Hold back runs that are unlike those before them",
   alerts: "Tell me what a run changed",
   alertsHint: "A notice says so when rows differ from those of the run before.",
   alertsOf: { "": "No", "ADDED,REMOVED,CHANGED": "Any row that differs",

@@ -73,7 +73,7 @@ race:
 
 ## browser: tier render and the portal in a real Chromium, which there has to be
 browser:
-	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers' ./fetcher/... ./e2e
+	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers|TestPortal' ./fetcher/... ./e2e
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:
@@ -207,7 +207,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bounds hot simulation guards exactness crash archive scale readback conformance clients-test fuzz failover watched faults
+nightly: browser bounds hot simulation guards exactness crash archive scale readback conformance clients-test fuzz failover watched faults
 
 clean:
 	rm -rf bin

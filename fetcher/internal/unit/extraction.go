@@ -28,13 +28,11 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 	// The bank may have to be asked, for which no other extraction should wait.
 	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, t.units.config.Clock.Now())
 	for {
-		select {
-		case <-ctx.Done():
+		if !t.units.extracting.enter(ctx, t.task.Customer) {
 			return Step{}
-		case t.units.extracting <- struct{}{}:
 		}
 		result, err := t.extracted(ctx, p, day)
-		<-t.units.extracting
+		t.units.extracting.leave()
 		if ctx.Err() != nil {
 			return Step{}
 		}

@@ -110,7 +110,7 @@ type Units struct {
 	recipes    *recipeCache
 	tokens     *tokens
 	hosts      *hostMemory
-	extracting chan struct{} // one for each extraction
+	extracting *places       // one for each extraction
 	asking     chan struct{} // one for each question to the model
 	metrics    *metrics
 	counts     counters
@@ -123,7 +123,7 @@ func New(config Config) *Units {
 		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
 		tokens:     newTokens(config.Clock),
 		hosts:      newHostMemory(maxRemembered),
-		extracting: make(chan struct{}, config.Extractions),
+		extracting: newPlaces(config.Extractions),
 		asking:     make(chan struct{}, config.Questions),
 		metrics:    newMetrics(config.Metrics),
 	}

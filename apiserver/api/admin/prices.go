@@ -24,7 +24,7 @@ type PriceTable struct {
 type PriceTableRow struct {
 	RowKey             string `json:"rowKey" required:"true" min:"1" max:"300" doc:"Stable key, such as tier:plain; each that there is, once"`
 	Kind               string `json:"kind" required:"true" enum:"TIER,PLUGIN" doc:"Is not to be changed"`
-	Label              string `json:"label" required:"true" min:"1" max:"100" doc:"What customers read in the list, on statements and in the ledger"`
+	Label              string `json:"label" form:"filled-line" required:"true" min:"1" max:"100" doc:"What customers read in the list, on statements and in the ledger"`
 	SellingPriceMicros int64  `json:"sellingPriceMicros" required:"true" min:"0" max:"1000000000" doc:"Micros, millionths of a euro, per page delivered"`
 	Enabled            bool   `json:"enabled" required:"true" doc:"False: customers do not see the row, and runs launched from now on go without what it is for"`
 }

@@ -93,6 +93,12 @@ func TestBadPrices(t *testing.T) {
 		{"with one twice", "rows[1].rowKey", func(read map[string]any) {
 			read["rows"] = slices.Insert(read["rows"].([]any), 0, any(row(read, 0)))
 		}},
+		{"a label of spaces", "rows[1].label", func(read map[string]any) {
+			row(read, 1)["label"] = "   "
+		}},
+		{"a label of two lines", "rows[1].label", func(read map[string]any) {
+			row(read, 1)["label"] = "Render\n(browser)"
+		}},
 		{"a negative price", "rows[1].sellingPriceMicros", func(read map[string]any) {
 			row(read, 1)["sellingPriceMicros"] = -1
 		}},

@@ -3,15 +3,18 @@ package previews_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const (
@@ -226,6 +229,36 @@ func TestLooksOfOthersThatCameToNothing(t *testing.T) {
 	r.Client.CloseRun(t, first.ID)
 	r.page(t, "text/html", list)()
 	calls.Wait()
+}
+
+// halting is a store that cannot be read a few times.
+type halting struct {
+	rowstore.Store
+	calls atomic.Int32
+}
+
+func (h *halting) Horizon(ctx context.Context) (int64, error) {
+	if h.calls.Add(1) <= 3 {
+		return 0, errors.New("the store does not answer")
+	}
+	return h.Store.Horizon(ctx)
+}
+
+// A trial of another call that is there and cannot be read is not asked for again and again.
+func TestLooksOfOthersThatCannotBeRead(t *testing.T) {
+	r := start(t)
+	wait := r.page(t, "text/html", list)
+	first := r.Call(t, apitest.Scenario{As: apitest.User, Do: look, Body: address})
+	wait()
+	if first.Status != 200 {
+		t.Fatalf("%d %s", first.Status, first.Body)
+	}
+	store := &halting{Store: r.store}
+	other := r.Beside(t, apitest.WithStore(store))
+	a := other.Call(t, apitest.Scenario{As: apitest.User, Do: look, Body: address})
+	if a.Status != 500 || store.calls.Load() != 1 {
+		t.Errorf("%d after %d reads: %s", a.Status, store.calls.Load(), a.Body)
+	}
 }
 
 // A page of 5 MB is shown as far as it is kept, and can be picked on.

@@ -43,7 +43,7 @@ func (r Resource) estimate() *operation.Operation {
 			"its template, with links. It is no cap: maxChargeMicros of a launch is.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TierUnavailable, fault.SchemaGone,
-			fault.SearchNotConfigured},
+			fault.SearchNotConfigured, fault.TypeNotRunnable},
 	}, func(ctx context.Context, from *operation.Caller, in *estimateRequest) (RunEstimate, error) {
 		e, err := r.Launcher.Estimate(ctx, api.Launching(from, estimateID), in.ID, in.Links)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func TestEstimate(t *testing.T) {
@@ -64,4 +66,41 @@ func TestEstimateOfAList(t *testing.T) {
 	r.Run(t, apitest.Scenario{Name: "by two runs", As: apitest.User, Do: path + "?links=1000",
 		Status: 200, Has: map[string]any{"pages": 1000, "runsConsidered": 2,
 			"minMicros": 90_000, "maxMicros": 180_000}})
+}
+
+// What is not launched, since an admin has disabled what reads its pages, is not said to be free.
+func TestEstimateOfWhatIsDisabled(t *testing.T) {
+	r := start(t)
+	r.Client.Must(t, client.RegisterNode{Name: "f", Boot: r.IDs.New(), Capacity: 1,
+		Tiers: model.TiersOf(model.Plain, model.Render)})
+	r.newScraper(t, "plain", "https://shop.test/")
+	rendered := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
+		Spec: model.Scraper{Name: "rendered", Type: model.SingleProduct, ItemsConfig: fields,
+			SourceConfig: model.SourceConfig{URL: "https://shop.test/"},
+			Config:       &model.ScraperConfig{Tiers: []string{"render"}}}}
+	r.Client.Must(t, rendered)
+	plugin := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
+		Tag: model.ProductPageTag,
+		Spec: model.Scraper{Name: "plugin", Type: model.Marketplace,
+			SourceConfig: model.SourceConfig{URL: "https://shop.test/"}}}
+	r.Client.Must(t, plugin)
+	current := r.Client.View().CurrentPrices()
+	rows := append(price.List{}, current.Rows...)
+	for i := range rows {
+		rows[i].Off = rows[i].RowKey == "tier:render" ||
+			rows[i].RowKey == model.EndpointRow(model.ProductPageTag)
+	}
+	all := apitest.Scenario{Name: "a group", As: apitest.User, Status: 200,
+		Do:  "POST /api/scraper/group/" + r.group.String() + "/estimate",
+		Has: map[string]any{"scrapers": 3}}
+	r.Run(t, all)
+	r.Client.Must(t, client.SetPrices{By: "root", Version: current.Version, Rows: rows})
+	all.Has = map[string]any{"scrapers": 1, "links": 1}
+	r.Run(t, all)
+	for name, id := range map[string]string{"a tier": rendered.ID.String(),
+		"a plugin": plugin.ID.String()} {
+		r.Run(t, apitest.Scenario{Name: name, As: apitest.User, Status: 400,
+			Do:   "POST /api/scraper/" + id + "/estimate?links=1000",
+			Code: "type_not_runnable"})
+	}
 }

@@ -113,12 +113,22 @@ func (l *Launcher) priced(from *Caller, scraper *client.Scraper) (model.Recipe, 
 	}
 	if table := from.View.CurrentPrices(); table != nil {
 		c.prices = table.Rows
+		if !sold(c.prices, c.tiers, c.Charge) {
+			return recipe, c, fault.New(fault.TypeNotRunnable,
+				"what reads the scraper's pages has no price now")
+		}
 	}
 	if covered := c.prices.CheapestFirst(c.tiers, c.Charge); len(covered) > 0 {
 		c.least, _ = c.prices.Page(covered[0], c.Charge)
 		c.dearest, _ = c.prices.Page(covered[len(covered)-1], c.Charge)
 	}
 	return recipe, c, nil
+}
+
+// sold says whether the prices have what a run would be charged by. Else it is not launched.
+func sold(prices price.List, tiers model.TierSet, charge model.Charge) bool {
+	_, found := prices.Row(charge.Row)
+	return (charge.Row == "" || found) && prices.Covered(tiers, charge) != 0
 }
 
 // linksOf is how many links a run of the scraper would have. A list's is the one last given.

@@ -170,6 +170,10 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 		return reason
 	}
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)
+	if prices := g.view.CurrentPrices(); prices != nil &&
+		!sold(prices.Rows, tiers, endpoint.Charge) {
+		return client.SkipInvalid
+	}
 	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}

@@ -88,13 +88,15 @@ func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]
 }
 
 // tryRun is try, with the run that it was. That may be the same trial of another call, on whichever
-// server. What came of it may be its caller's alone, such as a cap: then this one has its own.
+// server. What came of it may be its caller's alone, such as a cap: then this one has its own. Rows
+// that are there and cannot be read are nobody's fault, and would be found again.
 func (t *Trials) tryRun(ctx context.Context, from *Caller,
 	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
 	for {
 		rows, job, err := t.tryOnce(ctx, from, trial)
 		if err == nil || !from.Joined || ctx.Err() != nil ||
-			fault.CodeOf(err) == fault.SourceUnreachable || from.Waits() != nil {
+			fault.CodeOf(err) == fault.SourceUnreachable || from.Waits() != nil ||
+			job != nil && job.Delivered > 0 {
 			return rows, job, err
 		}
 		from.Job, from.Joined = ids.ID{}, false

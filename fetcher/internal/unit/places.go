@@ -11,12 +11,20 @@ import (
 type places struct {
 	mu      sync.Mutex
 	free    int
-	waiting map[string][]chan struct{} // by customer, the oldest first
-	turns   []string                   // who waits, the next first
+	turn    int       // of who entered last after waiting
+	waiting []waiter  // in the order in which they came; no more than requests
+	given   sync.Pool // channels of those who wait
+}
+
+// waiter is a page that waits. Of the pages of a customer each has a turn behind the one before.
+type waiter struct {
+	customer string
+	turn     int
+	given    chan struct{}
 }
 
 func newPlaces(n int) *places {
-	return &places{free: n, waiting: map[string][]chan struct{}{}}
+	return &places{free: n, given: sync.Pool{New: func() any { return make(chan struct{}, 1) }}}
 }
 
 // enter awaits a place; false: ctx has ended. Who has entered leaves.
@@ -30,11 +38,15 @@ func (p *places) enter(ctx context.Context, customer string) bool {
 		p.mu.Unlock()
 		return true
 	}
-	given := make(chan struct{})
-	if len(p.waiting[customer]) == 0 {
-		p.turns = append(p.turns, customer)
+	given := p.given.Get().(chan struct{})
+	defer p.given.Put(given)
+	w := waiter{customer: customer, turn: p.turn, given: given}
+	for _, other := range p.waiting {
+		if other.customer == customer {
+			w.turn++
+		}
 	}
-	p.waiting[customer] = append(p.waiting[customer], given)
+	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 	select {
 	case <-given:
@@ -43,11 +55,12 @@ func (p *places) enter(ctx context.Context, customer string) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting[customer], given); i >= 0 {
-		p.dequeue(customer, i)
+	if i := slices.IndexFunc(p.waiting, func(w waiter) bool { return w.given == given }); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
 		return false
 	}
-	p.pass() // it was given meanwhile
+	<-given // it was given meanwhile
+	p.pass()
 	return false
 }
 
@@ -58,22 +71,19 @@ func (p *places) leave() {
 	p.pass()
 }
 
-// pass gives a place to who waits next, whose customer then is the last.
+// pass gives a place to whose turn is the first, and of those to who came first.
 func (p *places) pass() {
-	if len(p.turns) == 0 {
+	if len(p.waiting) == 0 {
 		p.free++
 		return
 	}
-	customer := p.turns[0]
-	close(p.waiting[customer][0])
-	p.turns = append(p.turns[1:], customer)
-	p.dequeue(customer, 0)
-}
-
-func (p *places) dequeue(customer string, i int) {
-	p.waiting[customer] = slices.Delete(p.waiting[customer], i, i+1)
-	if len(p.waiting[customer]) == 0 {
-		delete(p.waiting, customer)
-		p.turns = slices.DeleteFunc(p.turns, func(c string) bool { return c == customer })
+	next := 0
+	for i := range p.waiting {
+		if p.waiting[i].turn < p.waiting[next].turn {
+			next = i
+		}
 	}
+	p.turn = p.waiting[next].turn
+	p.waiting[next].given <- struct{}{} // it has room
+	p.waiting = slices.Delete(p.waiting, next, next+1)
 }

@@ -14,7 +14,7 @@ VETTED := -vet=off
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory, and not
 # over those of one goroutine: the simulation, commands, and sitemaps. What it tests is not tested again without it, but for what looks for tools.
 CC_FOUND := $(shell command -v $$(go env CC))
-RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
+RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
 TOOLS    := ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
 TOOLED   := 'Browser|Guard|Trap'

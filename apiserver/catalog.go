@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/apiserver/portal"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // resource is what a folder of api/ holds: the operations on one kind of thing.
@@ -60,7 +61,7 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock,
 			ExchangeRates: c.ExchangeRates, KeepsBodies: c.Blobs != nil},
 		previews.Resource{Trials: trials, Clock: c.Clock, ExchangeRates: c.ExchangeRates,
-			Places: make(chan struct{}, previews.MostPages)},
+			Places: turns.New(previews.MostPages)},
 		s.uploads(),
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
 		s.rows(),

@@ -76,7 +76,7 @@ func (r Resource) page() *operation.Operation {
 		if err != nil {
 			return PagePreview{}, err
 		}
-		showing, err := r.show(ctx, found)
+		showing, err := r.show(ctx, from.Customer, found)
 		if err != nil {
 			return PagePreview{}, err
 		}
@@ -111,25 +111,16 @@ func candidateOf(url string, found *extract.Proposal) PageCandidate {
 	return c
 }
 
-// show parses a page, which needs a place: who finds none waits for one.
-func (r Resource) show(ctx context.Context, page *trial.Page) (*extract.Showing, error) {
-	leave, err := r.enter(ctx)
-	if err != nil {
-		return nil, err
+// show parses a customer's page, which needs a place: who finds none waits for one.
+func (r Resource) show(ctx context.Context, customer string,
+	page *trial.Page) (*extract.Showing, error) {
+	if !r.Places.Enter(ctx, customer) {
+		return nil, ctx.Err()
 	}
-	defer leave()
+	defer r.Places.Leave()
 	showing, err := extract.Show(&page.View)
 	if err != nil {
 		return nil, fault.New(fault.SourceUnreachable, "%s", fault.Lookup(fault.CodeOf(err)).Title)
 	}
 	return showing, nil
-}
-
-func (r Resource) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case r.Places <- struct{}{}:
-		return func() { <-r.Places }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

@@ -72,11 +72,10 @@ func (r Resource) pick() *operation.Operation {
 		if err != nil {
 			return PagePick{}, err
 		}
-		leave, err := r.enter(ctx)
-		if err != nil {
-			return PagePick{}, err
+		if !r.Places.Enter(ctx, from.Customer) {
+			return PagePick{}, ctx.Err()
 		}
-		defer leave()
+		defer r.Places.Leave()
 		showing, err := extract.Show(&kept.View)
 		if err != nil {
 			return PagePick{}, fault.New(fault.SourceUnreachable, "%s",

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rules/ecb"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 const group = "Previews"
@@ -25,7 +26,7 @@ type Resource struct {
 	// ExchangeRates are what currency rules convert by.
 	ExchangeRates ecb.Rates
 	// Places bounds how many pages are parsed at a time: each may take some 20 MB.
-	Places chan struct{}
+	Places *turns.Places
 }
 
 // MostPages is a good number of Places for a server.

@@ -28,11 +28,11 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 	// The bank may have to be asked, for which no other extraction should wait.
 	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, t.units.config.Clock.Now())
 	for {
-		if !t.units.extracting.enter(ctx, t.task.Customer) {
+		if !t.units.extracting.Enter(ctx, t.task.Customer) {
 			return Step{}
 		}
 		result, err := t.extracted(ctx, p, day)
-		t.units.extracting.leave()
+		t.units.extracting.Leave()
 		if ctx.Err() != nil {
 			return Step{}
 		}

@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // Lease is the hold on a chain's task, during a turn.
@@ -110,7 +111,7 @@ type Units struct {
 	recipes    *recipeCache
 	tokens     *tokens
 	hosts      *hostMemory
-	extracting *places       // one for each extraction
+	extracting *turns.Places // one for each extraction
 	asking     chan struct{} // one for each question to the model
 	metrics    *metrics
 	counts     counters
@@ -123,7 +124,7 @@ func New(config Config) *Units {
 		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
 		tokens:     newTokens(config.Clock),
 		hosts:      newHostMemory(maxRemembered),
-		extracting: newPlaces(config.Extractions),
+		extracting: turns.New(config.Extractions),
 		asking:     make(chan struct{}, config.Questions),
 		metrics:    newMetrics(config.Metrics),
 	}

@@ -1,4 +1,6 @@
-package unit
+// Package turns owns who is next where places are few: customers take turns. It does not know what
+// the places are for, nor for how long they are held.
+package turns
 
 import (
 	"context"
@@ -6,29 +8,30 @@ import (
 	"sync"
 )
 
-// places are for what costs CPU. Customers who wait take turns: the pages of one whose patterns
-// are costly wait for each other, and for one of them whoever comes after.
-type places struct {
+// Places are for what costs CPU or memory. Customers who wait take turns: what one of them sends
+// waits for its own, and for one of these whoever comes after. It is safe for concurrent use.
+type Places struct {
 	mu      sync.Mutex
 	free    int
 	turn    int       // of who entered last after waiting
-	waiting []waiter  // in the order in which they came; no more than requests
+	waiting []waiter  // in the order in which they came; their callers bound them
 	given   sync.Pool // channels of those who wait
 }
 
-// waiter is a page that waits. Of the pages of a customer each has a turn behind the one before.
+// waiter is a call that waits. Of the calls of a customer each has a turn behind the one before.
 type waiter struct {
 	customer string
 	turn     int
 	given    chan struct{}
 }
 
-func newPlaces(n int) *places {
-	return &places{free: n, given: sync.Pool{New: func() any { return make(chan struct{}, 1) }}}
+// New makes so many places.
+func New(n int) *Places {
+	return &Places{free: n, given: sync.Pool{New: func() any { return make(chan struct{}, 1) }}}
 }
 
-// enter awaits a place; false: ctx has ended. Who has entered leaves.
-func (p *places) enter(ctx context.Context, customer string) bool {
+// Enter awaits a place; false: ctx has ended. Who has entered leaves.
+func (p *Places) Enter(ctx context.Context, customer string) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -64,15 +67,15 @@ func (p *places) enter(ctx context.Context, customer string) bool {
 	return false
 }
 
-// leave gives a place back.
-func (p *places) leave() {
+// Leave gives a place back.
+func (p *Places) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pass()
 }
 
 // pass gives a place to whose turn is the first, and of those to who came first.
-func (p *places) pass() {
+func (p *Places) pass() {
 	if len(p.waiting) == 0 {
 		p.free++
 		return

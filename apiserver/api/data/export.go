@@ -149,7 +149,7 @@ func readAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 		return scanAll(ctx, store, scopes, q, most)
 	}
 	return sortAll(ctx, store, rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter, Sort: *sort,
-		Upto: q.Upto}, q.Bytes, most)
+		Upto: q.Upto, Limit: rowstore.MaxOrdered}, q.Bytes, most)
 }
 
 // scanAll reads the rows of scopes, one scope after the other, at most most of them unless that is

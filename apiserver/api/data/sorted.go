@@ -78,15 +78,15 @@ func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operati
 	return api.Rows(docs), more, nil
 }
 
-// sortAll reads rows in the order of a field, so many bytes at a time, and at most most of them
-// unless that is 0.
+// sortAll reads rows in the order of a field, at most most of them unless that is 0. It finds as
+// many at once as the query's limit says, and reads so many bytes at a time.
 func sortAll(ctx context.Context, store rowstore.Reads, q rowstore.OrderQuery, bytes int,
 	most int64) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
-		q := q // it may be asked again
+		q, atOnce := q, q.Limit // it may be asked again
 		for left := most; most == 0 || left > 0; {
-			if q.Limit = rowstore.MaxOrdered; most > 0 {
-				q.Limit = int(min(rowstore.MaxOrdered, left))
+			if q.Limit = atOnce; most > 0 {
+				q.Limit = int(min(int64(atOnce), left))
 			}
 			found, err := store.Order(ctx, q)
 			if err != nil {

@@ -164,9 +164,10 @@ func New(config Config) *Fetcher {
 		State:     func() hold.State { return config.Control.View() },
 		Heartbeat: config.Control.Heartbeat, ShardOf: config.ShardOf,
 		Leave: config.Web.Leave, Plan: f.plan, Pages: f.units.PagesPassed,
-		Short:    config.Disk.Short,
-		MaxBytes: config.MaxBytes, Timeout: config.Timeout, StopWithin: config.StopWithin,
-		Clock: config.Clock, Logger: config.Logger, Reader: config.Reader, Point: config.Point,
+		Short:   config.Disk.Short,
+		Workers: config.Workers, MaxBytes: config.MaxBytes, Timeout: config.Timeout,
+		StopWithin: config.StopWithin,
+		Clock:      config.Clock, Logger: config.Logger, Reader: config.Reader, Point: config.Point,
 	})
 	f.measure(config.Metrics)
 	return f

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -432,4 +433,62 @@ func TestAskedPagesByTier(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many pages of one customer come again and again for room in the browser. Those of another get
+// every second place.
+func TestCustomersTakeTurnsAtTheBrowser(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			r.web.tiers = model.TiersOf(model.Render)
+		})
+		defer stop()
+		var mu sync.Mutex
+		var loaded []string
+		busy := false
+		load := func(_ context.Context, req web.Request) (*web.Page, error) {
+			mu.Lock()
+			if busy {
+				mu.Unlock()
+				return nil, web.ErrBusy
+			}
+			busy = true
+			mu.Unlock()
+			pass(10 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			busy = false
+			loaded = append(loaded, strings.Split(req.URL, ".")[1])
+			return r.web.html(req.URL, "<h1>x</h1>"), nil
+		}
+		other := ids.ID{11: 9}
+		r.control.change(func() {
+			r.control.jobs[other] = &client.Job{ID: other, State: model.Running}
+		})
+		const often, seldom = 150, 10
+		for seq := range often + seldom {
+			url := fmt.Sprintf("http://host-%d.often/", seq)
+			task := r.task(seq, url)
+			if task.Customer = "often"; seq >= often {
+				url = fmt.Sprintf("http://host-%d.seldom/", seq)
+				task.Customer, task.Job, task.URL = "seldom", other, url
+			}
+			task.Tiers = model.TiersOf(model.Render)
+			r.web.at(url, load)
+			r.send(task)
+			if seq == often-1 {
+				pass(time.Minute)
+			}
+		}
+		r.pages(often + seldom)
+		last := -1
+		for i, customer := range loaded {
+			if customer == "seldom/" {
+				last = i
+			}
+		}
+		if last > 4*seldom {
+			t.Errorf("the last of %d pages was number %d that was loaded: %v", seldom, last, loaded)
+		}
+	})
 }

@@ -1,13 +1,18 @@
 package fetcher
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // Pages of one customer that cost CPU wait for each other. A page of another customer that comes
@@ -53,4 +58,51 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 			t.Errorf("pages of these customers were read: %v, want %v", order, want)
 		}
 	})
+}
+
+// While pages of one customer are read, whatever they cost, others are asked for. This is so at any
+// host, also at those of these pages, and even while these hold all bytes that may be held.
+func TestCostlyPagesStopNobody(t *testing.T) {
+	for name, maxBytes := range map[string]int64{"many": 1 << 20, "large": 400} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				busy := make(chan struct{})
+				r, stop := start(t, 1, title, func(r *rig, config *Config) {
+					config.Extractions, config.Workers, config.MaxBytes = 1, 36, maxBytes
+					config.Pace = Pace{Rate: 1, Connections: 1}
+					config.Reading = func(p extract.Page) {
+						if strings.Contains(p.URL, "costly") {
+							<-busy
+						}
+					}
+				})
+				defer stop()
+				const costly = 40
+				for seq := range costly {
+					task := r.task(seq, fmt.Sprintf("http://host-%d.test/costly", seq%20))
+					task.Customer = "costly"
+					r.send(task)
+				}
+				pass(time.Hour)
+				job := ids.ID{11: 9}
+				r.control.change(func() {
+					r.control.jobs[job] = &client.Job{ID: job, State: model.Running}
+				})
+				others := []string{"http://host-1.test/", "http://host-2.test/", "http://a.other/"}
+				for seq, url := range others {
+					task := r.task(costly+seq, url)
+					task.Customer, task.Job = "other", job
+					r.send(task)
+				}
+				pass(time.Minute)
+				for _, url := range others {
+					if !slices.Contains(r.web.asked, url) {
+						t.Errorf("%s is not asked for while a page of somebody else is read", url)
+					}
+				}
+				close(busy)
+				r.pages(costly + len(others))
+			})
+		})
+	}
 }

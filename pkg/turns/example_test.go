@@ -3,6 +3,7 @@ package turns_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"shoal.dev/shoal/pkg/turns"
 )
@@ -14,4 +15,15 @@ func ExamplePlaces() {
 		fmt.Println("a page is read")
 	}
 	// Output: a page is read
+}
+
+func ExampleLine() {
+	line := turns.NewLine(time.Minute)
+	now := time.Now()
+	line.Begin("often", now) // and finds a place
+	begun, _ := line.Begin("seldom", now)
+	line.Refuse(begun, now) // there was none left
+	_, ok := line.Begin("often", now)
+	fmt.Println("may try again:", ok)
+	// Output: may try again: false
 }

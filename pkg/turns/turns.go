@@ -1,5 +1,6 @@
 // Package turns owns who is next where places are few: customers take turns. It does not know what
-// the places are for, nor for how long they are held.
+// the places are for, nor for how long they are held. Places is for those who wait, Line for those
+// who come again.
 package turns
 
 import (

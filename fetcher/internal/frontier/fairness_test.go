@@ -17,6 +17,7 @@ type simulation struct {
 	rng     *rand.Rand
 	now     time.Time
 	workers int
+	bounded bool // the frontier knows how many workers there are
 	running []*run
 	hosts   map[string]*simHost
 	delayed map[*Item]bool
@@ -66,6 +67,20 @@ func (s *simulation) connect(name string, pace Pace) {
 	h.active++
 }
 
+// checkShare checks that a customer leaves places to others.
+func (s *simulation) checkShare(it *Item) {
+	theirs := 0
+	for _, r := range s.running {
+		if r.it.Customer == it.Customer {
+			theirs++
+		}
+	}
+	if free := s.workers - len(s.running); s.bounded && theirs >= shareOfFree*free {
+		s.t.Fatalf("%s starts beside %d of its own while %d places are free", it.Customer, theirs,
+			free)
+	}
+}
+
 // startAll hands out what is ready and returns how long nothing will be.
 func (s *simulation) startAll() time.Duration {
 	for len(s.running) < s.workers {
@@ -74,9 +89,12 @@ func (s *simulation) startAll() time.Duration {
 			if wait <= 0 {
 				s.t.Fatalf("nothing is ready, but to be asked again in %v", wait)
 			}
-			s.conserved()
+			if !s.bounded {
+				s.conserved()
+			}
 			return wait
 		}
+		s.checkShare(it)
 		s.checkStart(it.Host, it.Pace)
 		s.connect(it.Host, it.Pace)
 		if !s.delayed[it] {
@@ -138,7 +156,7 @@ func (s *simulation) finish(wait time.Duration) {
 	s.running = slices.Delete(s.running, next, next+1)
 	s.now = r.until
 	answer := Answer{Host: r.it.Host}
-	if s.rng.IntN(10) == 0 {
+	if len(r.hosts) > 0 && s.rng.IntN(10) == 0 { // it has connections
 		answer.Throttled, answer.RetryAfter = true, time.Duration(s.rng.IntN(5))*time.Second
 		least := answer.RetryAfter
 		if least == 0 {
@@ -149,11 +167,7 @@ func (s *simulation) finish(wait time.Duration) {
 			h.blocked, h.uniform = until, false // how long is not for the simulation to say
 		}
 	}
-	for name := range r.hosts {
-		h := s.hosts[name]
-		h.active--
-		h.lapsed = h.lapsed || h.active == 0 && h.waiting == 0
-	}
+	s.disconnect(r)
 	s.f.Done(r.it, answer, s.now)
 	if s.rng.IntN(5) == 0 { // goes on
 		// the host may be forgotten meanwhile, with its connections
@@ -165,12 +179,34 @@ func (s *simulation) finish(wait time.Duration) {
 	s.left--
 }
 
+// disconnect gives back the connections of what runs.
+func (s *simulation) disconnect(r *run) {
+	for name := range r.hosts {
+		h := s.hosts[name]
+		h.active--
+		h.lapsed = h.lapsed || h.active == 0 && h.waiting == 0
+	}
+	clear(r.hosts)
+}
+
+// freeOne lets an item run on without its connections.
+func (s *simulation) freeOne() {
+	if len(s.running) > 0 && s.rng.IntN(4) == 0 {
+		r := s.running[s.rng.IntN(len(s.running))]
+		s.disconnect(r)
+		s.f.Free(r.it, Answer{}, s.now)
+	}
+}
+
 func TestPaceAndProgress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{},
 			delayed: map[*Item]bool{},
 			rng:     rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 			workers: rapid.IntRange(1, 8).Draw(t, "workers")}
+		if s.bounded = rapid.Bool().Draw(t, "bounded"); s.bounded {
+			s.f.most = s.workers
+		}
 		hosts := rapid.IntRange(1, 6).Draw(t, "hosts")
 		total := rapid.IntRange(1, 120).Draw(t, "items")
 		mixed := rapid.Bool().Draw(t, "mixed paces")
@@ -202,6 +238,7 @@ func TestPaceAndProgress(t *testing.T) {
 				s.f.Add(items[0], s.now)
 				items = items[1:]
 			}
+			s.freeOne()
 			if wait = s.startAll(); s.left > 0 {
 				s.finish(wait)
 			}
@@ -230,6 +267,67 @@ func TestTurnsOverAllHosts(t *testing.T) {
 			f.Done(it, Answer{}, now)
 		}
 	})
+}
+
+// However much a customer has, and however long it runs, others find places: at hosts of their own
+// and at its hosts.
+func TestNobodyTakesAllPlaces(t *testing.T) {
+	const most = 256
+	f, now := New(epoch, most, func() float64 { return 0.5 }), epoch
+	add := func(customer, items int) {
+		for n := range items {
+			f.Add(item(customer, customer, fmt.Sprint("host-", n), Pace{}), now)
+			f.Add(item(customer, customer, fmt.Sprintf("host-%d-%d", customer, n), Pace{}), now)
+		}
+	}
+	start := func() map[string]int {
+		started := map[string]int{}
+		for it, _ := f.Next(now); it != nil; it, _ = f.Next(now) {
+			started[it.Customer]++
+		}
+		return started
+	}
+	add(1, 1000)
+	if got := start(); got["customer-1"] != most*8/9+1 {
+		t.Errorf("one alone starts %v of %d", got, most)
+	}
+	add(2, 1000)
+	if got := start(); got["customer-2"] != 25 {
+		t.Errorf("then another starts %v", got)
+	}
+	add(3, 1)
+	if got := start(); got["customer-3"] != 2 || len(got) != 1 {
+		t.Errorf("then one who has two items starts %v", got)
+	}
+}
+
+// A customer who is to rest starts nothing. Others do, at its hosts, too.
+func TestRest(t *testing.T) {
+	f, now := newFrontier(), epoch
+	pace := Pace{Connections: 1}
+	f.Add(item(1, 1, "a", Pace{}), now)
+	running := takeItem(t, f, now)
+	f.Add(item(1, 1, "b", pace), now)
+	f.Add(item(1, 1, "a", pace), now)
+	f.Rest(running, true)
+	idle(t, f, now, Forever)
+	other := item(2, 2, "b", pace)
+	f.Add(other, now)
+	if it := takeItem(t, f, now); it != other {
+		t.Fatalf("%v of who rests came first", it)
+	}
+	idle(t, f, now, Forever)
+	f.Rest(running, false)
+	idle(t, f, now, Forever) // both hosts have their one connection
+	f.Free(running, Answer{}, now)
+	if it := takeItem(t, f, now); it.Host != "a" {
+		t.Fatalf("%v came, whose host is busy", it)
+	}
+	f.Done(running, Answer{Host: "a", Throttled: true}, now) // has been answered
+	f.Done(other, Answer{}, now)
+	if it := takeItem(t, f, now); it.Host != "b" {
+		t.Fatalf("%v came", it)
+	}
 }
 
 // A customer that shares all its hosts has as many turns as one that has others besides.

@@ -53,6 +53,8 @@ type Item struct {
 	host   *host      // while running: where it holds a connection
 	start  start      // while running: its start at host
 	others []*host    // while running: where redirects led
+	free   bool       // while running: it holds no connection any more
+	whose  *customer  // while running
 }
 
 // start is a request start, and the host's last one before it.
@@ -83,6 +85,7 @@ type Answer struct {
 type Frontier struct {
 	random func() float64
 	epoch  time.Time
+	most   int // items that may run at once; 0: any number
 
 	hosts     map[string]*host
 	customers map[string]*customer
@@ -94,16 +97,18 @@ type Frontier struct {
 	asleep heap[*host]    // hosts that become ready, or forgotten, at a time
 	later  heap[*Item]
 	size   int      // items waiting or delayed
+	runs   int      // items running
 	ready  int      // hosts that are
 	left   []string // hosts, see Left
 }
 
-// New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later
-// are not before epoch.
-func New(epoch time.Time, random func() float64) *Frontier {
+// New makes an empty frontier of which most items are to run at once; 0: any number. random gives
+// numbers from 0 up to 1, for jitter. Times given later are not before epoch.
+func New(epoch time.Time, most int, random func() float64) *Frontier {
 	return &Frontier{
 		random:    random,
 		epoch:     epoch,
+		most:      most,
 		hosts:     map[string]*host{},
 		customers: map[string]*customer{},
 		jobs:      map[ids.ID]*job{},
@@ -168,7 +173,7 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	f.wake(t)
 	for q := f.front(); q != nil; q = f.front() {
 		h := q.host
-		turn := h.turn(f)
+		turn := h.turn(f) // of a customer who may start, as q's is
 		if at, free := h.readyAt(turn.pace()); !free || at > t {
 			f.placeHost(h, t)
 			continue
@@ -197,7 +202,7 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
-	if it.state != waiting || it.queue.items.front() != it {
+	if it.state != waiting || it.queue.items.front() != it || !f.mayStart(it.queue.job.customer) {
 		return false
 	}
 	if at, free := it.queue.host.readyAt(it.Pace); !free || at > t {
@@ -217,7 +222,9 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	h.noteStart(it.Pace, now)
 	h.active++
 	h.served(q)
-	it.state, it.queue, it.host = running, nil, h
+	it.state, it.whose, it.queue, it.host, it.free = running, q.job.customer, nil, h, false
+	it.whose.running++
+	f.runs++
 	f.placeHost(h, now)
 	return it
 }
@@ -246,23 +253,51 @@ func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	return true
 }
 
-// Done takes a running item back out of the frontier, with what its last request taught.
-func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
-	t := f.nanos(now)
+// Free gives back the connections of a running item that asks for nothing more, with what its last
+// request taught.
+func (f *Frontier) Free(it *Item, answer Answer, now time.Time) {
+	f.free(it, answer, f.nanos(now))
+}
+
+func (f *Frontier) free(it *Item, answer Answer, now int64) {
+	if it.free {
+		return
+	}
+	it.free = true
 	if h := f.hosts[answer.Host]; h != nil {
-		f.learn(h, answer, t)
+		f.learn(h, answer, now)
 	}
 	if h := it.host; answer.Unasked && h.started == it.start.at {
 		h.started, h.begun = it.start.last, it.start.begun
 	}
-	held := append(it.others, it.host)
-	it.state, it.host, it.others = outside, nil, nil
-	for _, h := range held {
-		h.active--
-		f.placeHost(h, t)
-		if h.isIdle(f) {
-			f.left = append(f.left, h.name)
-		}
+	f.disconnect(it.host, now)
+	for _, h := range it.others {
+		f.disconnect(h, now)
+	}
+}
+
+func (f *Frontier) disconnect(h *host, now int64) {
+	h.active--
+	f.placeHost(h, now)
+}
+
+// Done takes a running item back out of the frontier, with what its last request taught. It is
+// Free, too.
+func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
+	f.free(it, answer, f.nanos(now))
+	f.runs--
+	it.whose.running--
+	f.forgetCustomer(it.whose)
+	f.noteLeft(it.host)
+	for _, h := range it.others {
+		f.noteLeft(h)
+	}
+	it.state, it.whose, it.host, it.others = outside, nil, nil, nil
+}
+
+func (f *Frontier) noteLeft(h *host) {
+	if h.isIdle(f) {
+		f.left = append(f.left, h.name)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-func newFrontier() *Frontier { return New(epoch, func() float64 { return 0.5 }) }
+func newFrontier() *Frontier { return New(epoch, 0, func() float64 { return 0.5 }) }
 
 func jobID(n int) ids.ID { return ids.ID{10: byte(n >> 8), 11: byte(n)} }
 

@@ -45,18 +45,35 @@ func (h *host) noteStart(pace Pace, now int64) {
 }
 
 // turn is the queue that was served longest ago, by customer and then by run; nil when nothing
-// waits. A customer or run that has nothing left keeps its place until its turn comes. Who comes
-// back before then has not jumped the queue by having been away.
+// waits. Customers who may start nothing come last. A customer or run that has nothing left keeps
+// its place until its turn comes. Who comes back before then has not jumped the queue by having
+// been away.
 func (h *host) turn(f *Frontier) *queue {
-	for s := h.shares.front(); s != nil; s = h.shares.front() {
-		for q := s.queues.front(); q != nil; q = s.queues.front() {
-			if q.items.front() != nil {
-				return q
-			}
-			f.dropQueue(q)
+	var later *queue
+	for n := h.shares.first; n != nil; {
+		s := n.value
+		n = n.next
+		q := s.turn(f)
+		switch {
+		case q == nil:
+			h.shares.remove(&s.node)
+			delete(f.shares, shareKey{s.customer, h})
+		case f.mayStart(s.customer):
+			return q
+		case later == nil:
+			later = q
 		}
-		h.shares.remove(&s.node)
-		delete(f.shares, shareKey{s.customer, h})
+	}
+	return later
+}
+
+// turn is the customer's queue that was served longest ago; nil when nothing waits.
+func (s *share) turn(f *Frontier) *queue {
+	for q := s.queues.front(); q != nil; q = s.queues.front() {
+		if q.items.front() != nil {
+			return q
+		}
+		f.dropQueue(q)
 	}
 	return nil
 }

@@ -7,11 +7,27 @@ import "shoal.dev/shoal/pkg/ids"
 // and are taken off only when their turn finds nothing. So who comes back before then has not
 // jumped the queue by having been away. Who is new comes first.
 type customer struct {
-	name  string
-	jobs  int            // known
-	ready list[job]      // next turn first
-	node  node[customer] // in Frontier.turns
+	name    string
+	jobs    int            // known
+	running int            // items
+	resting bool           // see Rest
+	ready   list[job]      // next turn first
+	node    node[customer] // in Frontier.turns
 }
+
+// shareOfFree bounds what of a customer may run: so many times what is free besides. One customer
+// alone has eight of nine places, two have eight of seventeen each. However long the items of some
+// customers run, another one finds a place. (Choudhury and Hahne, "Dynamic queue length thresholds
+// for shared-memory packet switches", 1998.)
+const shareOfFree = 8
+
+// mayStart says whether another item of a customer may start now.
+func (f *Frontier) mayStart(c *customer) bool {
+	return !c.resting && (f.most <= 0 || c.running < shareOfFree*(f.most-f.runs))
+}
+
+// Rest lets nothing more start of the customer of a running item, or again what may.
+func (f *Frontier) Rest(it *Item, rest bool) { it.whose.resting = rest }
 
 type job struct {
 	id       ids.ID
@@ -109,7 +125,7 @@ func (f *Frontier) forget(j *job) {
 }
 
 func (f *Frontier) forgetCustomer(c *customer) {
-	if c.jobs == 0 && c.node.in == nil {
+	if c.jobs == 0 && c.running == 0 && c.node.in == nil {
 		delete(f.customers, c.name)
 	}
 }
@@ -135,9 +151,15 @@ func (f *Frontier) list(q *queue) {
 	}
 }
 
-// front is the queue whose turn it is over all hosts, nil when nothing is ready.
+// front is the queue whose turn it is over all hosts, nil when nothing may start. Customers who may
+// start nothing keep their turns. They are few: each has several items running.
 func (f *Frontier) front() *queue {
-	for c := f.turns.front(); c != nil; c = f.turns.front() {
+	for n := f.turns.first; n != nil; {
+		c := n.value
+		n = n.next
+		if !f.mayStart(c) {
+			continue
+		}
 		for j := c.ready.front(); j != nil; j = c.ready.front() {
 			for q := j.ready.front(); q != nil; q = j.ready.front() {
 				if q.host.ready && q.items.front() != nil {

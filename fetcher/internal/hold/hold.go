@@ -75,6 +75,7 @@ type Config struct {
 	// Short says whether the node's disk has less than its floor.
 	Short func() bool
 
+	Workers    int           // turns at once, at most
 	MaxBytes   int64         // nothing is begun while as many are held
 	Timeout    time.Duration // of one try at a page
 	StopWithin time.Duration // for letting go of the shards at the end
@@ -106,6 +107,8 @@ type Hold struct {
 	timed    map[*Task]struct{} // tasks that wait and whose unit has a time limit, or keeps pages
 	open     int                // tasks held open
 	held     int64              // bytes of bodies and unpublished pages
+	read     map[string]int64   // of these, bodies that are read, by customer
+	beyond   int64              // of these, what customers have beyond their share
 	fetchers int                // that share a host which none of our shards has
 	leaving  bool               // the process stops: no shard is taken, all are let go of
 	leased   time.Time          // when the heartbeat that the leases count from was sent
@@ -117,7 +120,8 @@ func New(config Config) *Hold {
 		config:   config,
 		wake:     make(chan struct{}, 1),
 		beatNow:  make(chan struct{}, 1),
-		frontier: frontier.New(config.Clock.Now(), rand.Float64),
+		frontier: frontier.New(config.Clock.Now(), config.Workers, rand.Float64),
+		read:     map[string]int64{},
 		shards:   map[uint16]*shard{},
 		opening:  map[uint16]*opening{},
 		timed:    map[*Task]struct{}{},

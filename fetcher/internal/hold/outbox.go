@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -184,11 +185,43 @@ func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
 	h.releaseWhenDone(s)
 }
 
-// CountBytes counts bytes that are read, and bytes given back where they are negative.
-func (t *Task) CountBytes(bytes int64) {
+// shareOfBytes is the part of MaxBytes that the pages of one customer may have while they are read.
+const shareOfBytes = 4
+
+// BeginReading gives back the connections of the turn's requests, with what their host answered: a
+// page of so many bytes. It may take long to read. Nothing more is asked for in this turn.
+func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
 	h := t.shard.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.frontier.Free(&t.item, answer, h.config.Clock.Now())
+	notify(h.wake)
+	h.countRead(t, bytes)
+}
+
+// EndReading says that the page has been read.
+func (t *Task) EndReading(bytes int64) {
+	h := t.shard.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.countRead(t, -bytes)
+}
+
+// countRead counts bytes that are read. A customer who has more of them than one's share begins
+// nothing. Others do not wait for what is beyond it, since large pages that are costly to read may
+// be held for long. It needs mu.
+func (h *Hold) countRead(t *Task, bytes int64) {
+	customer, share := t.task.Customer, h.config.MaxBytes/shareOfBytes
+	before := h.read[customer]
+	after := before + bytes
+	if h.read[customer] = after; after == 0 {
+		delete(h.read, customer)
+	}
+	if after > share || before > share {
+		h.beyond += max(after-share, 0) - max(before-share, 0)
+		h.frontier.Rest(&t.item, after > share)
+		notify(h.wake)
+	}
 	h.countBytes(bytes)
 }
 
@@ -223,12 +256,15 @@ func (h *Hold) forgetBytes(t *Task) {
 // countBytes counts bytes held, and lets the starter go on once they are few enough again. It needs
 // mu.
 func (h *Hold) countBytes(bytes int64) {
-	full := h.held >= h.config.MaxBytes
+	full := h.isFull()
 	h.held += bytes
-	if full && h.held < h.config.MaxBytes {
+	if full && !h.isFull() {
 		notify(h.wake)
 	}
 }
+
+// isFull says that nothing is to be begun. It needs mu.
+func (h *Hold) isFull() bool { return h.held-h.beyond >= h.config.MaxBytes }
 
 func notify(ch chan struct{}) {
 	select {

@@ -206,7 +206,7 @@ func (h *Hold) nextTurn() (*Task, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next := h.frontier.Next
-	if h.held >= h.config.MaxBytes {
+	if h.isFull() {
 		next = h.nextKept
 	}
 	it, wait := next(h.config.Clock.Now())

@@ -176,12 +176,10 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 		answer.Code = fault.PageModel
 		return t.answered(answer), nil
 	}
-	select {
-	case t.units.asking <- struct{}{}:
-		defer func() { <-t.units.asking }()
-	default:
+	if !t.mayAsk(now) {
 		return extract.Page{}, &Step{Again: true, Wait: questionWait}
 	}
+	defer func() { <-t.units.asking }()
 	if !t.lease.IsFresh() {
 		return extract.Page{}, &Step{}
 	}
@@ -208,6 +206,21 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	}
 	t.units.metrics.questions[outcome].Inc()
 	return t.answered(answer), nil
+}
+
+// mayAsk takes one of the questions to the model, if one is free and it is the customer's turn.
+func (t *Turn) mayAsk(now time.Time) bool {
+	begun, ok := t.units.askingLine.Begin(t.task.Customer, now)
+	if !ok {
+		return false
+	}
+	select {
+	case t.units.asking <- struct{}{}:
+		return true
+	default:
+		t.units.askingLine.Refuse(begun, now)
+		return false
+	}
 }
 
 // answered notes that the chain's prompt is done with.

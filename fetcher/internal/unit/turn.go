@@ -277,8 +277,21 @@ func (t *Turn) ask(ctx context.Context) (Step,
 	return Step{}, response, err
 }
 
-// fetchPage asks for a page, whose answer is decoded on the way.
+// fetchPage asks for a page, whose answer is decoded on the way. Customers take turns where they
+// have to come again.
 func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Page, err error) {
+	if req.Tier.Renders() {
+		line, clock := t.units.browsing, t.units.config.Clock
+		begun, ok := line.Begin(t.task.Customer, clock.Now())
+		if !ok {
+			return nil, web.ErrBusy
+		}
+		defer func() {
+			if errors.Is(err, web.ErrBusy) {
+				line.Refuse(begun, clock.Now())
+			}
+		}()
+	}
 	panicked := t.units.config.Reader.Run(reading.Page{URL: req.URL},
 		func() { response, err = t.units.config.Web.Fetch(ctx, req) })
 	if panicked != nil {
@@ -411,8 +424,9 @@ func (c *Chain) settled() bool {
 func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 	defer response.Release()
 	size := int64(len(response.Body))
-	t.lease.CountBytes(size)
-	defer t.lease.CountBytes(-size)
+	answer := frontier.Answer{Host: address.AuthorityOf(response.Final)}
+	t.lease.BeginReading(size, answer)
+	defer t.lease.EndReading(size)
 	t.noteTry(t.tiers[t.fetch.tier], "", response.Status, response.Wire)
 	asked := t.fetch.asked
 	if asked == "" {
@@ -426,7 +440,7 @@ func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 	next := t.extractPages(ctx,
 		extract.Page{URL: response.Final, ContentType: response.ContentType,
 			Body: response.Body, Asked: asked, At: t.units.config.Clock.Now()})
-	next.Answer.Host = address.AuthorityOf(response.Final)
+	next.Answer = answer
 	return next
 }
 

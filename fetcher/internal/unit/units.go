@@ -34,8 +34,10 @@ type Lease interface {
 	MayHop(host string, pace frontier.Pace) bool
 	// DelayHost lets at least a time pass between two starts at a host.
 	DelayHost(host string, delay time.Duration)
-	// CountBytes counts bytes that are read; negative, those given back.
-	CountBytes(bytes int64)
+	// BeginReading says that a page of so many bytes has come. The hosts asked for it are not kept
+	// waiting while it is read, until EndReading.
+	BeginReading(bytes int64, answer frontier.Answer)
+	EndReading(bytes int64)
 	// KeepBytes counts bytes that are kept until the unit's page, or until ForgetBytes.
 	KeepBytes(bytes int64)
 	ForgetBytes()
@@ -113,6 +115,8 @@ type Units struct {
 	hosts      *hostMemory
 	extracting *turns.Places // one for each extraction
 	asking     chan struct{} // one for each question to the model
+	askingLine *turns.Line   // of those who find none of these
+	browsing   *turns.Line   // of those who find no room in the browser
 	metrics    *metrics
 	counts     counters
 }
@@ -126,6 +130,8 @@ func New(config Config) *Units {
 		hosts:      newHostMemory(maxRemembered),
 		extracting: turns.New(config.Extractions),
 		asking:     make(chan struct{}, config.Questions),
+		askingLine: turns.NewLine(4 * questionWait),
+		browsing:   turns.NewLine(2 * MostBusy),
 		metrics:    newMetrics(config.Metrics),
 	}
 }

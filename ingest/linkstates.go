@@ -70,6 +70,9 @@ func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outco
 		}
 	}
 	view := c.View()
+	if !view.HasSites() { // years of history are nobody's to read here
+		at.Upto = max(at.Upto, view.ArchivedTo())
+	}
 	closed, err := c.History.ClosedAfter(ctx, view, at.Upto, statedRuns)
 	if err != nil {
 		return work.Outcome{}, err

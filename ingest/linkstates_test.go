@@ -177,6 +177,33 @@ func TestLinkStatesFollowRuns(t *testing.T) {
 	}
 }
 
+// Where nobody has a site, a node that begins reads nothing of the history that has left the state.
+func TestLinkStatesReadNoHistoryForNobody(t *testing.T) {
+	v := newVisited(t)
+	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Delivered})
+	v.client.Archive(t, v.store, 0)
+	v.client.Must(t, client.DeleteSite{ID: v.site.ID, Customer: "ann"})
+	kind := LinkStates(LinkStatesConfig{View: v.client.View, Store: v.store,
+		History: client.NewHistory(nothingPast{})})
+	outcome, err := kind.Step(t.Context(), work.Item{})
+	if err != nil || outcome.End != work.Rested {
+		t.Fatalf("the step ended as %v, %v", outcome, err)
+	}
+	v.progress = outcome.Progress
+	version := v.ids.New()
+	v.must(v.store.PutSiteLinks(t.Context(), version, []rowstore.SiteLink{{URL: linkAt(0),
+		Hash: rowstore.LinkHash(linkAt(0))}}))
+	v.must(v.store.FinishSite(t.Context(), version, 1))
+	v.site = v.client.Must(t, client.PutSite{ID: v.ids.New(), Customer: "ann",
+		Scraper: v.scrapers[0], Version: version, Links: 1}).(client.Site)
+	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Errored})
+	v.tell(0)
+	v.is(rowstore.LinkErrored)
+}
+
+// nothingPast is an archive that is not to be read.
+type nothingPast struct{ rowstore.Archive }
+
 // What a run says of a site that is gone, or whose list is gone, is passed over.
 func TestLinkStatesOfWhatIsGone(t *testing.T) {
 	v := newVisited(t)

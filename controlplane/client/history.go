@@ -367,10 +367,14 @@ func (h *History) EntriesOf(ctx context.Context, v *View, jobs []*Job) (map[ids.
 // index, in the order in which they were. Their Index is where the next ones follow.
 func (h *History) ClosedAfter(ctx context.Context, v *View, index uint64, most int) ([]*Job,
 	error) {
-	jobs, err := h.runs(ctx, v, rowstore.PastQuery{Trials: true, By: rowstore.BySealed,
-		Behind: &rowstore.PastPlace{Value: int64(index), ID: lastID}, Limit: most})
-	if err != nil || len(jobs) == most {
-		return jobs, err
+	var jobs []*Job
+	if index < v.ArchivedTo() {
+		var err error
+		jobs, err = h.runs(ctx, v, rowstore.PastQuery{Trials: true, By: rowstore.BySealed,
+			Behind: &rowstore.PastPlace{Value: int64(index), ID: lastID}, Limit: most})
+		if err != nil || len(jobs) == most {
+			return jobs, err
+		}
 	}
 	v.ClosedAfter(max(index, v.ArchivedTo()), func(job *Job) bool {
 		jobs = append(jobs, job)

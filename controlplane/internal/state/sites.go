@@ -42,6 +42,9 @@ func (v *View) Sites(customer string) []*Site {
 	return sitesTable.all(v, "customer_prefix", customer)
 }
 
+// HasSites says whether anybody has a site.
+func (v *View) HasSites() bool { return sitesTable.count(v, "id") > 0 }
+
 // PutSite adds or replaces.
 func (t *Tx) PutSite(s *Site) { sitesTable.put(t, s) }
 

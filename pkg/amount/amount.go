@@ -8,9 +8,10 @@
 // cents. A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it
 // (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a
 // lone m, are no amounts. Of a range the lower amount is read. Of several amounts the first one is
-// read that has a currency and is not of a unit, as in (5,98 €/kg). A word that says which is
-// today's goes before that. Of other numbers, the language of the page decides what a comma and a
-// point mean.
+// read that has a currency and is not of a unit, as in (5,98 €/kg). Nor is it one of several
+// payments, as in 3 x 5 €. A word that says which is today's goes before that. Two digits behind an
+// amount are its cents where they are raised ($12⁹⁹) or nothing else stands there (12 € 99). Of
+// other numbers, the language of the page decides what a comma and a point mean.
 package amount
 
 import (
@@ -28,7 +29,7 @@ type Price struct {
 	Max      string // of a range the other end; "" without one
 	Currency string // ISO 4217; "" when the text does not say which
 	Negative bool   // with a minus before it
-	Sole     bool   // the text has no other number
+	Sole     bool   // the text has no other number, nor digits that may be one
 	Named    bool   // a currency stands beside it, or a sign that several share
 	Today    bool   // a word before it says that it is today's, and of no other
 }
@@ -67,6 +68,7 @@ type candidate struct {
 	unit     string // that it is the price of; "" for a price
 	linked   bool   // the next one is the other end of a range
 	power    int    // of ten, that a word behind it has multiplied it by
+	doubt    bool   // its cents may be a number of their own
 	today    bool   // a word before it says so
 }
 
@@ -78,6 +80,7 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 		}
 		return p, false
 	}
+	cut := len(text) > maxText && hasDigit(text[maxText:])
 	text = plain(text)
 	var room [maxNumbers]candidate
 	found, numbers := r.candidates(text, room[:0])
@@ -94,14 +97,17 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 		return p, false
 	}
 	c := found[best]
-	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1, Named: c.spelling != nil,
-		Today: c.today && todays == 1, Negative: isNegative(text[:c.start])}
+	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1 && !cut && !c.doubt,
+		Named: c.spelling != nil, Today: c.today && todays == 1}
 	if c.linked && best+1 < len(found) {
 		p.Max = r.amount(found[best+1])
 	}
 	if c.spelling == nil {
 		p.Currency = r.Currency(text[:c.start] + " " + text[c.end:])
 	}
+	// a dash before a point may stand for a zero: -,75 €, Fr. -.75
+	p.Negative = isNegative(text[:c.start]) && text[c.start] != ',' &&
+		(text[c.start] != '.' || p.Currency != "CHF")
 	return p, true
 }
 
@@ -139,9 +145,14 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 			c.power, after = powerOf(after)
 		}
 		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) &&
-			!isOther(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
-			r.name(&c, before, ownPart(after, more))
-			if (c.spelling != nil || !isPart(before)) &&
+			!isOdd(c, before, after) && !isOther(before) &&
+			(!factored || c.power > 0 && c.multiply(c.power)) {
+			r.name(&c, before, ownPart(text, after, next, more))
+			if last > 0 && isPartly(before) {
+				c.unit = "?"
+				found = withoutTimes(found, last)
+			}
+			if (c.spelling != nil || !isPart(before) && !isMoment(text, c.number)) &&
 				(c.spelling != nil || !c.isMinor(after) || c.divide()) {
 				c.linked, c.today = more && isRange(after),
 					isToday(before) && !c.isZero()
@@ -198,11 +209,18 @@ func (c candidate) isFactored(after string) bool {
 }
 
 // ownPart is what stands behind a number without what a dash cuts off, if another number follows:
-// 50 - $2.00.
-func ownPart(after string, more bool) string {
-	if more {
-		after, _, _ = strings.Cut(after, " -")
-		after, _, _ = strings.Cut(after, " –")
+// 50 - $2.00. Nor is a currency its own that touches that number alone: size 5 $10.
+func ownPart(text, after string, next number, more bool) string {
+	if !more {
+		return after
+	}
+	after, _, _ = strings.Cut(after, " -")
+	after, _, _ = strings.Cut(after, " –")
+	if s, from := spellingBefore(after); s != nil && from > 0 && len(after) > 1 &&
+		strings.HasSuffix(text[:next.start], after) {
+		if own, _ := spellingAfter(strings.TrimLeft(text[next.end:], between)); own == nil {
+			return after[:from]
+		}
 	}
 	return after
 }
@@ -210,38 +228,6 @@ func ownPart(after string, more bool) string {
 // isPart says whether a number stands right behind a Latin letter, as in a name: X100.
 func isPart(before string) bool {
 	return unicode.Is(unicode.Latin, lastRune(before))
-}
-
-// join takes the two digits behind a number for its cents, where a space or a currency comes
-// between: 119. 95 or 5€50.
-func (c *candidate) join(text string, last int, next number) bool {
-	gap := text[c.end:next.start]
-	if c.fraction != "" && c.sign == 0 || digitsAt(text, next.start) != 2 ||
-		next.end != next.start+2 {
-		return false
-	}
-	rest := strings.TrimLeft(text[next.end:], " *.-–")
-	s, _ := spellingBefore(strings.TrimRight(text[last:c.start], " "))
-	switch sign := strings.TrimRight(gap, " "); {
-	case gap == ". " || gap == ", ":
-		joined := c.whole + gap[:1] + text[next.start:next.end]
-		if after, _ := spellingAfter(rest); rest != "" && after == nil && s == nil &&
-			!strings.Contains(rest, joined) { // 5. 99 … 5.99
-			return false
-		}
-	case !unicode.Is(unicode.Sc, firstRune(sign)) || utf8.RuneCountInString(sign) != 1 ||
-		s != nil || len(gap)-len(sign) > 1:
-		return false
-	case rest != "" && (sign != gap || isWord(firstRune(rest)) || isShare("", rest)):
-		return false
-	default:
-		c.spelling = spellings[sign]
-	}
-	if c.sign != 0 {
-		c.whole, c.sign = c.whole+c.fraction, 0
-	}
-	c.end, c.fraction = next.end, text[next.start:next.end]
-	return true
 }
 
 // name finds the currency that stands next to a number, and what unit it is the price of.
@@ -276,19 +262,27 @@ const between = " :.,-–*'=~("
 // beside is the currency at the near end of what stands before or after a number, and what is left
 // of that. nil is none.
 func beside(text string, after bool) (s *spelling, rest string) {
-	if after {
-		for _, cut := range [...]string{" ", between} {
-			trimmed := strings.TrimLeft(text, cut)
-			if s, end := spellingAfter(trimmed); s != nil {
-				return s, trimmed[end:]
+	for trimmed := text; trimmed != ""; {
+		r, size := utf8.DecodeRuneInString(trimmed)
+		if !after {
+			r, size = utf8.DecodeLastRuneInString(trimmed)
+		}
+		if r != ' ' { // no currency begins or ends with a space
+			if after {
+				if s, end := spellingAfter(trimmed); s != nil {
+					return s, trimmed[end:]
+				}
+			} else if s, from := spellingBefore(trimmed); s != nil {
+				return s, trimmed[:from]
 			}
 		}
-		return nil, text
-	}
-	for _, cut := range [...]string{" ", between} {
-		trimmed := strings.TrimRight(text, cut)
-		if s, from := spellingBefore(trimmed); s != nil {
-			return s, trimmed[:from]
+		if !strings.ContainsRune(between, r) {
+			break
+		}
+		if after {
+			trimmed = trimmed[size:]
+		} else {
+			trimmed = trimmed[:len(trimmed)-size]
 		}
 	}
 	return nil, text
@@ -381,8 +375,13 @@ func isNegative(before string) bool {
 		before = before[:from]
 	}
 	rest := strings.TrimRight(before, "-–")
-	return rest != before && (rest == "" || strings.HasSuffix(rest, " ") ||
-		strings.HasSuffix(rest, ":"))
+	if rest == before {
+		return false
+	}
+	if s, from := spellingBefore(rest); s != nil { // €-5
+		rest = rest[:from]
+	}
+	return rest == "" || strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, ":")
 }
 
 // fuels are units of what is sold for fractions of cents.
@@ -396,7 +395,9 @@ func unitOf(after string) string {
 		if !ok {
 			continue
 		}
-		rest = strings.TrimLeft(rest, " 0123456789")
+		if rest = strings.TrimLeft(rest, " 0123456789"); strings.HasPrefix(rest, "vista") {
+			continue // that is paid at once
+		}
 		end := strings.IndexFunc(rest,
 			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 		if end < 0 {

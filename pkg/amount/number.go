@@ -44,45 +44,6 @@ func (n number) json(fraction bool) string {
 	return whole + "." + rest
 }
 
-// zeros are the first digits of the scripts that shops write numbers in.
-var zeros = []rune{'٠', '۰', '०', '০', '๐', '０'}
-
-// plain is the beginning of a text with European digits and signs, one kind of space, and nothing
-// that has no width.
-func plain(text string) string {
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "")
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < utf8.RuneSelf:
-			return r
-		case r == '\u00a0' || r == '\u202f' || r == '\u2009' || r == '\u2007' || r == '\u3000':
-			return ' '
-		case r == '’' || r == '‘' || r == 'ʼ' || r == '′':
-			return '\''
-		case r == '٫' || r == '．':
-			return '.'
-		case r == '٬' || r == '，':
-			return ','
-		case r == '−' || r == '‐' || r == '‑' || r == '‒' || r == '—' || r == '―':
-			return '–'
-		case r == '％' || r == '٪':
-			return '%'
-		case r == '＄':
-			return '$'
-		case unicode.Is(unicode.Cf, r): // marks of direction, joiners, soft hyphens
-			return -1
-		}
-		for _, zero := range zeros {
-			if zero <= r && r <= zero+9 {
-				return '0' + r - zero
-			}
-		}
-		return r
-	}, text)
-}
-
 // hasDigit says whether a text has a digit of any script.
 func hasDigit(text string) bool {
 	for _, r := range text {
@@ -135,7 +96,7 @@ func nextNumber(s string, from int) (n number, ok bool) {
 		break
 	}
 	n.read(s[n.start:n.end], spaced)
-	bare := strings.TrimRight(s[from:n.start], ".")
+	bare := strings.TrimRight(s[from:n.start], ".,")
 	switch points := n.start - from - len(bare); {
 	case points == 0 || !startsFraction(bare):
 	case signs == 0 && !spaced:
@@ -155,8 +116,13 @@ func isGroup(s string) bool {
 	return len(last) == 3 || len(last) < 3 && len(last) == len(s)
 }
 
-// startsFraction says whether a point behind a text begins a number: .75, but not No.75.
+// startsFraction says whether a point or comma behind a text begins a number: .75, but not No.75. A
+// dash may stand for the zero: -,75.
 func startsFraction(before string) bool {
+	if dashed := strings.TrimRight(before, "-–"); dashed != before {
+		s, _ := spellingBefore(dashed)
+		return s != nil || startsFraction(dashed)
+	}
 	r, size := utf8.DecodeLastRuneInString(before)
 	return size == 0 || unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '(' || r == ':'
 }
@@ -302,11 +268,20 @@ func lastRune(s string) rune {
 var shares = wordset.Of("percent prozent procent pct pourcent procenta procento процентов процента " +
 	"процент")
 
+// sharePhrases are percentages in two words.
+var sharePhrases = []string{"per cent", "pour cent", "por ciento", "por cento", "per cento"}
+
 // isShare says whether a number is a percentage: 40 %, or %40 as in Turkey.
 func isShare(before, after string) bool {
 	after = strings.TrimLeft(after, " ")
-	if strings.HasPrefix(after, "%") || strings.HasSuffix(before, "%") &&
-		startsFraction(before[:len(before)-1]) {
+	for _, phrase := range sharePhrases {
+		if len(after) >= len(phrase) && strings.EqualFold(after[:len(phrase)], phrase) {
+			return true
+		}
+	}
+	if strings.HasPrefix(after, "%") || strings.HasPrefix(after, "‰") ||
+		strings.HasSuffix(before, "%") &&
+			startsFraction(before[:len(before)-1]) {
 		return true
 	}
 	word, _, _ := strings.Cut(after, " ")

@@ -72,3 +72,52 @@ func isToday(before string) bool {
 	}
 	return todays[wordBefore(before)]
 }
+
+// Words of prices that are paid several times: 3 x 33,33 €, 4 payments of $5.
+var (
+	timesWords = wordset.Of("x × * mal fois veces vezes volte keer payments installments " +
+		"instalments raten rate rates cuotas parcelas mensualités termijnen mensilità " +
+		"платежа платежей")
+	ofWords = wordset.Of("de di da a à of von je por van zu по")
+)
+
+// isPartly says whether what stands between two numbers makes the second one a part of a price, or
+// that of a unit: 1 kg = 5 €.
+func isPartly(between string) bool {
+	between = strings.TrimRight(between, " ")
+	if s, from := spellingBefore(between); s != nil {
+		between = strings.TrimRight(between[:from], " ")
+	}
+	if strings.HasSuffix(between, "=") {
+		return true
+	}
+	words := strings.Fields(strings.ToLower(between))
+	return (len(words) == 1 || len(words) == 2 && ofWords[words[1]]) && timesWords[words[0]]
+}
+
+// withoutTimes leaves out the number that ends at an offset, if it only says how many times.
+func withoutTimes(found []candidate, at int) []candidate {
+	if last := len(found) - 1; last >= 0 && found[last].end == at && found[last].spelling == nil {
+		return found[:last]
+	}
+	return found
+}
+
+// isMoment says whether a number is a day or an hour: 25.12., 12.30 Uhr.
+func isMoment(text string, n number) bool {
+	after := strings.ToLower(text[n.end:])
+	if word := strings.TrimLeft(after, " "); strings.HasPrefix(word, "uhr") {
+		return true
+	}
+	day, month, ok := strings.Cut(text[n.start:n.end], ".")
+	return ok && len(day) <= 2 && len(month) == 2 && (len(day) == 1 || day <= "31") &&
+		month <= "12" && (after == "." || strings.HasPrefix(after, ". "))
+}
+
+// isOdd says whether a sign beside a number makes it another one: 12½, 10⁶, 12^500.
+func isOdd(c candidate, before, after string) bool {
+	r := firstRune(after)
+	return r == '^' || strings.HasSuffix(before, "^") ||
+		'¼' <= r && r <= '¾' || '⅐' <= r && r <= '⅞' ||
+		raisedDigit(r) >= 0 && c.whole == "10" && c.fraction == ""
+}

@@ -180,8 +180,11 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 				}
 				gap = gap || endsWithSpace(c.Data)
 			case c.Type == html.ElementNode && !isHidden(c):
-				if gap = gap || isBreak(c); !gap {
-					b.WriteString(tree.Between(b.String(), c))
+				if isBreak(c) {
+					gap = true
+				} else if sign := tree.Between(b.String(), c); !gap || sign == "." || sign == "," {
+					b.WriteString(sign)
+					gap = gap && sign == ""
 				}
 				add(c)
 				gap = gap || isBreak(c)

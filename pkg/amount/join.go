@@ -1,0 +1,82 @@
+package amount
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/wordset"
+)
+
+// join takes the digits behind a number for its cents, where a space, a sign or a currency comes
+// between: 119. 95, 19:90 kr, 5€50 or 5 € 99 ct. Where they may be another number as well, such as
+// in $12 99, the amount is in doubt.
+func (c *candidate) join(text string, last int, next number) bool {
+	if c.whole == "" || c.fraction != "" && c.sign == 0 {
+		return false
+	}
+	gap, cents := text[c.end:next.start], text[next.start:next.end]
+	if gap == " " && !isDigit(rune(cents[0])) { // 12 .99
+		gap, cents = " "+cents[:1], cents[1:]
+	}
+	if len(cents) > 2 || strings.Trim(cents, "0123456789") != "" ||
+		!c.isJoint(text[:c.start], last, gap, cents, text[next.end:]) {
+		return false
+	}
+	if c.sign != 0 {
+		c.whole, c.sign = c.whole+c.fraction, 0
+	}
+	c.end, c.fraction = next.end, strings.Repeat("0", 2-len(cents))+cents
+	return true
+}
+
+// isJoint says whether digits are the cents of the number before them, by the gap between. It notes
+// the currency in the gap, and doubts.
+func (c *candidate) isJoint(before string, last int, gap, cents, after string) bool {
+	left, from := spellingBefore(strings.TrimRight(before[last:], " "))
+	rest := strings.TrimLeft(after, " *.-–")
+	right, end := spellingAfter(rest)
+	sign := withoutAnd(strings.Trim(gap, " "))
+	middle := spellings[sign]
+	alone := strings.Trim(before, " ") == ""
+	switch {
+	case (candidate{number: number{whole: cents}}).isMinor(after) &&
+		(middle != nil || sign == "" && left != nil):
+		c.spelling = middle
+		return true
+	case len(cents) != 2:
+		return false
+	case gap == ". " || gap == ", " || gap == " ." || gap == " ,":
+		return rest == "" || right != nil || left != nil ||
+			strings.Contains(rest, c.whole+sign+cents) // 5. 99 … 5.99
+	case gap == ":":
+		return right != nil || left != nil && rest == "" || strings.HasPrefix(after, ":-")
+	case sign == "":
+		c.doubt = strings.Trim(gap, " ") == "" &&
+			(alone && right != nil && !right.weak && end == len(rest) ||
+				rest == "" && left != nil && !left.weak && last+from == 0)
+		return c.doubt
+	case middle == nil || left != nil || !unicode.Is(unicode.Sc, firstRune(sign)) ||
+		utf8.RuneCountInString(sign) != 1:
+		return false
+	}
+	spaced := !strings.HasPrefix(gap, sign)
+	if rest != "" && (gap != sign || isWord(firstRune(rest)) || isShare("", rest)) ||
+		spaced && !alone {
+		return false
+	}
+	c.spelling, c.doubt = middle, spaced
+	return true
+}
+
+// ands stand between an amount and its hundredths.
+var ands = wordset.Of("and und et y e og och en i и")
+
+// withoutAnd is what stands between two numbers without a last word that joins them.
+func withoutAnd(gap string) string {
+	at := strings.LastIndexByte(gap, ' ') + 1
+	if ands[strings.ToLower(gap[at:])] {
+		return strings.TrimRight(gap[:at], " ")
+	}
+	return gap
+}

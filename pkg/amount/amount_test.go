@@ -142,6 +142,7 @@ func TestQuantity(t *testing.T) {
 		{"12 тыс. отзывов", "ru", ""}, {"3万", "ja", ""}, {"5千克", "zh", "5"},
 		{"-5,5 °C", "de", "-5.5"}, {"2 x 4", "en", ""}, {"X100", "en", ""},
 		{"12.05.2024", "de", ""}, {"१२", "hi", "12"}, {"3 m³", "de", "3"},
+		{"10⁶", "en", ""}, {"5¹² kg", "en", ""}, {"2½ kg", "en", ""}, {"10^6 m", "en", ""},
 	} {
 		if got := NewReader(c.lang).Quantity(c.text, false); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.text, c.lang, got, c.want)

@@ -1,11 +1,14 @@
 package amount
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Quantity is the number in a text as JSON, "" if it holds none, several or one that may be two.
 // Where a whole one is wanted, a comma or a point before three digits stands between thousands.
 func (r Reader) Quantity(text string, whole bool) string {
-	if !hasDigit(text) {
+	if !hasDigit(text) || hasPower(text) {
 		return ""
 	}
 	text = plain(text)
@@ -14,7 +17,7 @@ func (r Reader) Quantity(text string, whole bool) string {
 		return ""
 	}
 	before, after := text[:n.start], text[n.end:]
-	if isPart(before) || hasFactor(after, false) {
+	if isPart(before) || hasFactor(after, false) || isOdd(candidate{number: n}, before, after) {
 		return ""
 	}
 	if n.sign != 0 && !whole && r.place.decimal == 0 {
@@ -25,6 +28,18 @@ func (r Reader) Quantity(text string, whole bool) string {
 		return "-" + amount
 	}
 	return amount
+}
+
+// hasPower says whether raised digits stand right behind others: 10⁶, or a note.
+func hasPower(text string) bool {
+	last := ' '
+	for _, r := range text {
+		if raisedDigit(r) >= 0 && unicode.IsDigit(last) {
+			return true
+		}
+		last = r
+	}
+	return false
 }
 
 // Count is the first whole number of a text, "" if it has none or that has a factor: 1.2k reviews.

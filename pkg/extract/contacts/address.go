@@ -19,6 +19,7 @@ const (
 	maxLocal  = 64
 	maxDomain = 253
 	maxSigns  = 5000
+	maxSpells = 1000 // that are spelled out: each takes a longer look
 )
 
 // hit is an address in a text, from offset from to offset to.
@@ -44,7 +45,8 @@ func findAddresses(text string, own []string) []hit {
 			at += width
 			continue
 		}
-		if email, length := normalise(text[from:at], text[at+width:end], own); email != "" {
+		if email, length := normalise(text[from:at], text[at+width:end], own); email != "" &&
+			!isDisguised(text[:from]) && !isElsewhere(text, from, at+width+length) {
 			hits = append(hits, hit{email, from, at + width + length})
 		}
 		at += width
@@ -94,13 +96,16 @@ func domainAfter(text string, at int) int {
 // looked up. What is glued to the end of the domain is left off; length is how much of it was used.
 // "" is no address.
 func normalise(local, domain string, own []string) (email string, length int) {
-	local = ungrown(strings.ToLower(strings.TrimLeft(local, ".'*/=|-_~`{}!?&#")))
+	local = ungrown(strings.ToLower(strings.TrimLeft(plainLocal(local), ".'*/=|-_~`{}!?&#")))
 	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") ||
 		strings.Contains(local, "..") ||
 		strings.ContainsAny(local, "/=?{}|`") {
 		return "", 0
 	}
 	for _, length := range domainEnds(domain) {
+		if isMixed(domain[:length]) || isNumbered(domain) {
+			continue
+		}
 		if ascii := lookupForm(domain[:length], own); ascii != "" {
 			return local + "@" + ascii, length
 		}
@@ -133,8 +138,11 @@ func ungrown(local string) string {
 func domainEnds(domain string) []int {
 	var ends []int
 	for end := len(strings.TrimRight(domain, ".-")); end > 0; {
-		ends = append(ends, end)
 		dot := strings.LastIndexByte(domain[:end], '.')
+		// else the next sentence has grown to it: firma.de.In
+		if dot <= 0 || !startsSentence(domain[:dot], domain[dot+1:end]) {
+			ends = append(ends, end)
+		}
 		if dot <= 0 {
 			break
 		}
@@ -148,6 +156,12 @@ func domainEnds(domain string) []int {
 		}
 	}
 	return ends
+}
+
+// startsSentence says whether a label is the capitalised word behind a domain in small letters.
+func startsSentence(before, label string) bool {
+	return len(label) > 1 && 'A' <= label[0] && label[0] <= 'Z' && 'a' <= label[1] &&
+		label[1] <= 'z' && strings.Contains(before, ".") && before == strings.ToLower(before)
 }
 
 // kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters
@@ -168,9 +182,12 @@ func lookupForm(domain string, own []string) string {
 	if !strings.Contains(domain, ".") {
 		return ""
 	}
-	ascii, err := idna.Lookup.ToASCII(domain)
-	if err != nil || len(ascii) > maxDomain {
-		return ""
+	ascii := domain
+	if len(domain) > maxDomain || strings.Contains(domain, "--") || !isPlainDomain(domain) {
+		var err error
+		if ascii, err = idna.Lookup.ToASCII(domain); err != nil || len(ascii) > maxDomain {
+			return ""
+		}
 	}
 	for label := range strings.SplitSeq(ascii, ".") {
 		if label == "" || len(label) > 63 ||
@@ -187,6 +204,12 @@ func lookupForm(domain string, own []string) string {
 		return ""
 	}
 	return ascii
+}
+
+// isPlainDomain says whether a domain is written as it is looked up.
+func isPlainDomain(domain string) bool {
+	return strings.Trim(domain, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		domain[0] != '-' && !strings.Contains(domain, ".-") && !strings.Contains(domain, "-.")
 }
 
 // registrable is the domain under which a host was registered, "" when it has none: public
@@ -229,7 +252,7 @@ func hostOf(address string) string {
 // What stands for the at sign and for dots in addresses that a business spells out itself, so that
 // people can read them.
 const (
-	atWords = `(?i:at|ät|ad|@|＠|arroba|arobase|arobas|` + rareAts + `|a|à|á|â|å|アット|あっと|アットマーク|골뱅이)`
+	atWords = `(?i:at|ät|ätt|aet|ad|et|chez|alfa|alpha|@|＠|arroba|arobase|arobas|` + rareAts + `|snabel a|miukumauku|a|à|á|â|å|アット|あっと|アットマーク|골뱅이)`
 	// Words for the sign that hardly anybody writes before a domain otherwise.
 	rareAts  = `chiocciola|małpa|malpa|zavináč|zavinac|kukac|snabel-?a|apenstaartje|apestaartje|krøllalfa|собака`
 	spoken   = `(?i:arroba|arobase|arobas|` + rareAts + `)`
@@ -255,7 +278,9 @@ var (
 		`[ ]?|[ ]` + spokenDot + `[ ])`)
 	spokenHere = regexp.MustCompile(`[ ]` + spoken + `[ ]`)
 	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
-	spelledAt  = regexp.MustCompile(spelled)
+	// mailNear speaks of mail, right before somebody's name or a little earlier.
+	mailNear  = regexp.MustCompile(`(?i)mail|e-post|correo|courriel|posta|mél|邮|メール|почт|пошт`)
+	spelledAt = regexp.MustCompile(spelled)
 	// spelledHere matches at the beginning alone.
 	spelledHere = regexp.MustCompile(`^(?:` + spelled + `)`)
 )
@@ -320,7 +345,7 @@ func mayBeSign(s string) bool {
 func findSpelled(text string, own []string) []hit {
 	var hits []hit
 	done := 0 // what lies before has been looked at
-	for _, sign := range spelledSigns(text, maxSigns) {
+	for _, sign := range spelledSigns(text, maxSpells) {
 		if sign.from < done {
 			continue
 		}
@@ -335,6 +360,10 @@ func findSpelled(text string, own []string) []hit {
 		} else if sign := window[m[3]:m[4]]; isLetter(sign) && strings.Contains(sign, " ") &&
 			!isLabelled(window, m[0]) {
 			continue
+		} else if sign == " @ " && !mailNear.MatchString(window[max(0, m[0]-40):m[0]]) &&
+			!plainLocals[strings.ToLower(window[m[2]:m[3]])] &&
+			!slices.Contains(own, domainOfEmail("x@"+strings.ToLower(window[m[4]:m[5]]))) {
+			continue // somebody at some place
 		}
 		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
 		domain := spelledDot.ReplaceAllString(window[m[4]:m[5]], ".")
@@ -351,7 +380,8 @@ func findSpelled(text string, own []string) []hit {
 func announces(text string, m []int) bool {
 	found := text[m[0]:m[1]]
 	return isLabelled(text, m[0]) || strings.Contains(found, " AT ") &&
-		strings.Contains(found, " DOT ") || spokenHere.MatchString(found)
+		strings.Contains(found, " DOT ") || spokenHere.MatchString(found) ||
+		strings.Contains(found, " -at- ") || strings.Contains(found, " _at_ ")
 }
 
 // isLabelled says whether words such as E-Mail: stand before an offset.
@@ -370,7 +400,10 @@ const pictured = "\x1d"
 
 // tight is an address whose at sign is a word between two signs, without a space: info|at|firma.de,
 // info_at_firma.de.
-var tight = regexp.MustCompile(`^([|_*~"'=])(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)([|_*~"'=])([\pL\pN-]+(?:(?:\.|[|_*~"'=](?i:dot|punkt|punto|point|ponto)[|_*~"'=])[\pL\pN-]+)+)`)
+var tight = regexp.MustCompile(`^([|_*~"'=/+-])(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)([|_*~"'=/+-])([\pL\pN-]+(?:(?:\.|[|_*~"'=](?i:dot|punkt|punto|point|ponto)[|_*~"'=])[\pL\pN-]+)+)`)
+
+// tightHere is the word for the sign of such an address, at the beginning alone.
+var tightHere = regexp.MustCompile(`^(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)[|_*~"'=/+-]`)
 
 var tightDot = regexp.MustCompile(`[|_*~"'=]\pL+[|_*~"'=]`)
 
@@ -378,15 +411,17 @@ var tightDot = regexp.MustCompile(`[|_*~"'=]\pL+[|_*~"'=]`)
 // what announces it has to tell.
 func findTight(text string, own []string) []hit {
 	var hits []hit
-	for at := 0; len(hits) < maxHits; {
-		next := strings.IndexAny(text[at:], `|_*~"'=`)
+	for at, tries := 0, 0; len(hits) < maxHits && tries < maxSpells; {
+		next := strings.IndexAny(text[at:], `|_*~"'=/+-`)
 		if next < 0 {
 			break
 		}
 		at += next + 1
-		if at == len(text) || strings.IndexByte("aAcCmM\xc3", text[at]) < 0 {
+		if at == len(text) || strings.IndexByte("aAcCmM\xc3", text[at]) < 0 ||
+			!tightHere.MatchString(text[at:min(len(text), at+16)]) {
 			continue
 		}
+		tries++
 		m := tight.FindStringSubmatch(text[at-1 : alignRune(text, min(len(text), at+spelledReach))])
 		if m == nil || m[1] != m[2] {
 			continue
@@ -401,8 +436,9 @@ func findTight(text string, own []string) []hit {
 		}
 		local := text[from : at-1]
 		email, _ := normalise(local, tightDot.ReplaceAllString(m[3], "."), own)
-		if email == "" || m[1] == "_" && !slices.Contains(own, domainOfEmail(email)) &&
-			!isLabelled(text, from) && !plainLocals[strings.ToLower(local)] {
+		if email == "" || strings.Contains("_-/+", m[1]) &&
+			!slices.Contains(own, domainOfEmail(email)) && !isLabelled(text, from) &&
+			(m[1] != "_" || !plainLocals[strings.ToLower(local)]) {
 			continue
 		}
 		hits = append(hits, hit{email, from, at - 1 + len(m[0])})
@@ -414,12 +450,21 @@ func findTight(text string, own []string) []hit {
 // maxMailto is how much of a mailto link is looked at, in bytes.
 const maxMailto = 8 << 10
 
-// mailtoAddresses are the addresses of a mailto link; what follows its question mark is no address.
+// mailtoAddresses are the addresses of a mailto link that a mail goes to, or is copied to for all
+// to see.
 func mailtoAddresses(href string, own []string) []string {
-	rest := href[len("mailto:"):min(len(href), maxMailto)]
-	rest, _, _ = strings.Cut(rest, "?")
+	rest, query, _ := strings.Cut(href[len("mailto:"):min(len(href), maxMailto)], "?")
 	if decoded, err := url.PathUnescape(rest); err == nil {
 		rest = decoded
+	}
+	for member := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(member, "=")
+		if name = strings.ToLower(name); name != "to" && name != "cc" {
+			continue
+		}
+		if decoded, err := url.PathUnescape(value); err == nil {
+			rest += "," + decoded
+		}
 	}
 	var emails []string
 	for part := range strings.FieldsFuncSeq(rest,

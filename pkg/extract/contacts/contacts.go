@@ -1,7 +1,7 @@
 // Package contacts owns the extraction of website contacts (specification 4.14): which e-mail
 // addresses a business publishes on its own site. It reads the home page, and up to two
-// contact-type pages that it links to. It guesses nothing, decodes no protection, runs no script,
-// and knows no daily limits.
+// contact-type pages that it links to. It guesses nothing, answers nothing protected, runs no
+// script, and knows no daily limits.
 //
 // What a person reads on the page is published, whatever its spelling: info (at) firma dot de,
 // full-width letters, a picture of an at sign. So is what the page was made of and says in plain

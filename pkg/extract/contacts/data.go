@@ -12,22 +12,44 @@ import (
 // dataAddresses are the addresses that JSON-LD states as the site's.
 func dataAddresses(blocks, own []string) []string {
 	var emails []string
+	take := func(text string) {
+		for _, h := range findAddresses(strings.TrimPrefix(text, "mailto:"), own) {
+			emails = append(emails, h.email)
+		}
+	}
 	for _, block := range blocks {
+		if at := strings.IndexAny(block, "{["); at > 0 && wrapped.MatchString(block[:at]) {
+			block = block[at:] // in a comment or CDATA
+		}
 		decoder := json.NewDecoder(strings.NewReader(block))
+		read := false
 		for decoder.More() { // several documents may stand in one block
 			var value any
 			if decoder.Decode(&value) != nil {
 				break
 			}
-			walkData(value, 0, func(text string) {
-				for _, h := range findAddresses(strings.TrimPrefix(text, "mailto:"), own) {
+			read = true
+			walkData(value, 0, take)
+		}
+		if read {
+			continue
+		}
+		// What it is part of is not known where JSON is broken: its own addresses count alone.
+		for _, found := range brokenEmail.FindAllStringSubmatch(block, maxAddresses) {
+			for _, h := range findAddresses(found[1], own) {
+				if slices.Contains(own, domainOfEmail(h.email)) {
 					emails = append(emails, h.email)
 				}
-			})
+			}
 		}
 	}
 	return emails
 }
+
+var (
+	wrapped     = regexp.MustCompile(`^\s*(?://\s*)?<!(?:--|\[CDATA)[^{\[]*(?:\[CDATA)?$`)
+	brokenEmail = regexp.MustCompile(`"email"\s*:\s*"(?:mailto:)?([^"@\s]{1,64}@[^"@\s]{1,253})"`)
+)
 
 // maxDataDepth bounds the nesting of JSON that is looked at.
 const maxDataDepth = 32
@@ -92,7 +114,7 @@ var (
 // stateIn is the JSON that a script assigns or passes on, "" if it is another one.
 func stateIn(script string) string {
 	at := assigned.FindStringIndex(script[:min(len(script), 200)])
-	if at == nil || !strings.ContainsAny(script, "@") {
+	if at == nil || !hasSign(script) {
 		return ""
 	}
 	return script[at[1]-1:]

@@ -121,7 +121,7 @@ func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 		return false
 	}
 	for _, v := range s.vague {
-		if s.tries--; s.tries < 0 {
+		if s.tries -= costOf(t); s.tries < 0 {
 			return false
 		}
 		if _, given := attrs[v.attribute]; (given || v.attribute == "") && v.fits(t) {

@@ -1,13 +1,17 @@
 package contacts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
+// form is a page of firma.de, with the status and the addresses that it has to give.
+type form struct{ name, markup, want string }
+
 // forms are ways to write an address, each on a page of firma.de, with what a person reads there.
 // What scripts, style sheets or a cipher have to make is protected.
-var forms = []struct{ name, markup, want string }{
+var forms = []form{
 	// What a style sheet hides.
 	{"decoy by class",
 		`<style>.weg{display:none}</style><p>info<span class="weg">weg</span>@firma.de</p>`,
@@ -228,7 +232,7 @@ $('#message').html('Please check your email address!');</script>`, "NO_EMAIL_PUB
 }
 
 func TestForms(t *testing.T) {
-	for _, c := range forms {
+	for _, c := range slices.Concat(forms, attacks) {
 		w := website{name: c.name, url: "https://www.firma.de/", pages: map[string]response{
 			"https://www.firma.de/": raw(
 				"<html><head><title>Firma</title></head><body><h1>Firma</h1>" + wildProse +

@@ -10,8 +10,28 @@ import (
 
 // elementOf is what selectors see of a tag.
 func elementOf(t *html.Token, attrs map[string]string) element {
-	return element{t.Data, strings.ToLower(attrs["id"]),
-		strings.Join(strings.Fields(strings.ToLower(attrs["class"])), " ")}
+	return element{t.Data, strings.ToLower(attrs["id"]), classesOf(attrs["class"])}
+}
+
+// Bounds of the classes of an element: each is held to the rules that ask for it.
+const (
+	maxClasses    = 64
+	maxClassBytes = 2048
+)
+
+// classesOf are the classes of an attribute in lower case, each once and with a space between.
+func classesOf(attribute string) string {
+	if attribute == "" {
+		return ""
+	}
+	attribute = strings.ToValidUTF8(attribute[:min(len(attribute), maxClassBytes)], "")
+	classes := make([]string, 0, 8)
+	for class := range strings.FieldsSeq(strings.ToLower(attribute)) {
+		if !slices.Contains(classes, class) && len(classes) < maxClasses {
+			classes = append(classes, class)
+		}
+	}
+	return strings.Join(classes, " ")
 }
 
 // style applies the style sheets to an element, and notes addresses that they show.

@@ -22,11 +22,21 @@ func attributes(t *html.Token) map[string]string {
 
 // markup notes what elements say beside their text.
 func (p *parser) markup(t *html.Token, attrs map[string]string) {
-	if protects(t, attrs) {
+	if protects(t, attrs) || codes(t, attrs, p.own) {
 		p.protected = true
 	}
 	if itemprop := attrs["itemprop"]; itemprop == "email" && attrs["content"] != "" {
 		p.addLinked(attrs["content"])
+	}
+	switch t.DataAtom {
+	case atom.Area, atom.Link:
+		p.addMailto(attrs["href"])
+	case atom.Form:
+		p.addMailto(attrs["action"])
+	case atom.Input: // to be copied from
+		if _, readonly := attrs["readonly"]; readonly && attrs["type"] != "hidden" {
+			p.addLinked(attrs["value"])
+		}
 	}
 	for _, name := range copied {
 		if text := attrs[name]; text != "" {
@@ -35,7 +45,7 @@ func (p *parser) markup(t *html.Token, attrs map[string]string) {
 	}
 	for i := range t.Attr {
 		if text := t.Attr[i].Val; len(text) > 2 && (text[0] == '{' || text[0] == '[') &&
-			strings.Contains(text, "@") {
+			hasSign(text) {
 			p.addState(text)
 		}
 	}
@@ -80,6 +90,11 @@ func (p *parser) addLinked(text string) {
 
 // copied are attributes whose text a button copies for the visitor.
 var copied = []string{"data-clipboard-text", "data-clipboard", "data-copy", "data-copy-text"}
+
+// hasSign says whether JSON may have an at sign.
+func hasSign(text string) bool {
+	return strings.Contains(text, "@") || strings.Contains(text, `\u0040`)
+}
 
 // addState keeps the data of a framework.
 func (p *parser) addState(text string) {

@@ -1,13 +1,13 @@
 package contacts
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+	"golang.org/x/text/unicode/norm"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
@@ -63,7 +63,9 @@ type link struct {
 func readPage(p page.Page, own []string) findings {
 	d := parse(p.Body, own)
 	text := d.text.String()
-	f := findings{URL: p.URL, Protected: d.protected || styledSign.MatchString(text),
+	f := findings{URL: p.URL, Protected: d.protected ||
+		strings.IndexByte(text, styled) >= 0 && styledSign.MatchString(text) ||
+		isTurnedByMark(text, own),
 		Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
 	base := baseOf(p.URL, d.base())
 	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" &&
@@ -146,6 +148,7 @@ type parser struct {
 	hidden    string // the element that hides what is in it, "": none
 	hiddenIn  int    // how many of its name are open
 	skipped   string // the element whose contents are no text
+	drawn     bool   // the text of a drawing is at hand
 	noscripts int
 	emphasis  int // where a bold line begins, -1: none
 }
@@ -182,8 +185,8 @@ func (p *parser) addText(z *html.Tokenizer) {
 			p.dataBytes += len(raw)
 		}
 	case p.skipped == "state":
-		if raw := z.Raw(); bytes.IndexByte(raw, '@') >= 0 {
-			p.addState(string(raw))
+		if raw := string(z.Raw()); hasSign(raw) {
+			p.addState(raw)
 		}
 	case p.skipped == "title":
 		if p.title == "" {
@@ -215,6 +218,14 @@ func (p *parser) write(s string) {
 		case '\u00ad', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff':
 		case '﹫':
 			p.text.WriteByte('@')
+		case '․':
+			p.text.WriteByte('.')
+		case '„', '“', '”':
+			p.text.WriteByte('"')
+		case '«', '‹':
+			p.text.WriteByte('<')
+		case '»', '›':
+			p.text.WriteByte('>')
 		case '【', '〔', '〈':
 			p.text.WriteByte('[')
 		case '】', '〕', '〉':
@@ -222,6 +233,10 @@ func (p *parser) write(s string) {
 		default:
 			if '！' <= r && r <= '～' { // letters and signs as wide as a Chinese one
 				r -= '！' - '!'
+			}
+			if '𝐀' <= r && r <= '𝟿' || 'Ⓐ' <= r && r <= 'ⓩ' { // drawn letters
+				p.text.WriteString(norm.NFKC.String(string(r)))
+				continue
 			}
 			p.text.WriteRune(r)
 		}
@@ -274,6 +289,9 @@ func (p *parser) start(t *html.Token) {
 	if unclosed := p.skipped == "svg" || p.skipped == "select"; unclosed && blocks[t.DataAtom] &&
 		t.DataAtom != atom.Option {
 		p.skipped = "" // such an element holds no block
+	}
+	if p.skipped == "svg" {
+		p.draw(t)
 	}
 	if p.skipped != "" {
 		return
@@ -353,6 +371,14 @@ func (p *parser) end(t *html.Token) {
 			return
 		}
 	}
+	if p.drawn && (t.Data == "text" || t.DataAtom == atom.Svg) {
+		p.drawn = false
+		p.space('\n')
+		if t.DataAtom != atom.Svg {
+			p.skipped = "svg"
+		}
+		return
+	}
 	p.endDoubt(t)
 	p.leave(t)
 	switch {
@@ -391,11 +417,33 @@ func (p *parser) startAnchor(attrs map[string]string) {
 	}
 	p.anchor = len(p.links)
 	p.links = append(p.links, link{href, span{p.text.Len(), p.text.Len()}})
+	p.addMailto(href)
+}
+
+// addMailto notes the addresses of a link, if it leads to a mail program.
+func (p *parser) addMailto(href string) {
+	href = strings.TrimSpace(withoutTabs.Replace(href[:min(len(href), maxMailto)]))
 	if len(href) > len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:") &&
 		len(p.linked) < maxMarks {
 		for _, email := range mailtoAddresses(href, p.own) {
 			p.linked = append(p.linked, hit{email, p.text.Len(), p.text.Len()})
 		}
+	}
+}
+
+// withoutTabs is an address without what browsers leave out of one.
+var withoutTabs = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
+// draw takes what a person reads of a drawing: its texts and its links.
+func (p *parser) draw(t *html.Token) {
+	switch t.Data {
+	case "text":
+		p.skipped, p.drawn = "", true
+		p.space('\n')
+	case "a":
+		attrs := attributes(t)
+		p.addMailto(attrs["href"])
+		p.addMailto(attrs["xlink:href"])
 	}
 }
 

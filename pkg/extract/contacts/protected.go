@@ -15,13 +15,13 @@ var protections = []string{"data-cfemail", "data-enc-email", "data-mailto-token"
 	"data-cryptmail"}
 
 var (
-	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail)`)
+	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail|fromcharcode|rot13)`)
 	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
 	// buttonName is the identity of an element that is a button, whatever its picture is called.
 	buttonName = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|share|social|toolbar`)
 	// not one that shares the page
-	madeMailto = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z(]|[^?'"%&\s]+@)`)
+	madeMailto = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z('"]|[^?'"%&\s]+@)`)
 	endsLabel  = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
 )
 
@@ -126,9 +126,11 @@ func (p *parser) script(text string) {
 	if len(text) > 200_000 {
 		return // a program, not a line that writes an address
 	}
+	raw := text
 	text = strings.ToLower(text)
 	p.protected = p.protected || containsAny(text, putsText) &&
-		(strings.Contains(text, "mail") && makesAddress(text) ||
+		(len(text) < maxLine && hidesAddress(raw, p.own) ||
+			strings.Contains(text, "mail") && makesAddress(text) ||
 			containsAny(text, encodings) ||
 			len(text) < maxLine &&
 				(strings.Contains(text, "mailto") && containsAny(text, decoders) ||

@@ -18,6 +18,7 @@ const (
 	maxSheets = 512 << 10 // bytes
 	maxRules  = 5000
 	maxOpen   = 200 // open elements
+	maxParts  = 8   // of a selector, and classes of a part
 	// rules and ancestors that the elements of a page are held to; behind that no rule holds
 	maxTries = 2_000_000
 )
@@ -259,7 +260,8 @@ func partsOf(selector string) []compound {
 			}
 			at = end
 		}
-		if parts = append(parts, part); len(parts) > 8 || part.tag == "html" || part.tag == "body" {
+		if parts = append(parts, part); len(parts) > maxParts ||
+			len(part.classes) > maxParts || part.tag == "html" || part.tag == "body" {
 			return nil
 		}
 	}
@@ -375,7 +377,7 @@ func (s *sheets) effect(t element, open []element) effect {
 	last := -1
 	try := func(key string) {
 		for _, i := range s.by[key] {
-			if s.tries--; s.tries < 0 {
+			if s.tries -= costOf(t); s.tries < 0 {
 				return
 			}
 			if r := s.rules[i]; s.fits(r, t, open) {
@@ -411,7 +413,7 @@ func (s *sheets) fits(r rule, t element, open []element) bool {
 	at := len(open)
 	for i := last - 1; i >= 0; i-- {
 		for at--; at >= 0 && !r.parts[i].fits(open[at]); at-- {
-			if s.tries--; child || s.tries < 0 {
+			if s.tries -= costOf(open[at]); child || s.tries < 0 {
 				return false
 			}
 		}
@@ -428,9 +430,24 @@ func (c compound) fits(t element) bool {
 		return false
 	}
 	for _, class := range c.classes {
-		if !strings.Contains(" "+t.class+" ", " "+class+" ") {
+		if !hasClass(t.class, class) {
 			return false
 		}
 	}
 	return true
 }
+
+// hasClass says whether a class is one of several with a space between.
+func hasClass(classes, class string) bool {
+	for classes != "" {
+		first, rest, _ := strings.Cut(classes, " ")
+		if first == class {
+			return true
+		}
+		classes = rest
+	}
+	return false
+}
+
+// costOf is what it takes to hold an element to a rule, in tries.
+func costOf(t element) int { return 1 + len(t.class)/64 }

@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -32,6 +33,9 @@ func (r Resource) download() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *downloadRequest) (operation.Download, error) {
 		none := operation.Download{}
+		if _, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id"); err != nil {
+			return none, err
+		}
 		all := &exportRequest{selection: selection{GroupID: in.ID, IsLastRun: true,
 			Categories: in.Categories, Filters: in.Filters}}
 		rows, err := all.source(ctx, r, from)

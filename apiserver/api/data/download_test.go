@@ -39,6 +39,8 @@ func TestDownload(t *testing.T) {
 		return apitest.Scenario{Name: code, As: who, Do: path + query, Status: status,
 			Code: code}
 	}
+	foreign := refused(apitest.Other, "", 400, "not_found")
+	foreign.Has = map[string]any{"errors.0.field": "id"}
 	r.Run(t,
 		file("", "xlsx", "sku n name _scrapedAt: 45678"),
 		file("?format=parquet", "parquet", "sku n name _scrapedAt: 45678"),
@@ -46,7 +48,7 @@ func TestDownload(t *testing.T) {
 		file("?"+filters(`{"n":{"$gt":6}}`), "xlsx", "sku n name _scrapedAt: 78"),
 		file("?categories=&"+filters(`{"n":0}`), "xlsx", "sku: "),
 		refused(apitest.Nobody, "", 401, "unauthorized"),
-		refused(apitest.Other, "", 400, "not_found"),
+		foreign,
 		refused(apitest.User, "?filters=x", 400, "invalid_filter"),
 		refused(apitest.User, "?format=ods", 400, "invalid_request"),
 		refused(apitest.User, "?categories=cheap", 400, "not_found"),

@@ -149,6 +149,10 @@ func (r Resource) put() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (UnreadNotifications,
 		error) {
+		if in.ID.IsZero() { // which the command takes for all of them
+			return UnreadNotifications{},
+				fault.Invalid(fault.NotFound, "id", "no notice has this id")
+		}
 		return r.mark(ctx, client.ReadNotices{Customer: from.Customer, ID: in.ID,
 			Unread: !in.Body.Read})
 	})

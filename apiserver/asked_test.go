@@ -116,3 +116,39 @@ func TestRefusalsNameWhatWasSent(t *testing.T) {
 		t.Errorf("only %d refusals are seen", seen)
 	}
 }
+
+// TestSpansDoNotEndBeforeTheyBegin: every list with from and to refuses a to that comes first
+// (decision 43).
+func TestSpansDoNotEndBeforeTheyBegin(t *testing.T) {
+	h := newSameness(t)
+	spans := 0
+	h.operations(func(path, method string, op map[string]any) {
+		patterns := map[string]string{}
+		parameters, _ := op["parameters"].([]any)
+		for _, one := range parameters {
+			p := one.(map[string]any)
+			patterns[p["name"].(string)], _ = h.resolve(p["schema"])["pattern"].(string)
+		}
+		first, err := regexp.Compile(patterns["from"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := "T00:00:00Z"
+		if !first.MatchString("2026-02-28" + clock) {
+			clock = "" // of days
+		}
+		if patterns["to"] == "" || !first.MatchString("2026-02-28"+clock) {
+			return // of runs
+		}
+		address := pathID.ReplaceAllString(path, strings.Repeat("a", 24)) +
+			"?from=2026-02-28" + clock + "&to=2026-02-27" + clock
+		said := h.ask(t, op["operationId"].(string), method, address, nil)
+		if len(said.Errors) == 0 || said.Errors[0].Field != "from" {
+			t.Errorf("%s is not refused: %+v", address, said)
+		}
+		spans++
+	})
+	if spans < 12 {
+		t.Errorf("only %d spans are seen", spans)
+	}
+}

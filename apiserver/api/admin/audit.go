@@ -102,6 +102,9 @@ type auditRequest struct {
 	Format   string   `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 
+// Validate implements operation.Validator.
+func (in *auditRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
+
 // read is what a cursor is bound to.
 func (in *auditRequest) read() []string {
 	return []string{"audit", in.Actor, in.Customer, strconv.FormatInt(int64(in.From), 10),

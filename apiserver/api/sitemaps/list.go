@@ -62,6 +62,14 @@ type listRequest struct {
 	Restriction Restriction `query:"restriction" default:"NONE" doc:"BASE_PATH keeps what is under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's has."`
 }
 
+// Validate implements operation.Validator.
+func (in *listRequest) Validate() fault.List {
+	if in.From == nil || in.To == nil {
+		return nil
+	}
+	return api.CheckSpan(*in.From, *in.To)
+}
+
 // list is GET /api/scraper/{scraperId}/sitemaps.
 func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{

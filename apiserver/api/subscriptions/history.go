@@ -51,6 +51,10 @@ func (r *historyRequest) Validate() (list fault.List) {
 		}
 		*day.to = at.AddDate(0, 0, day.more)
 	}
+	if len(list) == 0 && !r.until.IsZero() && !r.from.Before(r.until) {
+		list = append(list, fault.Invalid(fault.InvalidRequest, "from",
+			"must not be later than to"))
+	}
 	return list
 }
 

@@ -325,5 +325,8 @@ func TestInvoices(t *testing.T) {
 			Status: 200, Has: map[string]any{"content": []any{}}},
 		apitest.Scenario{Name: "no day", As: apitest.Reader,
 			Do: "GET /api/billing-history?from=2026-02-30", Status: 400, Code: "invalid_request",
-			Has: map[string]any{"errors.0.field": "from"}})
+			Has: map[string]any{"errors.0.field": "from"}},
+		apitest.Scenario{Name: "ends before it begins", As: apitest.Reader,
+			Do: "GET /api/billing-history?from=2026-02-28&to=2026-02-27", Status: 400,
+			Code: "invalid_request", Has: map[string]any{"errors.0.field": "from"}})
 }

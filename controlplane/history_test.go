@@ -1,0 +1,302 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// pastStore takes no history while it is away. What it answers may be lost.
+type pastStore struct {
+	*lists
+	away, deaf atomic.Bool
+	tried      atomic.Int64
+	ends       atomic.Uint64 // what it has lost of the history begins behind this index; 0: nothing
+	mu         sync.Mutex
+	expired    time.Time // by which it was last told to remove runs
+}
+
+var errNoHistory = errors.New("the row store is away")
+
+// PutPast implements leadership.Store.
+func (s *pastStore) PutPast(ctx context.Context, runs []rowstore.PastRun,
+	entries []rowstore.PastEntry) error {
+	s.tried.Add(1)
+	if s.away.Load() {
+		return errNoHistory
+	}
+	err := s.lists.PutPast(ctx, runs, entries)
+	if s.deaf.Load() {
+		return errNoHistory
+	}
+	return err
+}
+
+// ExpirePast implements leadership.Store.
+func (s *pastStore) ExpirePast(ctx context.Context, before time.Time) error {
+	s.mu.Lock()
+	s.expired = before
+	s.mu.Unlock()
+	return s.lists.ExpirePast(ctx, before)
+}
+
+// PastHead implements leadership.Store.
+func (s *pastStore) PastHead(ctx context.Context, path rowstore.Path) (uint64, error) {
+	head, err := s.lists.PastHead(ctx, path)
+	if ends := s.ends.Load(); ends > 0 {
+		head = min(head, ends)
+	}
+	return head, err
+}
+
+// archivist is a server whose ended runs and entries soon leave its state, all of them.
+type archivist struct {
+	*testing.T
+	*running
+	config   Config
+	store    *pastStore
+	customer string
+	scraper  ids.ID
+}
+
+func newArchivist(t *testing.T, at clock.Clock) *archivist {
+	config := testConfig(t, t.TempDir())
+	h := &archivist{T: t, store: &pastStore{lists: newLists()}}
+	config.Clock, config.Store, config.Metrics = at, h.store, telemetry.NewMetrics()
+	config.ArchiveEvery, config.ArchiveKeep = time.Millisecond, 0
+	h.config = config
+	h.running = serve(t, config)
+	h.customer, h.scraper = prepare(t, h.running, config)
+	return h
+}
+
+// run launches a run and stops it at once.
+func (h *archivist) run() ids.ID {
+	h.Helper()
+	config := h.config
+	config.Store = h.store.lists
+	job := launch(h.T, h.running, config, h.customer, h.scraper, 1)
+	_, err := client.Do(patient(h.T), h, client.StopRun{Customer: h.customer, Job: job}, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return job
+}
+
+// archived waits until nothing of the past is left in the state, and returns that.
+func (h *archivist) archived() *client.View {
+	h.Helper()
+	view := fresh(h.T, h)
+	until(h.T, "the archive", func() bool {
+		if manual, is := h.config.Clock.(*clock.Manual); is {
+			manual.Advance(time.Second)
+		}
+		view = fresh(h.T, h)
+		left := 0
+		view.CustomerJobs(h.customer, func(*client.Job) bool { left++; return true })
+		view.Entries(h.customer, func(*client.Entry) bool { left++; return true })
+		return left == 0
+	})
+	return view
+}
+
+// wants holds the history to be these runs, each once, in their order. The ledger has an entry of
+// each, beside what was paid in, and the wallet's sum.
+func (h *archivist) wants(view *client.View, want ...ids.ID) {
+	h.Helper()
+	history := client.NewHistory(h.store.lists)
+	runs, err := history.RunsBefore(h.Context(), view, client.RunsOf{Customer: h.customer}, nil,
+		len(want)+10)
+	if err != nil {
+		h.Fatal(err)
+	}
+	var got []ids.ID
+	for _, run := range runs {
+		got = append(got, run.ID)
+	}
+	slices.Reverse(want)
+	if !slices.Equal(got, want) {
+		h.Errorf("the history has %v, want %v", got, want)
+	}
+	entries, total, err := history.Entries(h.Context(), view, h.customer, rowstore.PastSpan{}, 0,
+		len(want)+10)
+	if err != nil {
+		h.Fatal(err)
+	}
+	sum, theirs := int64(0), 0
+	for _, entry := range entries {
+		sum += entry.Amount
+		if slices.Contains(want, entry.Job) {
+			theirs++
+		}
+	}
+	if wallet := view.Wallet(h.customer); theirs != len(want) || int(total) != len(entries) ||
+		sum != wallet.Sealed || sum != wallet.ArchivedSum {
+		h.Errorf("%d of %d entries are of %d runs, and sum up to %d; %+v", theirs, total, len(want),
+			sum, wallet)
+	}
+}
+
+// TestHistoryOutlivesAStoreThatIsAway: while the row store is down for a day the state grows, and
+// a metric says by how long the archive is behind. Answers that are lost, a kill and a restart
+// later, nothing is missing and nothing is there twice.
+func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	at := clock.NewManual(time.Now())
+	h := newArchivist(t, at)
+	runs := []ids.ID{h.run()}
+	h.wants(h.archived(), slices.Clone(runs)...)
+	tries := func() {
+		t.Helper()
+		before := h.store.tried.Load()
+		until(t, "another try", func() bool {
+			at.Advance(time.Second)
+			return h.store.tried.Load() > before
+		})
+	}
+	h.store.away.Store(true)
+	for range 24 {
+		runs = append(runs, h.run())
+		at.Advance(time.Hour)
+	}
+	tries()
+	if age, _ := gauge(t, h.running, "shoal_archive_age_seconds", ""); age < 23*3600 {
+		t.Errorf("after a day the archive is %v s behind", age)
+	}
+	left := 0
+	fresh(t, h).CustomerJobs(h.customer, func(*client.Job) bool { left++; return true })
+	if left != 24 {
+		t.Errorf("the state has %d runs that are nowhere else, want 24", left)
+	}
+	h.store.away.Store(false)
+	h.store.deaf.Store(true)
+	tries()
+	runs = append(runs, h.run())
+	tries()
+	killed := h.config
+	killed.Dir, killed.Metrics = t.TempDir(), telemetry.NewMetrics()
+	if err := os.CopyFS(killed.Dir, os.DirFS(h.config.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.store.deaf.Store(false)
+	h.config, h.running = killed, serve(t, killed)
+	h.wants(h.archived(), slices.Clone(runs)...)
+	if age, _ := gauge(t, h.running, "shoal_archive_age_seconds", ""); age != 0 {
+		t.Errorf("in the end the archive is %v s behind", age)
+	}
+}
+
+// TestHistoryOverRestores restores a backup, one that is older, and the first one again. Runs end
+// after each of them. The history is always that of the state.
+func TestHistoryOverRestores(t *testing.T) {
+	t.Parallel()
+	h := newArchivist(t, clock.System{})
+	restore := func(file []byte) {
+		t.Helper()
+		if _, err := h.Operator().Restore(patient(t), bytes.NewReader(file),
+			client.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := h.run()
+	h.archived()
+	older := backupOf(t, h.running)
+	second := h.run()
+	h.archived()
+	newer := backupOf(t, h.running)
+	third := h.run()
+	h.wants(h.archived(), first, second, third)
+	restore(newer)
+	fourth := h.run()
+	h.wants(h.archived(), first, second, fourth)
+	restore(older)
+	fifth := h.run()
+	h.wants(h.archived(), first, fifth)
+	restore(newer)
+	sixth := h.run()
+	h.wants(h.archived(), first, second, sixth)
+}
+
+// TestABackupWantsItsHistory: a backup names how far the archive was, and a row store that ends
+// before that is told of, unless it is forced.
+func TestABackupWantsItsHistory(t *testing.T) {
+	t.Parallel()
+	h := newArchivist(t, clock.System{})
+	h.run()
+	h.archived()
+	older := backupOf(t, h.running)
+	h.run()
+	h.archived()
+	newer := backupOf(t, h.running)
+	h.store.ends.Store(fresh(t, h).ArchivedTo() - 1)
+	for _, test := range []struct {
+		file  []byte
+		force bool
+		want  string
+	}{{newer, false, "invalid_backup"}, {older, false, ""}, {newer, true, ""}} {
+		_, err := h.Operator().Restore(patient(t), bytes.NewReader(test.file),
+			client.RestoreOptions{Force: test.force})
+		if codeOf(err) != test.want {
+			t.Errorf("forced %v: %v, want %q", test.force, err, test.want)
+		}
+		if err == nil {
+			h.run() // which waits for the next leadership
+		}
+	}
+}
+
+// TestHistoryExpiresByItsSetting: ended runs go after the days that operators have set, and after
+// those that the leader was started with until then. The ledger stays.
+func TestHistoryExpiresByItsSetting(t *testing.T) {
+	t.Parallel()
+	at := clock.NewManual(time.Now())
+	h := newArchivist(t, at)
+	job := h.run()
+	h.wants(h.archived(), job)
+	expires := func(days int) {
+		t.Helper()
+		until(t, "an expiry", func() bool {
+			at.Advance(time.Hour)
+			h.store.mu.Lock()
+			defer h.store.mu.Unlock()
+			kept := at.Now().Sub(h.store.expired)
+			return kept > time.Duration(days)*24*time.Hour-time.Minute &&
+				kept < time.Duration(days)*24*time.Hour+25*time.Hour
+		})
+	}
+	expires(400)
+	days := uint32(90)
+	if _, err := client.Do(patient(t), h, client.PutSettings{HistoryDays: &days},
+		nil); err != nil {
+		t.Fatal(err)
+	}
+	expires(90)
+	for range 92 {
+		at.Advance(24 * time.Hour)
+	}
+	history, view := client.NewHistory(h.store.lists), fresh(t, h)
+	until(t, "the run's end", func() bool {
+		at.Advance(time.Hour)
+		run, err := history.Run(t.Context(), view, job)
+		return err == nil && run == nil
+	})
+	entries, _, err := history.Entries(t.Context(), view, h.customer, rowstore.PastSpan{}, 0, 10)
+	if err != nil || !slices.ContainsFunc(entries, func(e *client.Entry) bool {
+		return e.Job == job
+	}) {
+		t.Errorf("the ledger has %d entries, %v", len(entries), err)
+	}
+}

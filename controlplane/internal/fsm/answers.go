@@ -54,6 +54,43 @@ func add[P command.Of[R], R, K any](all map[command.Number]answer, keep func(P, 
 	}
 }
 
+// lookUp is the result of a command that was applied before, as the state has it now.
+type lookUp func(tx *state.Tx, payload command.Payload) (any, error)
+
+// lookUps are those of commands that change little of something large. What is kept of their
+// results for a proposer that did not hear them says only that they were applied.
+func lookUps() map[command.Number]lookUp {
+	profile := func(tx *state.Tx, customer string) (state.Profile, error) {
+		known, err := changedProfile(tx, customer)
+		if err != nil {
+			return state.Profile{}, err
+		}
+		return *known, nil
+	}
+	return map[command.Number]lookUp{
+		command.PutRetentionPayload{}.Declaration().Number: func(tx *state.Tx,
+			payload command.Payload) (any, error) {
+			scraper, err := retained(tx, payload.(command.PutRetentionPayload))
+			scraper.Content = state.Hash{} // the record's alone
+			return scraper, err
+		},
+		command.RenameCustomerPayload{}.Declaration().Number: func(tx *state.Tx,
+			payload command.Payload) (any, error) {
+			return profile(tx, payload.(command.RenameCustomerPayload).Customer)
+		},
+		command.ChangeInfoPayload{}.Declaration().Number: func(tx *state.Tx,
+			payload command.Payload) (any, error) {
+			return profile(tx, payload.(command.ChangeInfoPayload).Customer)
+		},
+	}
+}
+
+// looksUp says whether nothing is kept of a result for a proposer that did not hear it.
+func (m *FSM) looksUp(tx *state.Tx, payload command.Payload, result Result) bool {
+	return result.Err == nil && tx.ClusterVersion() >= state.BriefSince &&
+		m.lookUps[payload.Declaration().Number] != nil
+}
+
 // brief is what a record keeps of a result. It is nil when the record has to keep all of it,
 // because the result is not what would be made again.
 func (m *FSM) brief(tx *state.Tx, payload command.Payload, result Result) []byte {

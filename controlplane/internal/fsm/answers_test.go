@@ -149,6 +149,65 @@ func TestRecordsAreBrief(t *testing.T) {
 	}
 }
 
+// TestLargeResultsAreLookedUp: what changes little of something large leaves little for who did not
+// hear the answer. Who proposes it again hears how things are, and changes nothing.
+func TestLargeResultsAreLookedUp(t *testing.T) {
+	c := calls{trials: newTrialsWith(t, 0, 0)}
+	long := strings.Repeat("x", 4_000)
+	c.must(command.PutScraperPayload{ID: c.scraper, Customer: customer, Group: c.group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct, ItemsConfig: []model.Field{
+			{Name: "f", Selector: long}}}})
+	apply := func(id ids.ID, payload command.Payload) Result {
+		t.Helper()
+		data, err := c.m.Encode(id, c.now, payload, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.index++
+		return c.m.Apply(c.index, data)
+	}
+	info := command.ChangeInfoPayload{Customer: customer, Set: []state.Info{{Key: "a",
+		Value: long}}}
+	other := info
+	other.Set = []state.Info{{Key: "b", Value: long}}
+	keeps := command.PutRetentionPayload{Customer: customer, Scraper: c.scraper, Count: 3}
+	for name, payload := range map[string]command.Payload{"retention": keeps,
+		"what it keeps": info,
+		"its name":      command.RenameCustomerPayload{Customer: customer, Firstname: "a"}} {
+		id := c.ids.New()
+		first := apply(id, payload)
+		if first.Err != nil {
+			t.Fatal(first.Err)
+		}
+		record := c.view().Result(id)
+		if record == nil || len(record.Result)+len(record.Kept)+len(record.Fault) > 0 {
+			t.Errorf("%s: kept is %+v", name, record)
+		}
+		if again := apply(id, payload); again.Err != nil ||
+			cmp.Diff(first.Value, again.Value) != "" {
+			t.Errorf("%s: again it is %+v, want %+v", name, again, first)
+		}
+		if wrong := apply(id, command.OpenCustomerPayload{}); wrong.Err == nil {
+			t.Errorf("%s: another command under its id: %+v", name, wrong)
+		}
+	}
+	id := c.ids.New()
+	apply(id, info)
+	c.must(other)
+	if again := apply(id, info); len(again.Value.(state.Profile).Info) != 2 {
+		t.Errorf("after another change it is %+v", again)
+	}
+	id = c.ids.New()
+	apply(id, keeps)
+	deletion := command.Deletion{Customer: customer, Operation: command.OpDeleteScraper,
+		Target: c.scraper}
+	c.must(command.PreviewDeletePayload{Deletion: deletion, Token: "t"})
+	c.must(command.DeleteScraperPayload{Deletion: deletion, Token: "t"})
+	if again := apply(id, keeps); fault.CodeOf(again.Err) != fault.ScraperNotFound {
+		t.Errorf("of a scraper that is gone it is %+v", again)
+	}
+}
+
 // TestRecordsKeepWhatTheRequestDoesNotSay: an update that names only some of a group is answered
 // with the others as they were.
 func TestRecordsKeepWhatTheRequestDoesNotSay(t *testing.T) {

@@ -84,21 +84,20 @@ func countScrapers(tx *state.Tx, customer string) (count int) {
 
 // putRetention changes one setting. It is no part of the recipe: the revision stays.
 func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error) {
-	known := tx.Scraper(p.Scraper)
-	if known == nil || known.Customer != p.Customer {
-		return state.Scraper{},
-			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
+	scraper, err := retained(tx, p)
+	if err != nil {
+		return state.Scraper{}, err
 	}
-	if tx.Internal(known) {
+	if tx.Internal(&scraper) {
 		return state.Scraper{}, errInternal("id")
 	}
 	if p.Count < 0 {
 		return state.Scraper{},
 			fault.Invalid(fault.InvalidRequest, "retentionCount", "must be at least 1")
 	}
-	scraper, config := *known, model.ScraperConfig{}
-	if known.Spec.Config != nil {
-		config = *known.Spec.Config
+	config := model.ScraperConfig{}
+	if scraper.Spec.Config != nil {
+		config = *scraper.Spec.Config
 	}
 	if config.RetentionCount = nil; p.Count > 0 {
 		config.RetentionCount = &p.Count
@@ -107,6 +106,16 @@ func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, e
 	tx.PutScraper(&scraper)
 	scraper.Content = state.Hash{} // the record's alone
 	return scraper, nil
+}
+
+// retained is the scraper whose rows a command keeps fewer of.
+func retained(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error) {
+	known := tx.Scraper(p.Scraper)
+	if known == nil || known.Customer != p.Customer {
+		return state.Scraper{},
+			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
+	}
+	return *known, nil
 }
 
 // checkScraper makes the record that the payload asks for, without writing anything.

@@ -32,10 +32,7 @@ type storedFault struct {
 func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	payload command.Payload) Result {
 	if stored := tx.Result(env.ID); stored != nil {
-		if stored.Kept != nil {
-			return m.remake(stored.Number, stored.Kept, payload, stored.Expires-resultKeptMillis)
-		}
-		return m.load(stored.Number, stored.Result, stored.Fault)
+		return m.heardAgain(tx, stored, payload)
 	}
 	if env.Actor != nil && tx.Customer(env.Actor.Customer).Removed() {
 		return Result{Err: errRemoved()} // it was let in before that
@@ -56,8 +53,10 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	if known.Kept {
 		stored := &state.StoredResult{Command: env.ID, Number: uint16(env.Number),
 			Expires: tx.Now + resultKeptMillis}
-		if stored.Kept = m.brief(tx, payload, result); stored.Kept == nil {
-			stored.Result, stored.Fault = m.save(result)
+		if !m.looksUp(tx, payload, result) {
+			if stored.Kept = m.brief(tx, payload, result); stored.Kept == nil {
+				stored.Result, stored.Fault = m.save(result)
+			}
 		}
 		tx.PutResult(stored)
 	}
@@ -65,6 +64,27 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 		m.finishCall(tx, env, payload, result)
 	}
 	return result
+}
+
+// heardAgain is what a proposer hears who proposes a command again whose answer it did not hear.
+func (m *FSM) heardAgain(tx *state.Tx, stored *state.StoredResult, payload command.Payload) Result {
+	if stored.Kept != nil {
+		return m.remake(stored.Number, stored.Kept, payload, stored.Expires-resultKeptMillis)
+	}
+	number := command.Number(stored.Number)
+	lookUp := m.lookUps[number]
+	if lookUp == nil || stored.Result != nil || stored.Fault != nil {
+		return m.load(stored.Number, stored.Result, stored.Fault)
+	}
+	if given := payload.Declaration().Number; given != number {
+		return Result{Err: fault.New(fault.Internal, "the id was used for command %d, not %d",
+			number, given)}
+	}
+	value, err := lookUp(tx, payload)
+	if err != nil {
+		return Result{Err: notCoded(err)}
+	}
+	return Result{Value: value}
 }
 
 // admitCall looks the idempotency key up. done means that the answer is known already, and not by

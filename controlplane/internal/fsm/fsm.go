@@ -30,6 +30,7 @@ type FSM struct {
 	lenient  *codec.Codec // of what older versions left in the log
 	registry map[command.Number]entry
 	answers  map[command.Number]answer
+	lookUps  map[command.Number]lookUp
 	store    atomic.Pointer[state.Store]
 	observer atomic.Pointer[Observer]
 	applied  atomic.Uint64
@@ -39,7 +40,7 @@ type FSM struct {
 func New() *FSM {
 	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(),
 		first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
-		registry: map[command.Number]entry{}, answers: answers()}
+		registry: map[command.Number]entry{}, answers: answers(), lookUps: lookUps()}
 	m.store.Store(state.NewStore())
 	registerAll(m)
 	return m

@@ -176,6 +176,7 @@ type call struct {
 	name         string
 	method, path string
 	body         []byte // of writes
+	token        string // "": that of all calls
 }
 
 // kind is what calls have a rate of their own for.

@@ -43,10 +43,11 @@ func (*History) Help() string {
 	return `A state with all customers and scrapers is restored into a fresh 'shoal serve' whose row store has so many ended runs; the
 state keeps the newest ten runs and entries of each customer, as if the runs had left it one by one. A hundredth of all runs
 are one customer's. Then the process is killed and started again, and the time is taken until it is ready. Live heap is what
-is left after a collection. Pages are read by one reader, one at a time, of customers at random: the newest page by number,
-any other by number, and all of a customer's by cursor. Commands (a group is replaced) are sent when they are due, as in
-'shoal bench api'. Every 20 seconds or so a snapshot is written beside them. The seconds in which one was, and those in which none
-was, are told apart: both are of one process, by turns, whatever else the machine does.
+is left after a collection, once background work is through with the runs. Pages are read by one reader, one at a time, of
+customers at random: the newest page by number, any other by number, and all of a customer's by cursor. Commands (a group is
+replaced, of some customers by turns) are sent when they are due, as in 'shoal bench api'. Every 20 seconds or so a snapshot
+is written beside them. The seconds in which one was, and those in which none was, are told apart: both are of one process,
+by turns, whatever else the machine does.
 
 Example: shoal bench history --runs 0,10000 --live 1000 --customers 1000 --active 100 --scrapers 10000`
 }
@@ -301,6 +302,9 @@ func (c *historyCase) look(ctx context.Context) error {
 		if err := c.runLive(ctx, s); err != nil {
 			return err
 		}
+	}
+	if err := c.settleWork(ctx); err != nil {
+		return err
 	}
 	live, err := heap(ctx, c.ops)
 	if err != nil {

@@ -68,24 +68,31 @@ func (c *historyCase) sendCommands(ctx context.Context, s *service, point *histo
 // turn is for how long commands are sent between two looks at the snapshots.
 func (c *historyCase) turn() time.Duration { return min(commandTurn, c.Time/4) }
 
+// commandCustomers send commands in turn: each has its own bound on idempotency keys.
+const commandCustomers = 16
+
 // commandsOf are the commands to be sent.
 func (c *historyCase) commandsOf(ctx context.Context, s *service) (*calls, error) {
 	at, err := url.Parse(s.Client.Server)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	group, err := s.who(1).PutGroup(ctx, "replaced "+api.NewKey())
-	if err != nil {
-		return nil, err
+	sent := &calls{host: at.Host}
+	for n := range min(c.Active-1, commandCustomers) {
+		customer := n + 1
+		group, err := s.who(customer).PutGroup(ctx, "replaced "+api.NewKey())
+		if err != nil {
+			return nil, err
+		}
+		body, err := json.Marshal(map[string]any{"id": group, "name": "replaced " + group,
+			"dataTable": "rows", "startType": "MANUAL", "shouldMatchProducts": false})
+		if err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		sent.of[writes] = append(sent.of[writes], call{name: "replace a group",
+			method: fasthttp.MethodPut, path: "/api/scraper/group", body: body,
+			token: historytest.Key(customer)})
 	}
-	body, err := json.Marshal(map[string]any{"id": group, "name": "replaced " + group,
-		"dataTable": "rows", "startType": "MANUAL", "shouldMatchProducts": false})
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	sent := &calls{host: at.Host, token: historytest.Key(1)}
-	sent.of[writes] = []call{{name: "replace a group", method: fasthttp.MethodPut,
-		path: "/api/scraper/group", body: body}}
 	return sent, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client/historytest"
+	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/api"
 )
 
@@ -72,7 +73,41 @@ func (c *historyCase) runLive(ctx context.Context, s *service) error {
 	return context.Cause(ctx)
 }
 
-// metric is the value of a metric without labels; 0: there is none.
+const (
+	workSettled = 5 * time.Second // without any
+	workWithin  = 30 * time.Minute
+)
+
+// settleWork waits until the work that goes over all ended runs is through with them. After a
+// restore it begins with the first one. In a service that has grown it has gone along.
+func (c *historyCase) settleWork(ctx context.Context) error {
+	c.on.Say("history: background work goes over the runs")
+	begun := time.Now()
+	for last := begun; time.Since(last) < workSettled; {
+		text, err := fetch(ctx, "http://"+c.ops+"/metrics")
+		if err != nil {
+			return err
+		}
+		for _, kind := range []string{work.Changes, work.LinkStates, work.Recount, work.Retain} {
+			for _, state := range []string{"ready", "held"} {
+				if metric(text, `shoal_work_items{kind="`+kind+`",state="`+state+`"}`) > 0 {
+					last = time.Now()
+				}
+			}
+		}
+		if took := time.Since(begun); took > workWithin {
+			return fmt.Errorf("background work is not through with the runs after %v", took)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	c.report.note("%s, %s runs: background work went over them in %s s", c.storeName,
+		thousands(strconv.Itoa(c.runs)), figure((time.Since(begun) - workSettled).Seconds()))
+	return nil
+}
+
+// metric is the value of a metric by its name, with its labels if it has any; 0: there is none.
 func metric(text []byte, name string) float64 {
 	for line := range strings.Lines(string(text)) {
 		if value, is := strings.CutPrefix(line, name+" "); is {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,7 @@ func (l *latencies) send(client *fasthttp.HostClient, c *calls, d due) {
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.SetRequestURI("http://" + c.host + d.call.path)
-	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Authorization", "Bearer "+cmp.Or(d.call.token, c.token))
 	if d.kind == writes {
 		request.Header.SetMethod(d.call.method)
 		request.Header.SetContentType("application/json")

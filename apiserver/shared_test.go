@@ -155,10 +155,10 @@ func TestSharedRoutes(t *testing.T) {
 	missing := newThings(s.IDs)
 	const waits = "get-sample-data" // until a page was fetched, which nothing here does
 	calls := named(t)
-	// what a preview lets through comes first, the other deletes come last; stops wait for runs that
-	// nobody ends, which come behind them
-	turns := strings.NewReplacer(reExtract, "X", siteDelete, "Y", "DELETE /api/scraper/data/exports", "Z",
-		"DELETE", "A")
+	// What a preview lets through comes first, the other deletes come last. Stops wait for runs
+	// that nobody ends: those of bodies come behind them.
+	turns := strings.NewReplacer(reExtract, "X", siteDelete, "Y",
+		"DELETE /api/scraper/data/exports", "Z", "DELETE", "A")
 	slices.SortFunc(calls, func(a, b string) int {
 		return strings.Compare(turns.Replace(a), turns.Replace(b))
 	})

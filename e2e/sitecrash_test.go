@@ -89,9 +89,9 @@ func TestCrashesOfSites(t *testing.T) {
 	}
 }
 
-// TestCrashesOfALargeSite kills the process in the middle of the intake of a site of 20,000 links,
-// of its run, and of the update of their states. The site before it stands until the new one is
-// whole. The run is exact, and each link has its state.
+// TestCrashesOfALargeSite kills the process in the middle of the intake of a site of 20,000 links.
+// So it does within the run of them, and within the update of their states. The site before it
+// stands until the new one is whole. The run is exact, and each link has its state.
 func TestCrashesOfALargeSite(t *testing.T) {
 	t.Parallel()
 	const pages = 2 * rowstore.MaxSitePart // the states come in two parts

@@ -78,6 +78,9 @@ func TestReadSortedWhileRowsGo(t *testing.T) {
 	for more := "true"; more == "true"; {
 		a := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + cursor, Status: 200})
 		row := numbers(a, "items")
+		if row == "" {
+			t.Errorf("an empty page behind the rows %s", rows)
+		}
 		if rows, more, cursor = rows+row, a.Text("hasMore"), a.Text("nextCursor"); row == "5" {
 			if err := r.store.EraseJob(t.Context(), r.jobs[0]); err != nil { // of 1, 2 and 3
 				t.Fatal(err)

@@ -153,7 +153,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 		c.awaitDeath()
 	}
 	c.survive("states", func(ctx context.Context) error {
-		return awaitState(ctx, c.Client, site.ID, c.order.URLs[pages-1])
+		return awaitStates(ctx, c.Client, site.ID, slices.Values(c.order.URLs))
 	})
 	c.verify(reported)
 	c.bring() // who starts removes at once what nobody has

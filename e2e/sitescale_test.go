@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func TestScaleOfSites(t *testing.T) {
 		return err
 	})
 	took("states", func() error {
-		return awaitState(ctx, s.Client, site.ID, last(web.URLs(links)))
+		return awaitStates(ctx, s.Client, site.ID, web.URLs(links))
 	})
 	took("rows", func() error { return checkRows(ctx, s.Client, run.JobID, web, links) })
 	for name, query := range map[string]url.Values{"first": {}, "last": {"page": {"1000000"}},
@@ -134,18 +135,25 @@ func putSite(ctx context.Context, who suite.Client, scraper string, links io.Rea
 	return answer.Body.Close()
 }
 
-// awaitState waits until the link that is last in the list of a run has a state.
-func awaitState(ctx context.Context, who suite.Client, site, link string) error {
-	query := url.Values{"filters": {fmt.Sprintf(`{"url":%q}`, link)}}
+// awaitStates waits until a link has a state that is the last in the list of a run. It looks at the
+// page of links that has it.
+func awaitStates(ctx context.Context, who suite.Client, site string, urls iter.Seq[string]) error {
+	link, before := last(urls), 0
+	for address := range urls {
+		if address < link {
+			before++
+		}
+	}
+	query := url.Values{"size": {"1000"}, "page": {strconv.Itoa(before / 1000)}}
 	for {
-		var page struct{ Content []struct{ State string } }
+		var page struct{ Content []struct{ URL, State string } }
 		err := who.Call(ctx, "GET", "/api/scraper/site/"+site+"/links", query, nil, &page)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case len(page.Content) != 1:
-			return fmt.Errorf("%s is found as %+v", link, page.Content)
-		case page.Content[0].State != "PENDING":
+		}
+		if at := before % 1000; at >= len(page.Content) || page.Content[at].URL != link {
+			return fmt.Errorf("%s is not at place %d of %d", link, at, len(page.Content))
+		} else if page.Content[at].State != "PENDING" {
 			return nil
 		}
 		select {

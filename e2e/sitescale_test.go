@@ -47,11 +47,12 @@ func TestScaleOfSites(t *testing.T) {
 		beside := runBeside(ctx, other, slices.Collect(small.URLs(20)))
 		err := do()
 		after := suite.Must(s.p.Usage())(t)
-		runs, longest, failed := beside()
+		took := time.Since(began)
+		runs, longest, at, failed := beside()
 		t.Logf("%s: %v, %v of the processor, %d MB at most so far; beside it %d small runs, "+
-			"of at most %v", what, time.Since(began).Round(time.Millisecond),
+			"of at most %v, begun after %v", what, took.Round(time.Millisecond),
 			(after.CPU - before.CPU).Round(time.Millisecond), after.PeakBytes>>20, runs,
-			longest.Round(time.Millisecond))
+			longest.Round(time.Millisecond), at.Round(time.Millisecond))
 		if err != nil || failed != nil {
 			t.Fatalf("%s: %v; beside it: %v", what, err, failed)
 		}
@@ -267,12 +268,13 @@ func last(all iter.Seq[string]) (address string) {
 }
 
 // runBeside makes small runs, a second apart, until it is told to end. It answers how many they
-// were, and how long the longest took.
+// were, how long the longest took, and when that began.
 func runBeside(ctx context.Context, who suite.Client, urls []string) (end func() (runs int,
-	longest time.Duration, err error)) {
+	longest, at time.Duration, err error)) {
 	over, done := make(chan struct{}), make(chan struct{})
 	var runs int
-	var longest time.Duration
+	var longest, at time.Duration
+	first := time.Now()
 	var failed error
 	go func() {
 		defer close(done)
@@ -292,12 +294,15 @@ func runBeside(ctx context.Context, who suite.Client, urls []string) (end func()
 			if err == nil {
 				_, _, err = who.Finished(ctx, run)
 			}
-			failed, runs, longest = err, runs+1, max(longest, time.Since(began))
+			failed, runs = err, runs+1
+			if took := time.Since(began); took > longest {
+				longest, at = took, began.Sub(first)
+			}
 		}
 	}()
-	return func() (int, time.Duration, error) {
+	return func() (int, time.Duration, time.Duration, error) {
 		close(over)
 		<-done
-		return runs, longest, failed
+		return runs, longest, at, failed
 	}
 }

@@ -122,9 +122,9 @@ crash:
 archive:
 	SHOAL_ARCHIVE_AT_ONCE=1 go test -count=1 -timeout 40m ./e2e
 
-## scale: a million addresses, slow hosts, an idle process
+## scale: a million addresses, a site of a million links, slow hosts, an idle process
 scale:
-	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
+	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 150m
 
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
 ## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
@@ -186,10 +186,14 @@ conformance:
 	SHOAL_CONFORMANCE_SUITE=1 go test ./apiserver/agents -count=1 -run TestConformance -v -timeout 10m
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
-## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; a site of 1,000,000 links, put, read and run
+## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; as many sorted, page by page; RATIO_ROWS read by categories and
+## shares beside the same without; a site of 1,000,000 links, put, read and run
 READBACK_ROWS ?= 1000000
+RATIO_ROWS    ?= 2000000
 readback:
 	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
+	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
+	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -ratio-rounds 3 -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
 
 ## lint: golangci-lint with .golangci.yml

@@ -36,7 +36,7 @@ func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, Records: c.Store, IDs: c.IDs,
 		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs, Clock: c.Clock,
-		Bodies: bodies.NewCodec(), Diffs: diff.NewKept(c.Clock),
+		Bodies: bodies.NewCodec(), Diffs: diff.NewKept(c.Clock), Ahead: data.NewAhead(c.Clock),
 		Dir: c.DataDir, Disk: c.Disk}
 }
 

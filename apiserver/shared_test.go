@@ -13,19 +13,31 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // things are what routes name: of alice, in a group that bob may read.
-type things struct{ group, scraper, job, category, site, export ids.ID }
+type things struct{ group, scraper, job, category, site, export, later, upload ids.ID }
+
+// newThings are things that nobody has yet.
+func newThings(source ids.Source) things {
+	var all [8]ids.ID
+	for i := range all {
+		all[i] = source.New()
+	}
+	return things{all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]}
+}
 
 // row is the first row of the run.
 func (th things) row() string { return model.RowID{Job: th.job}.String() }
@@ -34,7 +46,8 @@ func (th things) row() string { return model.RowID{Job: th.job}.String() }
 func (th things) fill(route string) string {
 	return strings.NewReplacer("{group}", th.group.String(), "{scraper}", th.scraper.String(),
 		"{job}", th.job.String(), "{category}", th.category.String(), "{site}", th.site.String(),
-		"{export}", th.export.String(), "{row}", th.row()).Replace(route)
+		"{export}", th.export.String(), "{row}", th.row(), "{later}", th.later.String(),
+		"{upload}", th.upload.String()).Replace(route)
 }
 
 // named are the routes of the description that name groups, scrapers, runs, categories, sites, kept
@@ -79,13 +92,29 @@ func named(t *testing.T) []string {
 		"POST /api/scraper/data/preview-delete?scraperJobStatusId={job}",
 		`PUT /api/scraper/group {"id":"{group}","name":"mine"}`,
 		`PUT /api/scraper {"name":"x","groupRef":"{group}","type":"SINGLE_PRODUCT",`+
-			`"sourceConfig":{"url":"https://shop.test/"},`+
-			`"itemsConfig":[{"name":"a","selector":"b","kind":"TEXT"}]}`,
+			`"sourceConfig":{"url":"https://shop.test/"},"itemsConfig":[`+field+`]}`,
 		`PUT /api/scraper/shared/group/{group} [{"email":"d@x.test"}]`,
 		"DELETE /api/scraper/shared/group/{group}?email=nobody@x.test",
 		`PUT /api/scraper/data/group/{group}/category {"name":"c","filters":{}}`,
-		`PUT /api/scraper/{scraper}/retention {"retentionCount":1000}`)
+		`PUT /api/scraper/{scraper}/retention {"retentionCount":1000}`,
+		"GET /api/scraper/data/diff?from={job}&to={later}",
+		"GET /api/scraper/data/diff?format=jsonl&from={job}&to={later}",
+		reExtract+` {"jobId":"{job}"}`,
+		listRun+`"name":"new","groupId":"{group}","itemsConfig":[`+field+`]}`,
+		listRun+`"name":"like","groupId":"{group}","templateScraperId":"{scraper}"}`,
+		listRun+`"scraperId":"{scraper}","force":true}`,
+		"POST /api/scraper/group/{group}/file-scraper"+file+`,"name":"file"}`,
+		"POST /api/scraper/{scraper}/file"+file+"}", "POST /api/scraper/{upload}/file"+file+"}")
 }
+
+// Parts of calls that name things in their bodies.
+const (
+	reExtract = "POST /api/scraper/{scraper}/re-extract"
+
+	field   = `{"name":"a","selector":"b","kind":"TEXT"}`
+	listRun = `POST /api/scraper/url-list-run {"urls":["https://shop.test/"],`
+	file    = ` {"format":"csv","content":"a,b\n1,2\n"`
+)
 
 // siteDelete answers 204 to whoever calls it (specification 4.7).
 const siteDelete = "DELETE /api/scraper/site/{site}"
@@ -115,14 +144,21 @@ var money = regexp.MustCompile(`"[A-Za-z]*Micros":-?[0-9]+`)
 // missing. Nothing that writes lets through who does not own it, and no amount of money is told.
 func TestSharedRoutes(t *testing.T) {
 	store := apitest.NewStore(t)
-	s := apitest.Start(t, apitest.WithStore(store))
+	blobs, err := blobstore.OpenDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = blobs.Close() })
+	s := apitest.Start(t, apitest.WithStore(store),
+		func(config *apiserver.Config) { config.Blobs = blobs })
 	real := share(t, s, store)
-	missing := things{s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New()}
+	missing := newThings(s.IDs)
 	const waits = "get-sample-data" // until a page was fetched, which nothing here does
 	calls := named(t)
-	// what a preview lets through comes first, the other deletes come last
-	turns := strings.NewReplacer(siteDelete, "Y", "DELETE /api/scraper/data/exports", "Z",
-		"DELETE", "A")
+	// What a preview lets through comes first, the other deletes come last. Stops wait for runs
+	// that nobody ends: those of bodies come behind them.
+	turns := strings.NewReplacer(reExtract, "X", siteDelete, "Y",
+		"DELETE /api/scraper/data/exports", "Z", "DELETE", "A")
 	slices.SortFunc(calls, func(a, b string) int {
 		return strings.Compare(turns.Replace(a), turns.Replace(b))
 	})
@@ -177,26 +213,36 @@ func TestSharedRoutes(t *testing.T) {
 // share makes a group of alice with one of everything, which bob may read, and carol may not.
 func share(t *testing.T, s *apitest.Server, store rowstore.Store) things {
 	t.Helper()
-	th := things{s.NewGroup(t, "alice", "g"), s.IDs.New(), s.IDs.New(), s.IDs.New(), s.IDs.New(),
-		s.IDs.New()}
+	th := newThings(s.IDs)
+	th.group = s.NewGroup(t, "alice", "g")
 	s.Client.Must(t, client.PutScraper{Create: true, ID: th.scraper, Customer: "alice",
-		Group: th.group, Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+		Group: th.group, Spec: model.Scraper{Name: "s", Type: model.SingleProduct,
+			ItemsConfig: []model.Field{{Name: "a", Selector: "b", Kind: model.Text}}}})
+	s.Client.Must(t, client.PutScraper{Create: true, ID: th.upload, Customer: "alice",
+		Group: th.group, Spec: model.Scraper{Name: "u", Type: model.File}})
+	const address = "https://shop.test/"
 	most := int64(1_000)
-	s.Client.Must(t, client.LaunchRun{Job: th.job, Entry: s.IDs.New(), Customer: "alice",
-		Scraper: th.scraper, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain),
-		MaxCharge: &most})
-	s.Client.Must(t, client.StopRun{Customer: "alice", Job: th.job})
-	s.Client.CloseRun(t, th.job)
-	version, link := s.IDs.New(), rowstore.SiteLink{URL: "https://shop.test/",
-		Hash: rowstore.LinkHash("https://shop.test/")}
-	page := &model.Page{Job: th.job, Fetch: s.IDs.New(), Outcome: model.Delivered, Status: 200,
-		URL: link.URL, PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true,
-		Rows: [][]byte{[]byte(`{"n":1}`)}}
-	_, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page, Job: rowstore.Job{
-		ID: th.job, Customer: "alice", Group: th.group, Scraper: th.scraper,
-		Started: s.Clock.Now().UnixMicro()}}})
-	if err = errors.Join(err, store.PutSiteLinks(t.Context(), version,
-		[]rowstore.SiteLink{link}), store.FinishSite(t.Context(), version, 1)); err != nil {
+	for _, job := range []ids.ID{th.job, th.later} {
+		s.Client.Must(t, client.LaunchRun{Job: job, Entry: s.IDs.New(), Customer: "alice",
+			Scraper: th.scraper, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain),
+			MaxCharge: &most})
+		s.Client.Must(t, client.StopRun{Customer: "alice", Job: job})
+		s.Client.CloseRun(t, job)
+		page := &model.Page{Job: job, Fetch: s.IDs.New(), Outcome: model.Delivered, Status: 200,
+			URL: address, PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true,
+			Rows: [][]byte{[]byte(`{"n":1}`)}}
+		_, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
+			Job: rowstore.Job{ID: job, Customer: "alice", Group: th.group, Scraper: th.scraper,
+				Started: s.Clock.Now().UnixMicro()}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Advance(time.Second)
+	}
+	version := s.IDs.New()
+	err := store.PutSiteLinks(t.Context(), version,
+		[]rowstore.SiteLink{{URL: address, Hash: rowstore.LinkHash(address)}})
+	if err = errors.Join(err, store.FinishSite(t.Context(), version, 1)); err != nil {
 		t.Fatal(err)
 	}
 	// With a site of its own the scraper could run, and stops wait for runs that nobody ends.
@@ -229,7 +275,8 @@ func verdict(a apitest.Answer) string {
 // plain is an answer without what differs from call to call, and without ids.
 func plain(a apitest.Answer, of things) string {
 	text := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "")
-	for _, id := range []ids.ID{of.group, of.scraper, of.job, of.category, of.site, of.export} {
+	for _, id := range []ids.ID{of.group, of.scraper, of.job, of.category, of.site, of.export,
+		of.later, of.upload} {
 		text = strings.ReplaceAll(text, id.String(), "id")
 	}
 	text = strings.ReplaceAll(text, of.row(), "id")

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/recount"
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
@@ -28,17 +29,17 @@ func TestCrashesOfSites(t *testing.T) {
 		"work.linkstates.after_put", "work.linkstates.after_step:2"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			c, scraper, links := newSited(t)
+			c, scraper := newSited(t, sitePages, synthweb.Config{Hosts: sitePages, PagesPerHost: 2})
+			var links []any
+			for _, address := range c.order.URLs {
+				links = append(links, map[string]any{"url": address, "title": "a page"})
+			}
 			c.bring(crash.At + "=" + point)
 			c.survive("site", func(ctx context.Context) error {
 				return c.Again("site").Call(ctx, "PUT", "/api/scraper/site", nil,
 					map[string]any{"name": "all", "scraperRef": scraper, "links": links}, nil)
 			})
-			var run suite.Launched
-			c.survive("launch", func(ctx context.Context) error {
-				return c.Again("launch").Call(ctx, "POST", "/api/scraper/"+scraper+"/run", nil, nil,
-					&run)
-			})
+			run := c.launchSited(scraper)
 			var site struct {
 				LinkCount int
 				Links     []struct{ State string }
@@ -88,34 +89,106 @@ func TestCrashesOfSites(t *testing.T) {
 	}
 }
 
-// newSited is a product that is down, with a scraper, and the links that its site is to have.
-func newSited(t *testing.T) (c *crashCase, scraper string, links []any) {
+// TestCrashesOfALargeSite kills the process in the middle of the intake of a site of 20,000 links.
+// So it does within the run of them, and within the update of their states. The site before it
+// stands until the new one is whole. The run is exact, and each link has its state.
+func TestCrashesOfALargeSite(t *testing.T) {
+	t.Parallel()
+	const pages = 2 * rowstore.MaxSitePart // the states come in two parts
+	c, scraper := newSited(t, pages, synthweb.Config{Hosts: 200, PagesPerHost: pages / 200,
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 95},
+			{Class: synthweb.NotFound, Weight: 5}}})
+	c.bring()
+	ctx := suite.Within(t, 2*suite.Patience)
+	put := func(key string, links int) error {
+		return putSite(ctx, c.Again(key), scraper, lines(c.Web, links))
+	}
+	var site struct {
+		ID        string
+		LinkCount int
+	}
+	look := func(want int) {
+		t.Helper()
+		if err := c.Call(ctx, "GET", "/api/scraper/"+scraper+"/site", nil, nil,
+			&site); err != nil || site.LinkCount != want {
+			t.Fatalf("the site has %d links, want %d, %v", site.LinkCount, want, err)
+		}
+	}
+	if err := put("few", sitePages); err != nil {
+		t.Fatal(err)
+	}
+	look(sitePages)
+	c.Down(t)
+	c.bring(crash.At + "=rowstore.after_commit:6") // the intake commits each 2,000 links
+	if err := put("all", pages); err == nil || !c.buried() {
+		t.Fatalf("the process survives the intake: %v", err)
+	}
+	err := withStore(c.data, func(store rowstore.Store) error {
+		versions, err := store.AllSites(ctx)
+		if err == nil && (len(versions) != 2 || versions[1].Finished) {
+			t.Errorf("the process died elsewhere than in the intake: %+v", versions)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.bring()
+	look(sitePages)
+	if err := put("all", pages); err != nil {
+		t.Fatal(err)
+	}
+	look(pages)
+
+	run := c.launchSited(scraper)
+	suite.Begun(t, c.Client, run, pages/2)
+	c.kill()
+	c.bring(crash.At + "=work.linkstates.after_put")
+	var reported recount.Reported
+	c.survive("run", func(ctx context.Context) (err error) {
+		reported, err = c.Report(ctx, run)
+		return err
+	})
+	if len(c.Deaths) < 3 {
+		c.awaitDeath()
+	}
+	c.survive("states", func(ctx context.Context) error {
+		return awaitStates(ctx, c.Client, site.ID, slices.Values(c.order.URLs))
+	})
+	c.verify(reported)
+	c.bring() // who starts removes at once what nobody has
+	c.awaitWorkOf("orphans")
+	c.Down(t)
+	checkStates(t, c.data, site.ID, c.Web, pages)
+}
+
+// newSited is a product that is down, with a scraper and the addresses that its site is to have.
+func newSited(t *testing.T, pages int, config synthweb.Config) (c *crashCase, scraper string) {
 	t.Helper()
-	web := newWeb(t, synthweb.Config{Hosts: sitePages, PagesPerHost: 2, PageBytes: []int{2500}})
+	config.PageBytes = []int{2500}
+	web := newWeb(t, config)
 	args := append(suite.Fast(), "--no-rate-limits")
 	c = &crashCase{service: &service{single: newSingle(t, args, web)}}
 	c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
 	c.bring()
 	c.Fill(c.Client, suite.Plenty)
-	urls := slices.Collect(web.URLs(sitePages))
-	for _, address := range urls {
-		links = append(links, map[string]any{"url": address, "title": "a page"})
-	}
-	var group, made struct{ ID string }
-	ctx := suite.Within(t, suite.Patience)
-	err := c.Call(ctx, "PUT", "/api/scraper/group", nil, map[string]any{"name": "g"}, &group)
-	if err == nil {
-		err = c.Call(ctx, "PUT", "/api/scraper", nil, map[string]any{"name": "s",
-			"groupRef": group.ID, "type": "SINGLE_PRODUCT",
-			"sourceConfig": map[string]any{"url": urls[0]},
-			"itemsConfig": []any{map[string]any{"name": "title", "selector": "h1",
-				"kind": "TEXT"}}}, &made)
-	}
+	c.order = suite.ProductOrder(c.Client, slices.Collect(web.URLs(pages)))
+	scraper, err := putSited(suite.Within(t, suite.Patience), c.Client, c.order.URLs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Down(t)
-	return c, made.ID, links
+	return c, scraper
+}
+
+// launchSited launches the run of a site's links.
+func (c *crashCase) launchSited(scraper string) (run suite.Launched) {
+	c.T.Helper()
+	c.survive("launch", func(ctx context.Context) (err error) {
+		run, err = c.Again("launch").RunScraper(ctx, scraper)
+		return err
+	})
+	return run
 }
 
 // awaitWorkOf waits until a recurring kind of work has been done since the process started.

@@ -34,6 +34,7 @@ type Resource struct {
 	Bodies  bodies.Codec
 	Clock   clock.Clock
 	Diffs   *diff.Kept // comparisons that go on with their next page
+	Ahead   *Ahead     // orders of sorted reads that go on with their next page
 	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
 	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
 	Dir  string

@@ -62,7 +62,9 @@ func (r Resource) read() *operation.Operation {
 			"stored later need a new read. A page may have fewer rows than limit although more " +
 			"follow, when they are large. The " +
 			"rows of a scraper that had runs in several groups come group by group, unless they " +
-			"are sorted. " + sorting + " Each page looks at all rows again: take a great limit.",
+			"are sorted. " + sorting + " The first two pages look at all rows each, and then one of " +
+			"50,000 rows does. Others cost their own share if they are asked for within two " +
+			"minutes of the one before.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.InvalidSort, fault.InvalidCursor},
@@ -84,7 +86,8 @@ func (r Resource) read() *operation.Operation {
 		if sort == nil {
 			page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q)
 		} else {
-			page.Items, page.HasMore, err = in.scanSorted(ctx, r, from, &at, q, *sort)
+			page.Items, page.HasMore, err = in.scanSorted(ctx, r, from, &at, q, *sort,
+				identity)
 		}
 		if err != nil {
 			return page, err

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -24,13 +25,17 @@ import (
 var (
 	ratioRows   = flag.Int("ratio-rows", 3_000, "rows that TestReadsWithCategoriesAndShares reads")
 	ratioRounds = flag.Int("ratio-rounds", 1, "how often it reads them each way")
+	walkRows    = flag.Int("walk-rows", 3_000, "rows that TestSortedWalk reads; a night takes 1,000,000")
 )
 
 // TestReadsWithCategoriesAndShares: who a group is shared with reads by its categories what the
-// owner reads by the same filter. What both take of the processor at least is logged. ClickHouse is read, too, where
-// CLICKHOUSE_URL names one.
-func TestReadsWithCategoriesAndShares(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { compareReads(t, apitest.NewStore(t)) })
+// owner reads by the same filter. What both take at least is logged, of this process and by the
+// clock: ClickHouse, where CLICKHOUSE_URL names one, works elsewhere.
+func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
+
+// onStores runs a test on SQLite, and on ClickHouse where CLICKHOUSE_URL names one.
+func onStores(t *testing.T, test func(*testing.T, rowstore.Store)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, apitest.NewStore(t)) })
 	url := os.Getenv("CLICKHOUSE_URL")
 	if url == "" {
 		return
@@ -41,7 +46,29 @@ func TestReadsWithCategoriesAndShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	t.Run("clickhouse", func(t *testing.T) { compareReads(t, server) })
+	t.Run("clickhouse", func(t *testing.T) { test(t, server) })
+}
+
+// fill stores so many rows of a run of its own.
+func (r *rig) fill(t *testing.T, rows int) {
+	t.Helper()
+	job := rowstore.Job{ID: r.IDs.New(), Customer: "alice", Group: r.group, Scraper: r.shop,
+		Started: 1}
+	for from := 0; from < rows; from += 1_000 {
+		var pages []rowstore.PageWrite
+		for seq := from; seq < min(from+1_000, rows); seq++ {
+			row := fmt.Appendf(nil, `{"title":"Product %d","price":"%d.99","sku":"SKU-%d",`+
+				`"inStock":%t,"description":%q,"_jobId":%q}`, seq%5000, seq%500, seq, seq%3 == 0,
+				strings.Repeat(fmt.Sprintf("words %05x ", seq*2654435761%100_000), 25), job.ID)
+			pages = append(pages, rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID,
+				Unit: model.Unit{Seq: uint32(seq)}, Fetch: r.IDs.New(), Last: true, At: 1,
+				Outcome: model.Delivered, Status: 200, URL: "https://x.test/", Quantity: 1,
+				PriceRow: model.Plain.PriceRow(), Rows: [][]byte{row}}})
+		}
+		if _, err := r.store.PutPages(t.Context(), pages); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func compareReads(t *testing.T, store rowstore.Store) {
@@ -52,23 +79,7 @@ func compareReads(t *testing.T, store rowstore.Store) {
 	r.save(t, "cheap", cheap)
 	r.save(t, "first", first)
 	r.save(t, "all", `{"price":{"exists":true}}`)
-	job := rowstore.Job{ID: r.IDs.New(), Customer: "alice", Group: r.group, Scraper: r.shop,
-		Started: 1}
-	for from := 0; from < *ratioRows; from += 1_000 {
-		var pages []rowstore.PageWrite
-		for seq := from; seq < min(from+1_000, *ratioRows); seq++ {
-			row := fmt.Appendf(nil, `{"title":"Product %d","price":"%d.99","sku":"SKU-%d",`+
-				`"inStock":%t,"description":%q,"_jobId":%q}`, seq%5000, seq%500, seq, seq%3 == 0,
-				strings.Repeat(fmt.Sprintf("words %05x ", seq*2654435761%100_000), 25), job.ID)
-			pages = append(pages, rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID,
-				Unit: model.Unit{Seq: uint32(seq)}, Fetch: r.IDs.New(), Last: true, At: 1,
-				Outcome: model.Delivered, Status: 200, URL: "https://x.test/", Quantity: 1,
-				PriceRow: model.Plain.PriceRow(), Rows: [][]byte{row}}})
-		}
-		if _, err := store.PutPages(t.Context(), pages); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.fill(t, *ratioRows)
 	ways := []struct{ name, as, query string }{
 		{"owner, all", apitest.Reader, ""},
 		{"shared, all", apitest.Other, ""},
@@ -79,7 +90,7 @@ func compareReads(t *testing.T, store rowstore.Store) {
 		{"owner, filter of all", apitest.Reader, "&" + filters(`{"price":{"exists":true}}`)},
 		{"shared, category of all", apitest.Other, "&categories=all"},
 	}
-	times := make([][]time.Duration, len(ways))
+	times, clocks := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
 	rows := make([]int, len(ways))
 	for round := range *ratioRounds {
 		for i := range ways {
@@ -87,20 +98,27 @@ func compareReads(t *testing.T, store rowstore.Store) {
 				i = len(ways) - 1 - i
 			}
 			way := ways[i]
-			began := processor(t)
-			rows[i] = r.count(t, way.as, readPath[len("GET "):]+"?limit=1000&groupId="+
-				r.group.String()+way.query)
-			times[i] = append(times[i], processor(t)-began)
+			used, began := processor(t), time.Now()
+			rows[i] = 0
+			r.eachPage(t, way.as, readPath[len("GET "):]+"?limit=1000&groupId="+
+				r.group.String()+way.query, func(body []byte) {
+				rows[i] += bytes.Count(body, []byte(`"_jobId"`))
+			})
+			times[i] = append(times[i], processor(t)-used)
+			clocks[i] = append(clocks[i], time.Since(began))
 		}
 	}
 	for i := 0; i < len(ways); i += 2 {
 		if rows[i] != rows[i+1] || rows[i] == 0 {
 			t.Errorf("%s: %d rows, %s: %d", ways[i].name, rows[i], ways[i+1].name, rows[i+1])
 		}
-		own, theirs := slices.Min(times[i]), slices.Min(times[i+1])
-		t.Logf("%s: %d rows in %v; %s: %v, %.2f times that", ways[i].name, rows[i],
-			own.Round(time.Millisecond), ways[i+1].name, theirs.Round(time.Millisecond),
-			float64(theirs)/float64(own))
+		ratio := func(of [][]time.Duration) string {
+			own, theirs := slices.Min(of[i]), slices.Min(of[i+1])
+			return fmt.Sprintf("%v and %v, %.2f times that", own.Round(time.Millisecond),
+				theirs.Round(time.Millisecond), float64(theirs)/float64(own))
+		}
+		t.Logf("%s and %s: %d rows in %s; by the clock in %s", ways[i].name, ways[i+1].name,
+			rows[i], ratio(times), ratio(clocks))
 	}
 	if rows[0] != *ratioRows || rows[6] != *ratioRows {
 		t.Errorf("%d and %d rows of %d", rows[0], rows[6], *ratioRows)
@@ -120,8 +138,8 @@ func processor(t *testing.T) time.Duration {
 // next finds the cursor at the end of a page.
 var next = regexp.MustCompile(`"nextCursor":"([^"]+)","hasMore":true}$`)
 
-// count reads pages by cursor to their end, and counts the rows.
-func (r *rig) count(t *testing.T, as, path string) (rows int) {
+// eachPage reads pages by cursor to their end.
+func (r *rig) eachPage(t *testing.T, as, path string, visit func(body []byte)) {
 	t.Helper()
 	for cursor := ""; ; {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
@@ -139,11 +157,65 @@ func (r *rig) count(t *testing.T, as, path string) (rows int) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %d %.300s: %v", path, response.StatusCode, body, err)
 		}
-		rows += bytes.Count(body, []byte(`"_jobId"`))
+		visit(body)
 		found := next.FindSubmatch(body[max(len(body)-2_000, 0):])
 		if found == nil {
-			return rows
+			return
 		}
 		cursor = string(found[1])
 	}
+}
+
+// TestSortedWalk reads rows by a field to their end, page by page. Each comes once and in order.
+// The log says how long that took.
+func TestSortedWalk(t *testing.T) {
+	onStores(t, func(t *testing.T, store rowstore.Store) {
+		r := startOn(t, store)
+		r.group = r.NewGroup(t, "alice", "many")
+		r.fill(t, *walkRows)
+		for _, sort := range []string{"price", "sku,desc"} {
+			began, pages, last, seen := time.Now(), 0, "", make(map[string]bool, *walkRows)
+			used := processor(t)
+			var first, longest time.Duration
+			r.eachPage(t, apitest.Reader, readPath[len("GET "):]+"?limit=1000&fields=price,sku"+
+				"&groupId="+r.group.String()+"&sort="+sort, func(body []byte) {
+				took := time.Since(began)
+				if pages++; pages == 1 {
+					first = took
+				}
+				longest, began = max(longest, took), time.Now()
+				last = r.inOrder(t, body, sort, last, seen)
+			})
+			if len(seen) != *walkRows {
+				t.Errorf("by %s: %d rows of %d", sort, len(seen), *walkRows)
+			}
+			t.Logf("by %s: %d rows on %d pages, %v of this process; the first took %v, the "+
+				"longest %v", sort, len(seen), pages, processor(t)-used, first, longest)
+		}
+	})
+}
+
+// inOrder holds a page against the last value of the one before, and answers its own last value.
+func (r *rig) inOrder(t *testing.T, body []byte, sort, last string, seen map[string]bool) string {
+	t.Helper()
+	var page struct{ Items []struct{ Price, SKU string } }
+	if err := json.Unmarshal(body, &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range page.Items {
+		if seen[row.SKU] {
+			t.Fatalf("row %s comes twice", row.SKU)
+		}
+		seen[row.SKU] = true
+		value, wrong := fmt.Sprintf("%9s", row.Price), false
+		if wrong = value < last; sort == "sku,desc" {
+			value = row.SKU
+			wrong = last != "" && value > last
+		}
+		if wrong {
+			t.Fatalf("by %s: %s comes behind %s", sort, value, last)
+		}
+		last = value
+	}
+	return last
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -54,28 +55,37 @@ func (in *selection) sorted() (*rowstore.Sort, error) {
 	return &sorts[0], nil
 }
 
-// scanSorted is scan in the order of a field.
+// scanSorted is scan in the order of a field. read is what the read is told apart by.
 func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operation.Caller,
-	at *place, q rowstore.ScanQuery, sort rowstore.Sort) (rows []api.Row, more bool, err error) {
+	at *place, q rowstore.ScanQuery, sort rowstore.Sort,
+	read []string) (rows []api.Row, more bool, err error) {
 	scopes, err := in.scopes(ctx, r.History, from, q.Scope, at.Newest)
 	if err != nil {
 		return nil, false, err
 	}
-	found, err := r.Store.Order(ctx, rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter,
-		Sort: sort, After: at.Sorted.row(), Upto: q.Upto, Limit: in.Limit + 1})
-	if err != nil {
-		return nil, false, fmt.Errorf("order of rows: %w", err)
+	order := rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter, Sort: sort,
+		After: at.Sorted.row(), Upto: q.Upto, Limit: in.Limit + 1}
+	of := nameOf(append(slices.Clone(read), fmt.Sprint(order.Upto, scopes))...)
+	for found, known := r.Ahead.next(of, &order); ; known = false {
+		if !known {
+			if found, err = r.Ahead.look(ctx, r.Store, of, &order); err != nil {
+				return nil, false, fmt.Errorf("order of rows: %w", err)
+			}
+		}
+		asked := found[:min(in.Limit, len(found))]
+		docs, used, err := r.Store.At(ctx, scopes, places(asked), q.Bytes)
+		if err != nil {
+			return nil, false, fmt.Errorf("rows in order: %w", err)
+		}
+		if known && len(docs) < used {
+			continue // some have gone since their order was read
+		}
+		if more = used < len(found); more {
+			last := asked[used-1]
+			at.Sorted = &standing{last.Class, last.Number, []byte(last.Text), last.Place}
+		}
+		return api.Rows(docs), more, nil
 	}
-	asked := found[:min(in.Limit, len(found))]
-	docs, used, err := r.Store.At(ctx, scopes, places(asked), q.Bytes)
-	if err != nil {
-		return nil, false, fmt.Errorf("rows in order: %w", err)
-	}
-	if more = used < len(found); more {
-		last := asked[used-1]
-		at.Sorted = &standing{last.Class, last.Number, []byte(last.Text), last.Place}
-	}
-	return api.Rows(docs), more, nil
 }
 
 // sortAll reads rows in the order of a field, at most most of them unless that is 0. It finds as

@@ -54,6 +54,12 @@ func TestDetectNextBySigns(t *testing.T) {
 			`a:has(img[alt="Page suivante"])`},
 		"an icon": {`<p class="pager"><a href="/list?page=2"><i class="fa fa-angle-right"></i></a></p>`,
 			`.pager a:has(i.fa-angle-right)`},
+		"a picture's file": {`<a href="/list?page=2"><img src="/i/arrow_right.png" alt=""></a>`,
+			`a:has(img[src$="arrow_right.png"])`},
+		"a label of a cursor": {`<a href="/list?after=abc" aria-label="Next page"><svg></svg></a>`,
+			`a[aria-label="Next page"]`},
+		"more of them": {`<a href="/list?page=2">More articles</a>`,
+			`a:matches(^\s*More\s+articles\s*$)`},
 		"an icon of the last page": {`<p class="pager"><a href="/list?page=9">` +
 			`<i class="fa fa-angle-double-right"></i></a></p>`, ""},
 		"an icon that leads back": {`<p dir="rtl"><a href="/list?page=1"><i class="arrow-right"></i></a></p>`, ""},

@@ -1,7 +1,9 @@
 package detect
 
 import (
+	"cmp"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -97,10 +99,16 @@ const maxNextText = 60
 // leastNext is what such a link has to score.
 const leastNext = 4
 
-// findNext finds the link to the next page, nil where there is none.
-func (p *probe) findNext(lists []list) *nextLink {
+// leastHint is what a link scores at least that may be told from others where a better one to the
+// same page cannot.
+const leastHint = 1
+
+// findNext finds the links that lead to the next page, the likeliest first; none where there is
+// none. They have one address: what one of them says of it holds for all.
+func (p *probe) findNext(lists []list) []nextLink {
 	numbers := p.numbers()
-	var best *nextLink
+	best, bestScore := "", 0.0
+	byTarget := map[string][]nextLink{}
 	for i := range p.all {
 		e := &p.all[i]
 		if e.step != "a" && e.step != "link" || e.textLength() > maxNextText {
@@ -115,11 +123,18 @@ func (p *probe) findNext(lists []list) *nextLink {
 		if len(lists) > 0 && p.isOneOf(lists[0], i) {
 			link.score -= 4
 		}
-		if link.score >= leastNext && (best == nil || link.score > best.score) {
-			best = &link
+		if link.score < leastHint {
+			continue
+		}
+		address := target.String()
+		byTarget[address] = append(byTarget[address], link)
+		if link.score >= leastNext && link.score > bestScore {
+			best, bestScore = address, link.score
 		}
 	}
-	return best
+	found := byTarget[best]
+	slices.SortStableFunc(found, func(a, b nextLink) int { return cmp.Compare(b.score, a.score) })
+	return found
 }
 
 // isOneOf says whether an element stands in one of the first items of a list, and is small within
@@ -161,6 +176,9 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 	for _, label := range [...]string{attribute(n, "aria-label"), attribute(n, "title")} {
 		if label = spoken(label); saysNext(label) || strings.HasPrefix(label, "next page") {
 			link.score += 2
+			if _, ofPage := phrasesNext(label); ofPage && said == "" {
+				link.score += 2 // all that it says
+			}
 			break
 		}
 	}
@@ -170,7 +188,7 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		if _, ofPage := phrasesNext(said); ofPage {
 			link.score++
 		}
-	case loadWords[said]:
+	case loadWords[said] || asksMore(said):
 		link.score += 1.5
 	case goOnWords[said]:
 		link.score++
@@ -199,9 +217,12 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		}
 		link.counted = link.counted || beside >= 2
 	}
-	if numbers[n] && nextNumber(said) == p.pageNumber(n)+1 {
+	switch {
+	case numbers[n] && p.followsCurrent(n):
 		link.score += 2.5
 		link.counted = true
+	case numbers[n]:
+		link.score -= 2.5 // how many a page shows, or another page
 	}
 	return link
 }
@@ -210,8 +231,8 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 func (p *probe) numbers() map[*html.Node]bool {
 	found := map[*html.Node]bool{}
 	for i := range p.all {
-		if e := &p.all[i]; e.step == "a" && e.textLength() > 0 && e.textLength() < 12 &&
-			nextNumber(textOf(e.node)) > 0 {
+		if e := &p.all[i]; e.step == "a" && e.textLength() > 0 && e.textLength() < maxNumberText &&
+			numberOf(textOf(e.node)).from > 0 {
 			found[e.node] = true
 		}
 	}
@@ -248,6 +269,9 @@ func (p *probe) besideNumbers(n *html.Node) float64 {
 				found++
 			}
 		}
+		if found == 1 && p.currentIn(i, n).from > 0 {
+			found++ // this page's own, which is no link
+		}
 		called := append(words(at), split(attribute(at, "id"))...)
 		if found > 1 || sharesWord(called, []string{"pagination", "pager", "pagenavi", "paging",
 			"pages", "paginator", "paginate", "pagenav", "seiten"}) {
@@ -258,9 +282,11 @@ func (p *probe) besideNumbers(n *html.Node) float64 {
 	return 0
 }
 
-// pageNumber is the number of this page: what stands among the numbers of others without a link, or
-// as the current one. Otherwise its address says it, and 1 stands where nothing does.
-func (p *probe) pageNumber(n *html.Node) int {
+// followsCurrent says whether a link says the number behind that of this page, or the items behind
+// those of this page. The number of this page stands among those of others without a link, or as the
+// current one. Otherwise its address says it, and 1 stands where nothing does.
+func (p *probe) followsCurrent(n *html.Node) bool {
+	own := numberOf(textOf(n))
 	around := n.Parent
 	for range 2 {
 		if around == nil || around.Type != html.ElementNode {
@@ -270,28 +296,49 @@ func (p *probe) pageNumber(n *html.Node) int {
 		if !known || p.all[i].textLength() > 400 {
 			break
 		}
-		for k := i; k < p.all[i].end; k++ {
-			e := &p.all[k]
-			number := nextNumber(textOf(e.node))
-			if number == 0 || e.node == n || !e.own {
-				continue
-			}
-			link := ancestor(e.node, named("a"))
-			current := attribute(e.node, "aria-current") != "" ||
-				sharesWord(append(words(e.node), words(e.node.Parent)...),
-					[]string{"current", "active", "selected", "on"})
-			if link == nil || attribute(link, "href") == "" || current {
-				return number
-			}
+		if current := p.currentIn(i, n); current.from > 0 {
+			return own.follows(current)
 		}
 		around = around.Parent
 	}
+	current := pageCount{1, 1}
 	if m := pageNumber.FindString(p.base.RequestURI()); m != "" {
 		if number := nextNumber(strings.TrimLeft(m, "?&/pageofstrPAGEOFSTRd=-")); number > 0 {
-			return number
+			current = pageCount{number, number}
 		}
 	}
-	return 1
+	return own.follows(current)
+}
+
+// currentIn is the number of this page among those in an element, none where no other than that of
+// a link is told from links.
+func (p *probe) currentIn(around int, n *html.Node) pageCount {
+	for k := around; k < p.all[around].end; k++ {
+		e := &p.all[k]
+		if !e.own || e.node == n {
+			continue
+		}
+		link := ancestor(e.node, named("a"))
+		isLink := link != nil && attribute(link, "href") != ""
+		number := numberOf(textOf(e.node))
+		if number.from > 0 && (!isLink || attribute(e.node, "aria-current") != "" ||
+			attribute(link, "aria-current") != "" ||
+			sharesWord(append(words(e.node), words(e.node.Parent)...),
+				[]string{"current", "active", "selected", "on"})) {
+			return number
+		}
+		if isLink {
+			continue
+		}
+		for c := e.node.FirstChild; c != nil; c = c.NextSibling {
+			if c.Type == html.TextNode && len(c.Data) < maxNumberText {
+				if number = numberOf(c.Data); number.from > 0 {
+					return number
+				}
+			}
+		}
+	}
+	return pageCount{}
 }
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)
@@ -324,7 +371,12 @@ func isNextNumber(from, to *url.URL) bool {
 		return true
 	}
 	rest, isLonger := strings.CutPrefix(to.Path, strings.TrimSuffix(from.Path, "/"))
-	return isLonger && addedPage.MatchString(rest)
+	if isLonger && addedPage.MatchString(rest) {
+		return true
+	}
+	suffix := path.Ext(from.Path)
+	rest, isLonger = strings.CutPrefix(to.Path, strings.TrimSuffix(from.Path, suffix))
+	return suffix != "" && isLonger && addedPage.MatchString(rest)
 }
 
 var addedPage = regexp.MustCompile(`(?i)^[/_-]?(page|p|seite|pagina|strana|sivu|side|index)?[/_=-]?[0-9]+(\.[a-z]{3,5})?/?$`)
@@ -332,21 +384,31 @@ var addedPage = regexp.MustCompile(`(?i)^[/_-]?(page|p|seite|pagina|strana|sivu|
 // next is the pagination of a page that links to the next one, nil otherwise. counted says that
 // numbers of pages say so, as they do not beside articles.
 func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) {
-	link := p.findNext(lists)
-	if link == nil {
-		if all := p.sel.all(`link[rel="next"]`); len(all) > 0 {
-			target, err := p.linkBase().Parse(strings.TrimSpace(attribute(all[0], "href")))
-			if err == nil && p.isOther(target) {
-				return &model.Pagination{Type: model.NextLink, Selector: `link[rel="next"]`},
-					isNextNumber(p.base, target)
-			}
+	found := p.findNext(lists)
+	for i := range found {
+		if css := p.nextSelector(&found[i]); css != "" {
+			return &model.Pagination{Type: model.NextLink, Selector: css}, found[0].counted
 		}
-		return nil, false
 	}
-	if css := p.nextSelector(link); css != "" {
-		return &model.Pagination{Type: model.NextLink, Selector: css}, link.counted
+	counted = len(found) > 0 && found[0].counted
+	const inHead = `link[rel="next"]`
+	if all := p.sel.all(inHead); len(all) > 0 {
+		target, err := p.linkBase().Parse(strings.TrimSpace(attribute(all[0], "href")))
+		if err == nil && p.isOther(target) && numbersPages(target) {
+			return &model.Pagination{Type: model.NextLink, Selector: inHead},
+				counted || isNextNumber(p.base, target)
+		}
 	}
-	return nil, link.counted
+	if counted {
+		pagination = p.countedOn(found[0].node)
+	}
+	return pagination, counted
+}
+
+// numbersPages says whether an address can be one of several pages: it has a number or a query.
+// Without, it is another text of the site, to which one can turn as well.
+func numbersPages(target *url.URL) bool {
+	return target.RawQuery != "" || strings.ContainsAny(target.Path, "0123456789")
 }
 
 // nextSelector finds the link to the next page by what says that it is one. So it is found on other
@@ -393,7 +455,8 @@ func (p *probe) nextSelector(link *nextLink) string {
 	}
 	text := textOf(n)
 	said := spoken(text)
-	if saysNext(said) || goOnWords[said] || loadWords[said] || said == "" && text != "" {
+	if saysNext(said) || goOnWords[said] || loadWords[said] || asksMore(said) ||
+		said == "" && text != "" {
 		for _, scope := range [...]string{"", around} {
 			add(scope + "a:matches(" + textPattern(text) + ")")
 		}
@@ -410,7 +473,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 			return css
 		}
 	}
-	return ""
+	return p.afterText(n)
 }
 
 func isPlainText(text string) bool { return !strings.ContainsAny(text, "\"\\\n") }
@@ -439,13 +502,15 @@ func (p *probe) afterCurrent(n *html.Node, around string) []string {
 	var list []string
 	step, inner := n, ""
 	for range 2 {
-		before := step.PrevSibling
-		for before != nil && before.Type != html.ElementNode {
-			before = before.PrevSibling
-		}
-		if before != nil {
+		if before := elementBefore(step); before != nil {
 			for _, css := range currentOf(before) {
 				list = append(list, around+css+" + "+step.Data+inner, css+" + "+step.Data+inner)
+			}
+			// between numbers, there may be elements with a comma or a blank
+			if before = elementBefore(before); before != nil && spoken(textOf(before)) != "" {
+				for _, css := range currentOf(before) {
+					list = append(list, around+css+" ~ "+step.Data+inner)
+				}
 			}
 		}
 		if step.Parent == nil || step.Parent.Type != html.ElementNode {
@@ -454,6 +519,13 @@ func (p *probe) afterCurrent(n *html.Node, around string) []string {
 		step, inner = step.Parent, " > a"
 	}
 	return list
+}
+
+func elementBefore(n *html.Node) *html.Node {
+	for n = n.PrevSibling; n != nil && n.Type != html.ElementNode; {
+		n = n.PrevSibling
+	}
+	return n
 }
 
 // currentOf are selectors of an element as that of the current page.
@@ -471,11 +543,11 @@ func currentOf(n *html.Node) []string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode {
 			for _, css := range currentOf(c) {
-				list = append(list, n.Data+":has(> "+css+")")
+				list = append(list, n.Data+":has("+css+")")
 			}
 		}
 	}
-	if n.Data != "a" && len(list) == 0 && nextNumber(textOf(n)) > 0 {
+	if n.Data != "a" && len(list) == 0 && numberOf(textOf(n)).from > 0 {
 		if n.Data != "li" && n.Data != "td" && n.Data != "div" {
 			list = append(list, n.Data)
 		}

@@ -64,3 +64,22 @@ func phrasesNext(said string) (isNext, ofPage bool) {
 	}
 	return isNext && looked > 1, isNext && ofPage
 }
+
+// moreWords ask for more of what a list holds, which stands behind them.
+var moreWords = wordsIn(`more|weitere|mehr|plus|más|mais|altri|altre|altro|meer|fler|flere|lisää|
+więcej|další|ďalšie|więcej|további|alte|više|ещё|еще|больше|ще|більше|περισσότερα|περισσότερες`)
+
+// asksMore says whether a text asks for more of what pages hold: more articles.
+func asksMore(said string) bool {
+	first, rest, ok := strings.Cut(said, " ")
+	if !ok || !moreWords[first] {
+		return false
+	}
+	looked := 0
+	for word := range strings.FieldsSeq(rest) {
+		if looked++; looked > maxPhrase || !phraseWords[word] {
+			return false
+		}
+	}
+	return true
+}

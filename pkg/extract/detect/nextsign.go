@@ -79,6 +79,10 @@ func signIn(link *html.Node) (css string, score float64) {
 				return n.Data + "[" + name + `="` + value + `"]`, 3
 			}
 		}
+		if file := fileOf(attribute(n, "src")); n.Data == "img" && file != "" &&
+			isPlainText(file) && isNextSign(split(file), onward) {
+			return `img[src$="` + file + `"]`, 1.5
+		}
 		for class := range strings.FieldsSeq(attribute(n, "class")) {
 			if identifier.MatchString(class) && isNextSign(split(class), onward) {
 				return n.Data + "." + class, 1.5
@@ -88,7 +92,15 @@ func signIn(link *html.Node) (css string, score float64) {
 	return "", 0
 }
 
-// isNextSign says whether a class is that of an icon of what comes next. Two arrows lead to the
+// fileOf is the name of a picture's file, "" of a picture that is in the page.
+func fileOf(address string) string {
+	if strings.HasPrefix(address, "data:") {
+		return ""
+	}
+	return address[strings.LastIndexByte(address, '/')+1:]
+}
+
+// isNextSign says whether a class, or the name of a file, is that of an icon of what comes next. Two arrows lead to the
 // last page. Where texts run to the left, so do pages.
 func isNextSign(called []string, onward string) bool {
 	if sharesWord(called, []string{"double", "last", "end", "prev", "previous"}) {

@@ -1,0 +1,106 @@
+package extract
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// What numbers pages leads to the next one, however the page's own number is told from links. Where
+// it is not told, pages are counted. Other numbers lead nowhere, and the last page is the end.
+func TestDetectNextByNumbers(t *testing.T) {
+	const text = `/text()[number(translate(., ' [](){}|,.-–·•/` + "\u00a0%s" +
+		`', '')) > 0]/following-sibling::a[1]`
+	selector := func(css string) string { return `{"type":"NEXT_LINK","selector":` + css + `}` }
+	byText := func(scope, words string) string {
+		path, _ := json.Marshal("//" + scope + fmt.Sprintf(text, words))
+		return selector(strings.ReplaceAll(string(path), `\u003e`, ">"))
+	}
+	for name, c := range map[string]struct{ query, links, want string }{
+		"an item that is active": {"", `<ul class="pages"><li class="active"><a href="#">1</a></li>` +
+			`<li><a href="/list?page=2">2</a></li></ul>`, selector(`".pages li.active + li > a"`)},
+		"an item that says so in a link": {"", `<ol class="pages"><li><a href="/list" ` +
+			`aria-current="page">1</a></li><li><a href="/list?page=2">2</a></li></ol>`,
+			selector(`".pages li:has(a[aria-current]) + li > a"`)},
+		"signs between": {"", `<p class="pages"><em>1</em><i>, </i><a href="/list?page=2">2</a></p>`,
+			selector(`".pages em ~ a"`)},
+		"a text": {"?page=2", `<p class="pages"><a href="/list?page=1">1</a> 2 ` +
+			`<a href="/list?page=3">3</a></p>`, byText(`p[@class='pages']`, "")},
+		"a text with a word": {"", `<p id="pages">Page 1 <a href="/list?page=2">Page 2</a></p>`,
+			byText(`p[@id='pages']`, "Page")},
+		"items from one to another": {"", `<p>1-10 <a href="/list?start=11">11-20</a> ` +
+			`<a href="/list?start=21">21-30</a></p>`, byText("p", "")},
+		"a file of its own": {"", `<p class="pages"><b>1</b> <a href="/list-2.html">2</a></p>`,
+			selector(`".pages b + a"`)},
+		"a better link that cannot be told": {"", `<p class="n"><a href="/list?page=2">2</a> ` +
+			`<a href="/list?page=3">3</a></p><p><a class="next" href="/list?page=2">go</a></p>`,
+			selector(`".next"`)},
+		"nothing, counted": {"", `<p class="pages"><a href="/list?page=1">1</a> ` +
+			`<a href="/list?page=2">2</a> <a href="/list?page=3">3</a></p>`,
+			`{"type":"URL_PAGE_PARAM","param":"page"}`},
+		"nothing, from 0": {"", `<p class="pages"><a href="/list?p=0">1</a> ` +
+			`<a href="/list?p=1">2</a> <a href="/list?p=2">3</a></p>`,
+			`{"type":"URL_PAGE_PARAM","param":"p","start":0}`},
+		"nothing, by items": {"", `<p class="pages"><a href="/list?from=20">2</a> ` +
+			`<a href="/list?from=40">3</a></p>`,
+			`{"type":"OFFSET_PARAM","param":"from","pageSize":20}`},
+		"the last page": {"?page=3", `<p class="pages"><a href="/list?page=1">1</a> ` +
+			`<a href="/list?page=2">2</a> 3</p>`, "null"},
+		"how many are shown": {"", `<p>Show: <b>10</b> <a href="/list?n=20">20</a> ` +
+			`<a href="/list?n=50">50</a></p>`, "null"},
+		"years": {"", `<p><a href="/list?y=2026">2026</a> <a href="/list?y=2025">2025</a></p>`,
+			"null"},
+		"sizes": {"", `<ul><li><a href="/list/1/">1</a></li><li><a href="/list/2/">2</a></li>` +
+			`<li><a href="/list/3/">3</a></li></ul>`, "null"},
+	} {
+		got := proposalsAt(t, "https://shop.test/list"+c.query, "text/html", listBefore(c.links))
+		if len(got) == 0 {
+			t.Fatalf("%s: nothing is proposed", name)
+		}
+		pagination, err := json.Marshal(got[0].Scraper.SourceConfig.Pagination)
+		if err != nil || strings.ReplaceAll(string(pagination), `\u003e`, ">") != c.want {
+			t.Errorf("%s: %s, want %s", name, pagination, c.want)
+		}
+	}
+}
+
+// What CSS cannot tell is read all the same: the link behind a number that is a text.
+func TestNextBehindText(t *testing.T) {
+	page := func(number int) string {
+		links := ""
+		for n := range 3 {
+			if n+1 == number {
+				links += fmt.Sprintf(" %d ", n+1)
+			} else {
+				links += fmt.Sprintf(` <a href="/list?page=%d">%d</a> `, n+1, n+1)
+			}
+		}
+		return listBefore(`<p class="pages">Page: ` + links + `</p>`)
+	}
+	recipe := proposalsAt(t, "https://shop.test/list", "text/html", page(1))[0].Scraper.Recipe()
+	extractor := mustCompile(t, recipe)
+	for number, want := range map[int]string{1: "https://shop.test/list?page=2",
+		2: "https://shop.test/list?page=3", 3: ""} {
+		got, err := extractor.Extract(Page{URL: "https://shop.test/list?page=0",
+			Asked: "https://shop.test/list?page=0", ContentType: "text/html",
+			Body: []byte(page(number))})
+		if err != nil || got.Next != want {
+			t.Errorf("page %d leads to %q, %v, want %q", number, got.Next, err, want)
+		}
+	}
+}
+
+// A link in a page's head leads to the next page where its address can be that of one.
+func TestDetectNextInHead(t *testing.T) {
+	for address, want := range map[string]bool{"/list?page=2": true, "/list/page/2/": true,
+		"/other-thing": false} {
+		got := proposalsOf(t, model.Recipe{}, "text/html",
+			`<link rel="next" href="`+address+`">`+listBefore(""))
+		if found := got[0].Scraper.SourceConfig.Pagination != nil; found != want {
+			t.Errorf("%s: the next page is found: %v, want %v", address, found, want)
+		}
+	}
+}

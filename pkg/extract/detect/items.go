@@ -69,13 +69,29 @@ func (p *probe) listOf(g *group, captions []caption) list {
 	l := list{way: g.way}
 	for k, m := range g.members {
 		l.titles = append(l.titles, p.all[captions[m].at].node)
-		l.items = append(l.items, p.all[g.items[k]].node)
+		l.items = append(l.items, p.all[p.bareItem(g, k, captions[m].at)].node)
 	}
 	l.set = setOf(l.items)
 	l.fields = p.fieldsOf(l.items[:min(len(l.items), maxSampled)],
 		l.titles[:min(len(l.titles), maxSampled)])
 	l.score = g.score * l.worth()
 	return l
+}
+
+// bareItem is an item without what surrounds it alone: of a list with one item, that item, as those
+// of longer lists beside it are.
+func (p *probe) bareItem(g *group, k, title int) int {
+	item := g.items[k]
+	if p.all[item].path == g.make {
+		return item
+	}
+	length := p.all[item].textLength()
+	for at := title; at > item; at = p.all[at].parent {
+		if p.all[at].path == g.make && p.all[at].textLength() == length {
+			return at
+		}
+	}
+	return item
 }
 
 // isTelling says whether rows of these fields say more than a name.

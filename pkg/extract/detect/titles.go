@@ -148,6 +148,7 @@ func titled(n *html.Node) int {
 type group struct {
 	members []int // of the captions
 	items   []int // in the outline: the element of each that holds no other
+	make    int   // path of most items
 	way     way
 	score   float64
 }
@@ -318,6 +319,37 @@ func (p *probe) rate(g *group, captions []caption) {
 		return
 	}
 	g.score = title * p.itemsWorth(g, titles)
+	if (g.way.counted[0] || g.way.counted[1]) && p.areLists(g, captions) {
+		g.score *= listsOfLists
+	}
+}
+
+// listsOfLists is what is left of the score of a group that takes one link of each of several
+// lists: all of their links are the list.
+const listsOfLists = 0.2
+
+// areLists says whether the items of a group are lists themselves. They have several links like
+// the title, and not the same number of them: the links of a card are as many as those of the next.
+func (p *probe) areLists(g *group, captions []caption) bool {
+	counts := map[int]int{}
+	most, total := 0, 0
+	for k, m := range g.members {
+		c := &captions[m]
+		if c.target == "" {
+			return false
+		}
+		path, item := p.all[c.at].path, &p.all[g.items[k]]
+		n := 0
+		for i := g.items[k]; i < item.end; i++ {
+			if p.all[i].path == path && p.all[i].step == p.all[c.at].step {
+				n++
+			}
+		}
+		total += n
+		counts[n]++
+		most = max(most, counts[n])
+	}
+	return total >= 3*len(g.members) && most*2 < len(g.members)
 }
 
 // titleWorth rates captions as titles of items, 0 for none.
@@ -408,13 +440,18 @@ func (p *probe) itemsWorth(g *group, titles []int) float64 {
 		}
 		outside += one(length > title.textLength())
 	}
+	for path, found := range kinds {
+		if found > kinds[g.make] || found == kinds[g.make] && path < g.make {
+			g.make = path
+		}
+	}
 	slices.Sort(lengths)
 	median := lengths[len(lengths)/2]
 	alike := float64(mostOf(kinds)+mostOf(ways)) / 2 / n
 	mass := n * float64(min(median, 1_200)+int(60*images/n))
 	share := min(1, mass/float64(p.text+1))
 	worth := math.Log2(n) * alike * alike * (0.05 + share)
-	worth *= 1 - 0.85*beside/n
+	worth *= 1 - 0.93*beside/n
 	worth *= 1 + 0.3*images/n
 	worth *= 0.4 + 0.6*outside/n
 	worth *= 1 - 0.5*first/n

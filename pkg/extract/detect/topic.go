@@ -89,12 +89,16 @@ type evidence struct {
 	headed   float64 // how much of its title the heading has
 	list     float64 // share of its text that is in the best list
 	items    float64 // of that
+	rows     bool    // they are rows of a table that lead to pages of their own
 	paged    bool
 	root     bool // the site's first page
 	numbered bool // its address has the number of a page
 	sells    bool
 	priced   bool // a price stands with its heading
 }
+
+// manyRows is how many rows a table has that is no part of a text about one thing.
+const manyRows = 10
 
 var pageNumber = regexp.MustCompile(
 	`(?i)[?&/](page|paged|p|offset|start)[=/-]?([2-9]|[1-9][0-9]+)\b`)
@@ -121,6 +125,8 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.
 		e.items = float64(len(best.items))
 		if !best.has("url") {
 			e.list, e.items = e.list/3, e.items/3
+		} else {
+			e.rows = len(best.items) >= manyRows && best.items[0].Data == "tr"
 		}
 	}
 	several := false
@@ -177,6 +183,9 @@ func (e *evidence) weight() float64 {
 	}
 	w += 1.2*one(e.og) + one(e.dated) + 2*e.prose + one(e.long) + 0.5*e.headed
 	w -= 2*e.list + 0.02*min(e.items, 50) + 1.5*one(e.paged) + 2*one(e.root) + one(e.numbered)
+	if e.rows {
+		w -= 2.5 * e.list
+	}
 	w += 2.5*one(e.sells) + 2.5*one(e.priced)
 	return w
 }

@@ -26,16 +26,18 @@ const (
 )
 
 var (
-	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:about the author|über den autor|sobre el autor|(?:written |posted |article |text |story )?by|` +
-		`(?:geschrieben |text |ein (?:beitrag|artikel|kommentar|gastbeitrag) |verfasst )?von|par|` +
-		`(?:texto |escrito )?por|di|a cura di|door|af|av|autor(?:in|en|es)?|authors?|auteurs?|` +
+	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:about the author|über den autor|sobre el autor|` +
+		`(?:written |posted |published |submitted |article |text |story )?by|` +
+		`(?:geschrieben |text |(?:ein )?(?:gast)?(?:beitrag|artikel|kommentar) |verfasst |` +
+		`eingestellt |gepostet |veröffentlicht |erstellt )?von|(?:publié |écrit |rédigé )?par|` +
+		`(?:texto |escrito |publicado )?por|di|a cura di|(?:geplaatst |geschreven )?door|af|av|autor(?:in|en|es)?|authors?|auteurs?|` +
 		`verfasser(?:in)?|автор|автори|作者|記者|责任编辑|文)(?:\s*[:：]\s*|\s+)`)
 	// dayBehind is a day of the week, or a number, behind a name.
 	dayBehind = regexp.MustCompile(`(?:,| -| [–|·]|\s+\pL{2,10},)?\s+[0-9]{1,2}[./ ].*$`)
 	// dateBehind is a day with the month's name first, and what stands before a date.
 	dateBehind = regexp.MustCompile(`(?:\s+[-–|·/]+)?\s+\pL{3,10}\.? [0-9]{1,2}, [0-9]{4}.*$`)
 	// agency is the sign of an agency behind a name.
-	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$|, (?i:dpa(?:-\pL+)?|afp|apa?|reuters|` +
+	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$|(?:,\s|\s*/\s*)(?i:dpa(?:-\pL+)?|afp|apa?|reuters|` +
 		`ansa|efe|sid|kna|epd|upi|tass|ritzau|ntb|anp|belga|pap|ots)$`)
 	// interviewed stands between who speaks and who asks.
 	interviewed = regexp.MustCompile(`(?i) (?:im gespräch mit|im interview mit|in conversation with|` +
@@ -49,16 +51,19 @@ var (
 	andThen = regexp.MustCompile(`(?i)(?:\s+(?:am|on|le|il|el|vom|at|follow|folgen)|` +
 		`\s*[-–|·,/•]+)$`)
 	// byName is a line that says who wrote what it belongs to, and nothing else.
-	byName = regexp.MustCompile(`^(?:(?i:(?:written |posted |text |words |reporting )?by|(?:text |` +
-		`geschrieben |(?:ein |blog )?(?:beitrag|artikel|kommentar) )?von|(?:écrit |texte )?par|` +
-		`texte de|(?:texto |escrito )?por|texto de|escribe|di|(?:scritto|testo) d[ai]|` +
-		`(?:geschreven |tekst )?door|(?:skrevet |skrivet |skriven |tekst |text )?a[vf]|` +
+	byName = regexp.MustCompile(`^(?:(?i:(?:by ?)?(?:written |posted |published |submitted |text |` +
+		`words |reporting |story |review )?by|(?:text |geschrieben |verfasst |eingestellt |` +
+		`gepostet |veröffentlicht |erstellt |(?:ein(?:e)? |blog )?(?:gast|leit)?(?:beitrag|artikel|` +
+		`kommentar|analyse|kolumne|glosse|rezension|bericht|reportage|essay|interview|porträt) )?` +
+		`von|(?:das )?(?:interview|gespräch) führten?|(?:écrit |texte |publié |rédigé )?par|` +
+		`texte de|(?:texto |escrito |publicado )?por|texto de|escribe|di|` +
+		`(?:scritto|testo|pubblicato) d[ai]|(?:geschreven |tekst |geplaatst )?door|(?:skrevet |skrivet |skriven |tekst |text )?a[vf]|` +
 		`kirjoittanut|napisała?|napsala?|napísala?|scris de|piše|napisao|napisala|пише|пишет|` +
 		`γράφει(?: [οη])?|yazan|(?:ditulis )?oleh|bởi)[:\s]\s*)(` +
-		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
+		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom|in|under|unter|dans|en|for|für)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
 	// labelled is a name behind a word that says that it is the author's.
 	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in|ka|i)?|author|auteure?|autore|autora|` +
-		`verfasser(?:in)?|texto?|texte|testo|tekst|teksti|text (?:&|und|and|\+) ` +
+		`verfasser(?:in)?|interview|texto?|texte|testo|tekst|teksti|text (?:&|und|and|\+) ` +
 		`(?:fotos?|photos?|bilder)|auteur|författare|skribent|forfatter|journalist|kirjoittaja|` +
 		`szerző|írta|szöveg|avtor|piše|συντάκτης|συντάκτρια|κείμενο|автор|текст|yazar|yazan|` +
 		`penulis|tác giả|written by|words|reporter)\s*:\s*(` + labelNames + `)(?:$|[^\pL])`)
@@ -133,7 +138,7 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		return found
 	}
 	called, many := r.calledAuthor()
-	lines := []string{called, r.boxedAuthor(), r.article().Byline, r.lineBelow()}
+	lines := []string{called, r.boxedAuthor(), r.article().Byline, r.lineBelow(), r.signed()}
 	if many {
 		lines = lines[3:] // the library takes the first of them
 	}
@@ -222,7 +227,7 @@ var (
 		"autore verfasser redakteur contributor postedby writer journalist")
 	notAuthors = wordset.Of("comment comments commentlist reply related teaser teasers card " +
 		"avatar image img photo picture position role job bio description count social follow " +
-		"share more other popular")
+		"share more other popular theme credit credits")
 	authorPath = regexp.MustCompile(`/(?:authors?|autor(?:en|in|es|i|zy|ka)?|auteurs?|autores?|staff|` +
 		`people|profile?|redakteure?|journalists?|journalistes?|contributors?|columnists?|` +
 		`editors?|reporters?|writers?|penulis|yazar(?:lar)?|by)/[^/?#]+/?$`)
@@ -344,10 +349,8 @@ func (r *reader) lineBelow() string {
 			if !seen || passed > behind {
 				continue
 			}
-			for _, line := range [...]*regexp.Regexp{byName, behindDay} {
-				if m := line.FindStringSubmatch(text); m != nil {
-					return m[1]
-				}
+			if name := bylineOf(text); name != "" {
+				return name
 			}
 			if m := byName.FindStringSubmatch(firstLine(n)); m != nil {
 				return m[1]
@@ -358,6 +361,40 @@ func (r *reader) lineBelow() string {
 		}
 	}
 	return label
+}
+
+// signature is the last line of a text that says nothing but who wrote it.
+var signature = regexp.MustCompile(`^(?:\(|[—–] ?)(` + fullNames + `)(?:\s*/\s*\pL+)?\)?$`)
+
+// signed is who signed the article below its text, "" if nobody did.
+func (r *reader) signed() string {
+	text := r.article().Text
+	if m := signature.FindStringSubmatch(text[strings.LastIndexByte(text, '\n')+1:]); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// byOne is a line with one name alone, which stands beside a day.
+var byOne = regexp.MustCompile(`^(?i:(?:posted |written )?by|(?:geschrieben )?von|par|por|di|door|` +
+	`a[vf])\s+(` + namePart + `)(?:,?\s+(?:(?:am|on|le|il|el|op|den|d\.)\s+)?(.*))?$`)
+
+// bylineOf is the name, or the names, in a line that says who wrote what it stands at.
+func bylineOf(text string) string {
+	if m := behindDay.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	bare := undated(text)
+	for _, line := range [...]string{text, bare, agency.ReplaceAllString(bare, "")} {
+		if m := byName.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+	}
+	m := byOne.FindStringSubmatch(bare)
+	if m != nil && (m[2] == "" && bare != text || m[2] != "" && undated(m[2]) == "") {
+		return m[1]
+	}
+	return ""
 }
 
 // firstLine is what an element says before its first line break, "" if it has none.
@@ -391,13 +428,20 @@ func (r *reader) boxedAuthor() string {
 				break
 			}
 			name := strings.TrimSpace(c.Data)
-			if c.Type == html.TextNode && len(name) <= maxByline && onlyName.MatchString(name) {
+			if c.Type != html.TextNode || len(name) > maxByline || noName.MatchString(name) {
+				continue
+			}
+			if name = aboutWhom.ReplaceAllString(name, ""); onlyName.MatchString(name) {
 				return name
 			}
 		}
 	}
 	return ""
 }
+
+// aboutWhom heads a box about somebody, before the name.
+var aboutWhom = regexp.MustCompile(`^(?:About|Über|Zur Person|À propos de|Sobre|Acerca de|` +
+	`Informazioni su|Over|Om):?\s+`)
 
 // boxes are the words of boxes about authors, and maxBoxed how many nodes of one are looked at.
 var boxes = wordset.Of("bio box about info card profile")
@@ -413,7 +457,8 @@ const maxInLine = 12
 // isLine says whether an element may be a line that a reader reads, by its name and how many nodes
 // it holds directly.
 func isLine(n *html.Node) bool {
-	if n.Type != html.ElementNode || inLine[n.DataAtom] || unread[n.DataAtom] {
+	if n.Type != html.ElementNode || unread[n.DataAtom] ||
+		inLine[n.DataAtom] && (n.DataAtom != atom.Span || !standsAlone(n)) {
 		return false
 	}
 	nodes := 0
@@ -421,6 +466,21 @@ func isLine(n *html.Node) bool {
 		nodes++
 	}
 	return nodes > 0 && nodes <= maxInLine
+}
+
+// standsAlone says whether no text stands around an element in its parent, and that is no line.
+func standsAlone(n *html.Node) bool {
+	parent := n.Parent
+	if parent == nil || inLine[parent.DataAtom] {
+		return false
+	}
+	looked := 0
+	for c := parent.FirstChild; c != nil && looked <= maxInLine; c = c.NextSibling {
+		if looked++; c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // besideLabel is the name that stands behind a label, "" if none does.

@@ -3,6 +3,8 @@ package aiconf
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
@@ -20,8 +22,8 @@ var (
 		`[0-9]{1,2}[:.h][0-9]{2}(?::[0-9]{2})?(?: ?[aApP]\.?[mM]\.?)?(?: (?:Uhr|\p{Lu}{2,4}))?)?` +
 		`[ ,|·•/–-]*`)
 	// sayAhead is what stands before a day: that it is one of publication or of a change.
-	sayAhead = regexp.MustCompile(`^(?i:(?:last )?updated?|published|posted|modified|aktualisiert|` +
-		`veröffentlicht|stand|publié|mis à jour|publicado|actualizado|pubblicato|aggiornato|` +
+	sayAhead = regexp.MustCompile(`^(?i:(?:last )?updated?|published|posted|submitted|written|` +
+		`modified|aktualisiert|veröffentlicht|geschrieben|verfasst|erstellt|eingestellt|gepostet|stand|publié|mis à jour|publicado|actualizado|pubblicato|aggiornato|` +
 		`gepubliceerd|bijgewerkt|publicerad|uppdaterad|publisert|oppdatert|publiceret|opdateret|` +
 		`julkaistu|päivitetty|opublikowano|aktualizacja|опубликовано|обновлено|yayınlanma)` +
 		`(?: (?:on|at|am|le|el|il|op))?:? +`)
@@ -140,23 +142,44 @@ func unofficed(text string) string {
 	return text
 }
 
-// namedIn is what an element says of an author. Where its first text is a name, and others name an
-// office, that is the name alone.
+// namedIn is what an element says of an author. Where one of its first texts is a name, and what
+// follows is none, or begins without a space, it is that name alone.
 func namedIn(n *html.Node) string {
 	all := shownText(n, maxByline)
-	if !isOffice(all) {
-		return all
-	}
-	looked := 0
+	whole := onlyName.MatchString(bylined(all)) && !isOffice(all)
+	looked, texts := 0, 0
 	for c := range n.Descendants() {
-		if looked++; looked > maxBoxed {
+		if looked++; looked > maxBoxed || texts == maxHeads && !isOffice(all) {
 			break
 		}
+		if c.Type != html.TextNode || unread[c.Parent.DataAtom] || strings.TrimSpace(c.Data) == "" {
+			continue
+		}
+		texts++
 		name := bylined(beginning(c.Data, maxByline))
-		if c.Type == html.TextNode && !unread[c.Parent.DataAtom] && onlyName.MatchString(name) &&
-			!isOffice(name) {
+		if !onlyName.MatchString(name) || isOffice(name) || endsLow(name) {
+			continue
+		}
+		if !whole || isGlued(all, name) {
 			return name
 		}
+		break
 	}
 	return all
+}
+
+// maxHeads is how many texts of an element may be the name: one may say what it is.
+const maxHeads = 2
+
+// endsLow says whether the last word of a text begins with a small letter, as that of no name does.
+func endsLow(text string) bool {
+	last, _ := utf8.DecodeRuneInString(text[strings.LastIndexByte(text, ' ')+1:])
+	return unicode.IsLower(last)
+}
+
+// isGlued says whether a letter follows a name in a text: that of another element.
+func isGlued(text, name string) bool {
+	_, rest, found := strings.Cut(text, name)
+	next, _ := utf8.DecodeRuneInString(rest)
+	return found && unicode.IsLetter(next)
 }

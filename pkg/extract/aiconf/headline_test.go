@@ -115,9 +115,22 @@ func TestAuthorAsShown(t *testing.T) {
 			<meta name="article:author" content="Ann Lee">`, "Ann Lee"},
 		"whose the page is": {`<meta name="author" content="Bo Ek">
 			<meta name="copyright" content="© 2026 Bo Ek">`, "Bo Ek"},
-		"signs that nobody sees": {"<p>By Ann Le\u00ade</p>", "Ann Lee"},
-		"no one":                 {`<p>By the way, it rained.</p>`, ""},
-		"a commentator":          {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
+		"signs that nobody sees":   {"<p>By Ann Le\u00ade</p>", "Ann Lee"},
+		"said twice":               {`<p><b>By</b><span>by ANN LEE and BO EK</span></p>`, "ANN LEE and BO EK"},
+		"behind a day, by one":     {`<p>3. März 2026 von Ann</p>`, "Ann"},
+		"before a day, by one":     {`<p>von Ann am 3. März 2026</p>`, "Ann"},
+		"behind a day with a mark": {`<p>Posted on March 3, 2026 by Ann Lee in News</p>`, "Ann Lee"},
+		"of an agency":             {`<p>Von Ann Lee/dpa</p>`, "Ann Lee"},
+		"a column":                 {`<p>Gastkommentar von Ann Lee</p>`, "Ann Lee"},
+		"who asks":                 {`<p>Das Interview führte Ann Lee</p>`, "Ann Lee"},
+		"an element in line":       {`<span class="by">By <a>Ann Lee</a></span>`, "Ann Lee"},
+		"a time behind the name":   {`<p class="author"><a>Ann Lee</a><i>vor 5 Stunden</i></p>`, "Ann Lee"},
+		"an office right behind":   {`<p class="author"><b>Ann Lee</b><i>Redakteurin</i></p>`, "Ann Lee"},
+		"a box about the author": {`<div class="author-box"><h4>About the author</h4><h3>Ann Lee</h3>
+			<p>Ann writes of bridges.</p></div>`, "Ann Lee"},
+		"a name in it":  {`<p>Seen by Ann Lee on the bridge, and by Bo Ek</p>`, ""},
+		"no one":        {`<p>By the way, it rained.</p>`, ""},
+		"a commentator": {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
 		"many of them": {`<ul><li class="author">Bo Ek<li class="author">Cy Oh<li class="author">Ida Po` +
 			`<li class="author">Ed Qu</ul>`, ""},
 	} {
@@ -125,6 +138,18 @@ func TestAuthorAsShown(t *testing.T) {
 			<h1>The new bridge opens</h1>`+c.line+story)
 		if got.Author != c.want {
 			t.Errorf("%s: %q, want %q", name, got.Author, c.want)
+		}
+	}
+}
+
+// TestAuthorBelowText: an article is signed at its end, by a name and nothing else.
+func TestAuthorBelowText(t *testing.T) {
+	for line, want := range map[string]string{"(Ann Lee)": "Ann Lee", "— Ann Lee": "Ann Lee",
+		"(Ann Lee/dpa)": "Ann Lee", "(See Part Two below)": "", "New York": ""} {
+		got := readArticle(t, "https://wire.example/a/1", `<title>The new bridge opens</title>
+			<h1>The new bridge opens</h1>`+story+`<p>`+line+`</p>`)
+		if got.Author != want {
+			t.Errorf("%s: %q, want %q", line, got.Author, want)
 		}
 	}
 }

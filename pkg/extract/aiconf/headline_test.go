@@ -202,6 +202,8 @@ func TestDayAsShown(t *testing.T) {
 		"a teaser of the article itself": {before: far, behind: `<p>1.1.2020</p><p>2.1.2020</p>` +
 			`<a href="/b"><p>9.9.2019</p></a><a href="/a"><p>10.11.2021</p> It opens</a>`,
 			want: "2021-11-10"},
+		"an abbreviation": {before: `<abbr title="2026-03-05T10:00:00Z">yesterday</abbr>`,
+			want: "2026-03-05"},
 		"an attribute": {before: `<div data-date="18. März 2020"></div>`,
 			behind: `<p>1.1.2020</p><p>2.1.2020</p>`, want: "2020-03-18"},
 		"an element with a mark": {before: far, behind: `<meta name="date" content="2022-01-21">` +

@@ -16,18 +16,18 @@ import (
 
 // monthNames are the beginnings of the names of the months, in the languages of most pages.
 var monthNames = [12]string{
-	"jan ene gen sty led tammi oca янв ιαν styc led",
-	"feb fév fev lut úno uno helmi şub фев φεβ",
-	"mar mär mrt maa már bře maalis мар μαρ",
-	"apr avr abr kwi dub huhti nis апр απρ ápr",
-	"mai may mei maj mag máj kvě touko май мая μαΐ μαι",
-	"jun juin giu cze červn czerw kesä haz июн ιουν jún",
-	"jul juil lug lip červenc heinä tem июл ιουλ júl",
-	"aug août aout ago sie srp elo ağu авг αυγ",
-	"sep set wrz zář syys eyl сен σεπ szep",
-	"oct okt ott out paź říj loka eki окт οκτ",
-	"nov lis marras kas ноя νοε",
-	"dec dez déc dic des gru pro joulu ara дек δεκ",
+	"jan ene gen sty led tammi oca янв ιαν styc led jän ian siječ saus січ يناير जनवरी",
+	"feb fév fev lut úno uno helmi şub фев φεβ velja vasar лют فبراير फरवरी",
+	"mar mär mrt mrz maa már bře maalis мар μαρ ožuj kovo берез مارس मार्च",
+	"apr avr abr kwi dub huhti nis апр απρ ápr travnj baland квіт أبريل अप्रैल",
+	"mai may mei maj mag máj kvě touko май мая μαΐ μαι svibnj geguž трав مايو",
+	"jun juin giu cze červn czerw kesä haz июн ιουν jún iun lipnj birž jūn черв يونيو जून",
+	"jul juil lug lip červenc heinä tem июл ιουλ júl iul srpnj liepo jūl липн يوليو जुलाई",
+	"aug août aout ago sie srp elo ağu авг αυγ agu kolov rugpj серп أغسطس अगस्त",
+	"sep set wrz zář syys eyl сен σεπ szep rujna rugs верес سبتمبر सितंबर",
+	"oct okt ott out paź říj loka eki окт οκτ spal жовт أكتوبر अक्टूबर",
+	"nov lis marras kas ноя νοε studenog lapkr листоп نوفمبر नवंबर",
+	"dec dez déc dic des gru pro joulu ara дек δεκ груд ديسمبر दिसंबर",
 }
 
 // monthOf is the month that a word begins as, 0 if none: by the longest beginning.
@@ -45,11 +45,12 @@ func monthOf(word string) time.Month {
 }
 
 var (
-	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})(?:\b|T)`)
+	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.]) ?([0-9]{1,2})([-/.]) ?([0-9]{1,2})(?:\b|T)`)
 	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2}) ?([-/.|]) ?([0-9]{1,2}) ?([-/.|]) ?((?:19|20)?[0-9]{2})\b`)
-	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|ª)?[ -](?:(?:de|of) )?(\pL{3,})\.?,?[ -](?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
+	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:(?:\.|st|nd|rd|th|er|º|ª)?[ -]|\.)(?:(?:de|of) )?([\pL\pM]{3,})(?:\.?,?[ -]|\.)(?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
 	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,?(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?: (?:\p{Lu}{2,5}|[+-][0-9:]+))?)? ((?:19|20)[0-9]{2})\b`)
-	yearMonth = regexp.MustCompile(`\b((?:19|20)[0-9]{2})\.? (\pL{3,}) ([0-9]{1,2})\b`)
+	yearMonth = regexp.MustCompile(`\b((?:19|20)[0-9]{2})(?:\.| m\.)? ([\pL\pM]{3,}) ([0-9]{1,2})\b`)
+	counted   = regexp.MustCompile(`(?i)\b([0-9]{1,2}) tháng ([0-9]{1,2})(?:,| năm)? ((?:19|20)[0-9]{2})\b`)
 	eastern   = regexp.MustCompile(`((?:19|20)[0-9]{2}) ?[年년] ?([0-9]{1,2}) ?[月월] ?([0-9]{1,2}) ?[日일]`)
 )
 
@@ -91,6 +92,9 @@ func dayIn(text string, monthFirst bool) string {
 	}
 	if m := yearMonth.FindStringSubmatchIndex(text); m != nil {
 		take(m, part(m, 1), part(m, 2), part(m, 3))
+	}
+	if m := counted.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 3), part(m, 2), part(m, 1))
 	}
 	if m := eastern.FindStringSubmatchIndex(text); m != nil {
 		take(m, part(m, 1), part(m, 2), part(m, 3))
@@ -165,6 +169,9 @@ func (r *reader) published(f *field) []byte {
 			case seen && after == "" && !r.names.isBeside(c) &&
 				dayIn(attrOf(c, "data-date"), r.readsMonthFirst()) != "":
 				after = dayIn(attrOf(c, "data-date"), r.readsMonthFirst())
+			case seen && after == "" && c.DataAtom == atom.Abbr && !r.names.isBeside(c) &&
+				dayIn(attrOf(c, "title"), r.readsMonthFirst()) != "":
+				after = dayIn(attrOf(c, "title"), r.readsMonthFirst())
 			case c.DataAtom == atom.Time && !r.names.isBeside(c):
 				timed = dayIn(attrOf(c, "datetime"), false)
 				if timed == "" {

@@ -51,6 +51,10 @@ func TestDetectNextByNumbers(t *testing.T) {
 			`<a href="/list?page=2">2</a> 3</p>`, "null"},
 		"how many are shown": {"", `<p>Show: <b>10</b> <a href="/list?n=20">20</a> ` +
 			`<a href="/list?n=50">50</a></p>`, "null"},
+		"days": {"", `<table><tr>` + strings.Repeat("<tr>"+strings.Repeat(`<td><a href="/list?page=3">`+
+			`3</a></td>`, 6)+`<td class="current">2</td></tr>`, 5) + `</table>`, "null"},
+		"sizes by a parameter": {"", `<p class="sizes"><a href="/list?size=1">1</a> ` +
+			`<a href="/list?size=2">2</a> <a href="/list?size=3">3</a></p>`, "null"},
 		"years": {"", `<p><a href="/list?y=2026">2026</a> <a href="/list?y=2025">2025</a></p>`,
 			"null"},
 		"sizes": {"", `<ul><li><a href="/list/1/">1</a></li><li><a href="/list/2/">2</a></li>` +

@@ -142,6 +142,40 @@ func unofficed(text string) string {
 	return text
 }
 
+// signature is the last line of a text that says nothing but who wrote it.
+var signature = regexp.MustCompile(`^(?:\(|[—–] ?)(` + fullNames + `)(?:\s*/\s*\pL+)?\)?$`)
+
+// signed is who signed the article below its text, "" if nobody did.
+func (r *reader) signed() string {
+	text := r.article().Text
+	if m := signature.FindStringSubmatch(text[strings.LastIndexByte(text, '\n')+1:]); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// byOne is a line with one name alone, which stands beside a day.
+var byOne = regexp.MustCompile(`^(?i:(?:posted |written )?by|(?:geschrieben )?von|par|por|di|door|` +
+	`a[vf])\s+(` + namePart + `)(?:,?\s+(?:(?:am|on|le|il|el|op|den|d\.)\s+)?(.*))?$`)
+
+// bylineOf is the name, or the names, in a line that says who wrote what it stands at.
+func bylineOf(text string) string {
+	if m := behindDay.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	bare := undated(text)
+	for _, line := range [...]string{text, bare, agency.ReplaceAllString(bare, "")} {
+		if m := byName.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+	}
+	m := byOne.FindStringSubmatch(bare)
+	if m != nil && (m[2] == "" && bare != text || m[2] != "" && undated(m[2]) == "") {
+		return m[1]
+	}
+	return ""
+}
+
 // namedIn is what an element says of an author. Where one of its first texts is a name, and what
 // follows is none, or begins without a space, it is that name alone.
 func namedIn(n *html.Node) string {

@@ -231,8 +231,9 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 func (p *probe) numbers() map[*html.Node]bool {
 	found := map[*html.Node]bool{}
 	for i := range p.all {
-		if e := &p.all[i]; e.step == "a" && e.textLength() > 0 && e.textLength() < maxNumberText &&
-			numberOf(textOf(e.node)).from > 0 {
+		e := &p.all[i]
+		if e.step == "a" && e.textLength() > 0 && e.textLength() < maxNumberText &&
+			numberOf(textOf(e.node)).from > 0 && !isDay(e.node) {
 			found[e.node] = true
 		}
 	}
@@ -249,96 +250,6 @@ func nextNumber(text string) int {
 		return 0
 	}
 	return n
-}
-
-// besideNumbers says how much what is around a link looks like numbers of pages.
-func (p *probe) besideNumbers(n *html.Node) float64 {
-	at := n.Parent
-	for range 3 {
-		if at == nil || at.Type != html.ElementNode {
-			break
-		}
-		i, known := p.index[at]
-		if !known || p.all[i].textLength() > 400 {
-			break
-		}
-		found := 0
-		for k := i; k < p.all[i].end; k++ {
-			e := &p.all[k]
-			if e.step == "a" && e.node != n && nextNumber(textOf(e.node)) > 0 {
-				found++
-			}
-		}
-		if found == 1 && p.currentIn(i, n).from > 0 {
-			found++ // this page's own, which is no link
-		}
-		called := append(words(at), split(attribute(at, "id"))...)
-		if found > 1 || sharesWord(called, []string{"pagination", "pager", "pagenavi", "paging",
-			"pages", "paginator", "paginate", "pagenav", "seiten"}) {
-			return 2
-		}
-		at = at.Parent
-	}
-	return 0
-}
-
-// followsCurrent says whether a link says the number behind that of this page, or the items behind
-// those of this page. The number of this page stands among those of others without a link, or as the
-// current one. Otherwise its address says it, and 1 stands where nothing does.
-func (p *probe) followsCurrent(n *html.Node) bool {
-	own := numberOf(textOf(n))
-	around := n.Parent
-	for range 2 {
-		if around == nil || around.Type != html.ElementNode {
-			break
-		}
-		i, known := p.index[around]
-		if !known || p.all[i].textLength() > 400 {
-			break
-		}
-		if current := p.currentIn(i, n); current.from > 0 {
-			return own.follows(current)
-		}
-		around = around.Parent
-	}
-	current := pageCount{1, 1}
-	if m := pageNumber.FindString(p.base.RequestURI()); m != "" {
-		if number := nextNumber(strings.TrimLeft(m, "?&/pageofstrPAGEOFSTRd=-")); number > 0 {
-			current = pageCount{number, number}
-		}
-	}
-	return own.follows(current)
-}
-
-// currentIn is the number of this page among those in an element, none where no other than that of
-// a link is told from links.
-func (p *probe) currentIn(around int, n *html.Node) pageCount {
-	for k := around; k < p.all[around].end; k++ {
-		e := &p.all[k]
-		if !e.own || e.node == n {
-			continue
-		}
-		link := ancestor(e.node, named("a"))
-		isLink := link != nil && attribute(link, "href") != ""
-		number := numberOf(textOf(e.node))
-		if number.from > 0 && (!isLink || attribute(e.node, "aria-current") != "" ||
-			attribute(link, "aria-current") != "" ||
-			sharesWord(append(words(e.node), words(e.node.Parent)...),
-				[]string{"current", "active", "selected", "on"})) {
-			return number
-		}
-		if isLink {
-			continue
-		}
-		for c := e.node.FirstChild; c != nil; c = c.NextSibling {
-			if c.Type == html.TextNode && len(c.Data) < maxNumberText {
-				if number = numberOf(c.Data); number.from > 0 {
-					return number
-				}
-			}
-		}
-	}
-	return pageCount{}
 }
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)

@@ -100,8 +100,8 @@ func fileOf(address string) string {
 	return address[strings.LastIndexByte(address, '/')+1:]
 }
 
-// isNextSign says whether a class, or the name of a file, is that of an icon of what comes next. Two arrows lead to the
-// last page. Where texts run to the left, so do pages.
+// isNextSign says whether a class, or the name of a file, is that of an icon of what comes next.
+// Two arrows lead to the last page. Where texts run to the left, so do pages.
 func isNextSign(called []string, onward string) bool {
 	if sharesWord(called, []string{"double", "last", "end", "prev", "previous"}) {
 		return false

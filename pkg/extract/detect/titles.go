@@ -325,11 +325,11 @@ func (p *probe) rate(g *group, captions []caption) {
 }
 
 // listsOfLists is what is left of the score of a group that takes one link of each of several
-// lists: all of their links are the list.
+// lists. All of their links are the list.
 const listsOfLists = 0.2
 
 // areLists says whether the items of a group are lists themselves. They have several links like
-// the title, and not the same number of them: the links of a card are as many as those of the next.
+// the title, and not all the same number of them. The links of cards are as many in each.
 func (p *probe) areLists(g *group, captions []caption) bool {
 	counts := map[int]int{}
 	most, total := 0, 0

@@ -79,3 +79,23 @@ func TestDetectRowsBelowText(t *testing.T) {
 		}
 	}
 }
+
+// Where a page states several things, the price of the first makes no page about one thing.
+func TestDetectSeveralStated(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(`<title>Boat shoes</title><h1>Boat shoes</h1>`)
+	for i := range 6 {
+		fmt.Fprintf(&page, `<p>Boat shoes are worn on boats and on land, and they last for years if `+
+			`they are kept dry. Most are of leather, by hand, and all of them have a sole that does `+
+			`not slip, as number %d of our tests has shown.</p>`, i)
+	}
+	for i := range 80 {
+		fmt.Fprintf(&page, `<div class="card" itemscope itemtype="https://schema.org/Product">`+
+			`<b itemprop="name">Boat shoe number %d of leather, by hand</b><span itemprop="offers" itemscope `+
+			`itemtype="https://schema.org/Offer"><i itemprop="price">%d.00</i></span></div>`, i, 80+i)
+	}
+	got := proposalsOf(t, model.Recipe{}, "text/html", page.String())
+	if len(got) == 0 || got[0].Scraper.Type == model.SingleProduct {
+		t.Errorf("%d proposals, the first is one thing", len(got))
+	}
+}

@@ -25,6 +25,9 @@ func TestDetectNextByNumbers(t *testing.T) {
 		"an item that says so in a link": {"", `<ol class="pages"><li><a href="/list" ` +
 			`aria-current="page">1</a></li><li><a href="/list?page=2">2</a></li></ol>`,
 			selector(`".pages li:has(a[aria-current]) + li > a"`)},
+		"an item without a link": {"", `<ol class="pages"><li><i>1</i></li><li>` +
+			`<a href="/list?page=2"><i>2</i></a></li></ol>`,
+			selector(`".pages li:not(:has(a)) + li > a"`)},
 		"signs between": {"", `<p class="pages"><em>1</em><i>, </i><a href="/list?page=2">2</a></p>`,
 			selector(`".pages em ~ a"`)},
 		"a text": {"?page=2", `<p class="pages"><a href="/list?page=1">1</a> 2 ` +

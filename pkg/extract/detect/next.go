@@ -454,7 +454,9 @@ func currentOf(n *html.Node) []string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode {
 			for _, css := range currentOf(c) {
-				list = append(list, n.Data+":has("+css+")")
+				if strings.ContainsAny(css, ".[") { // others have such elements, too
+					list = append(list, n.Data+":has("+css+")")
+				}
 			}
 		}
 	}

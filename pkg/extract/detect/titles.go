@@ -451,7 +451,7 @@ func (p *probe) itemsWorth(g *group, titles []int) float64 {
 	mass := n * float64(min(median, 1_200)+int(60*images/n))
 	share := min(1, mass/float64(p.text+1))
 	worth := math.Log2(n) * alike * alike * (0.05 + share)
-	worth *= 1 - 0.93*beside/n
+	worth *= 1 - 0.9*beside/n
 	worth *= 1 + 0.3*images/n
 	worth *= 0.4 + 0.6*outside/n
 	worth *= 1 - 0.5*first/n

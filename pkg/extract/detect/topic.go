@@ -186,7 +186,13 @@ func (e *evidence) weight() float64 {
 	if e.rows {
 		w -= 2.5 * e.list
 	}
-	w += 2.5*one(e.sells) + 2.5*one(e.priced)
+	w += 2.5 * one(e.sells)
+	switch {
+	case e.priced && e.things == 2:
+		w++ // it may be that of one of several
+	case e.priced:
+		w += 2.5
+	}
 	return w
 }
 

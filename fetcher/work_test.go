@@ -10,11 +10,50 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 )
+
+// Pages of a start address whose domain has a price are charged under its row, by whichever tier
+// they came. An endpoint's row comes first.
+func TestPriceOfADomain(t *testing.T) {
+	for name, c := range map[string]struct {
+		charge model.Charge
+		domain string
+		tiers  model.TierSet
+		want   string
+	}{
+		"plain": {domain: "domain:a.test", tiers: model.TiersOf(model.Plain),
+			want: "domain:a.test"},
+		"rendered": {domain: "domain:a.test", tiers: model.Rendering, want: "domain:a.test"},
+		"none":     {tiers: model.Rendering, want: "tier:render"},
+		"endpoint": {charge: model.Charge{Row: "plugin:x"}, domain: "domain:a.test",
+			tiers: model.TiersOf(model.Plain), want: "plugin:x"},
+		"endpoint, rendered": {charge: model.Charge{Row: "plugin:x"}, domain: "domain:a.test",
+			tiers: model.Rendering, want: "domain:a.test"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, stop := start(t, 1, title, func(r *rig, config *Config) {
+					allTiers(r, config)
+					r.control.jobs[jobID] = &client.Job{ID: jobID, State: model.Running,
+						Charge: c.charge}
+				})
+				defer stop()
+				task := r.task(4, "http://www.a.test/x")
+				task.Tiers, task.Domain = c.tiers, c.domain
+				r.send(task)
+				if p := r.pages(1)[0]; p.Outcome != model.Delivered || p.PriceRow != c.want ||
+					p.Quantity != 1 {
+					t.Errorf("page is %+v", p)
+				}
+			})
+		})
+	}
+}
 
 func TestPageOfATask(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -85,11 +85,16 @@ func AuthorityOf(canonical string) string {
 // Shard is the shard of an authority, of so many, from 0: all hosts of one registrable domain are
 // in one. Nodes that disagreed would ask one site twice as fast, so this never changes.
 func Shard(authority string, shards int) int {
+	return int(xxh3.HashString(DomainOf(authority)) % uint64(shards))
+}
+
+// DomainOf is the registrable domain of an authority.
+func DomainOf(authority string) string {
 	host := authority
 	if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
 		host = authority[:at]
 	}
-	return int(xxh3.HashString(RegistrableDomain(strings.Trim(host, "[]"))) % uint64(shards))
+	return RegistrableDomain(strings.Trim(host, "[]"))
 }
 
 // Domain names the registrable domain of a canonical address by a number, never 0.
@@ -101,17 +106,29 @@ func Domain(canonical string) uint64 {
 // suffix. IP addresses and hosts that have no such part (public suffixes themselves, single labels)
 // stay as they are.
 func RegistrableDomain(host string) string {
+	if domain, ok := registered(host); ok {
+		return domain
+	}
+	return host
+}
+
+// IsRegistrable says whether a name in lower case is a domain that can be registered. A host below
+// one is none, nor are IP addresses, public suffixes and single labels.
+func IsRegistrable(name string) bool {
+	domain, ok := registered(name)
+	return ok && domain == name
+}
+
+// registered is the domain under which a host was registered. Not ok: it has none.
+func registered(host string) (domain string, ok bool) {
 	if last := len(host) - 1; last >= 0 &&
 		(host[last] <= '9' || strings.IndexByte(host, ':') >= 0) {
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-			return host
+			return "", false
 		}
 	}
 	domain, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(host, "."))
-	if err != nil {
-		return host
-	}
-	return domain
+	return domain, err == nil
 }
 
 // Parse reads an address as a browser does (WHATWG). Its error has the code INVALID_URL.

@@ -83,6 +83,27 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestIsRegistrable(t *testing.T) {
+	for name, want := range map[string]bool{"shop.example": true, "shop.co.uk": true,
+		"me.github.io": true, "xn--bcher-kva.example": true, "www.shop.example": false,
+		"co.uk": false, "github.io": false, "example": false, "localhost": false, "": false,
+		"127.0.0.1": false, "2001:db8::1": false, "shop.example.": false, ".example": false} {
+		if got := IsRegistrable(name); got != want {
+			t.Errorf("IsRegistrable(%q) = %v", name, got)
+		}
+	}
+}
+
+func TestDomainOf(t *testing.T) {
+	for authority, want := range map[string]string{"www.shop.co.uk": "shop.co.uk",
+		"www.shop.co.uk:8443": "shop.co.uk", "127.0.0.1:80": "127.0.0.1",
+		"[2001:db8::1]:81": "2001:db8::1", "[2001:db8::1]": "2001:db8::1", "h0": "h0"} {
+		if got := DomainOf(authority); got != want {
+			t.Errorf("DomainOf(%q) = %q, want %q", authority, got, want)
+		}
+	}
+}
+
 func TestHostAndDomain(t *testing.T) {
 	for url, want := range map[string][2]string{
 		"https://www.shop.co.uk:8443/a:b@c": {"www.shop.co.uk", "shop.co.uk"},

@@ -51,6 +51,9 @@ type Task struct {
 	Trace []byte `cbor:"12,keyasint,omitempty"`
 	// Limited says that a daily limit is reached: the unit is answered without a fetch.
 	Limited bool `cbor:"13,keyasint,omitempty"`
+	// Domain is the price row of the start address's domain, under which all pages of the chain are
+	// charged (Charge.At); "": it has none.
+	Domain string `cbor:"14,keyasint,omitempty"`
 }
 
 // Outcome is how a unit ended.

@@ -187,11 +187,28 @@ type Charge struct {
 	PaidOnly bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Of is the price row of a page by a tier, and how many times it is charged.
-func (c Charge) Of(tier Tier) (row string, quantity uint32) {
+// Of is the price row of a page by a tier, and how many times it is charged. The page's domain has
+// no price of its own.
+func (c Charge) Of(tier Tier) (row string, quantity uint32) { return c.At("").Of(tier) }
+
+// At is how a page is charged whose domain has that price row; "": it has none.
+func (c Charge) At(domain string) PageCharge { return PageCharge{Charge: c, Domain: domain} }
+
+// PageCharge is how a page is charged. Domain is the price row of its domain, "" for none.
+type PageCharge struct {
+	Charge
+	Domain string
+}
+
+// Of is the price row of the page by a tier, and how many times it is charged. A domain's row
+// replaces those of tiers, not that of an endpoint.
+func (c PageCharge) Of(tier Tier) (row string, quantity uint32) {
 	row, quantity = tier.PriceRow(), max(c.Quantity, 1)
-	if tier == Plain && c.Row != "" {
+	switch {
+	case tier == Plain && c.Row != "":
 		row = c.Row
+	case c.Domain != "":
+		row = c.Domain
 	}
 	return row, quantity
 }

@@ -14,11 +14,12 @@ import (
 const (
 	Tier   = "TIER"   // of a way of fetching
 	Plugin = "PLUGIN" // of an endpoint
+	Domain = "DOMAIN" // of a registrable domain, in place of those of tiers
 )
 
 // Row is a row of a price list.
 type Row struct {
-	RowKey string `cbor:"1,keyasint"` // stable key: tier:plain, plugin:/plugin/…
+	RowKey string `cbor:"1,keyasint"` // stable key: tier:plain, plugin:/plugin/…, domain:…
 	Kind   string `cbor:"2,keyasint"` // TIER, PLUGIN or DOMAIN
 	Label  string `cbor:"3,keyasint"`
 	Micros int64  `cbor:"4,keyasint"` // millionths of a euro for a page delivered, 0 or more
@@ -68,15 +69,27 @@ func (l List) Row(key string) (Row, bool) {
 }
 
 // Page is what a page by a tier costs under a charge, in micros. Not ok: the list has no such row.
-func (l List) Page(tier model.Tier, charge model.Charge) (micros int64, ok bool) {
+func (l List) Page(tier model.Tier, charge model.PageCharge) (micros int64, ok bool) {
 	key, quantity := charge.Of(tier)
 	row, ok := l.Row(key)
 	return row.Of(int64(quantity)), ok
 }
 
+// Least is the lowest price of a page of any domain among the tiers, in micros. Not ok: none is
+// covered.
+func (l List) Least(tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
+	micros, ok = l.Cheapest(tiers, charge.At(""))
+	for _, row := range l.Domains() {
+		if page, _ := l.Cheapest(tiers, charge.At(row.RowKey)); ok {
+			micros = min(micros, page)
+		}
+	}
+	return micros, ok
+}
+
 // Covered are those of the tiers that the list has a price for. A page by any other would cost
 // nothing.
-func (l List) Covered(tiers model.TierSet, charge model.Charge) (set model.TierSet) {
+func (l List) Covered(tiers model.TierSet, charge model.PageCharge) (set model.TierSet) {
 	for _, tier := range tiers.Tiers() {
 		if _, found := l.Page(tier, charge); found {
 			set |= model.TiersOf(tier)
@@ -86,7 +99,7 @@ func (l List) Covered(tiers model.TierSet, charge model.Charge) (set model.TierS
 }
 
 // CheapestFirst are the covered tiers by what a page costs; of equal ones the first that is tried.
-func (l List) CheapestFirst(tiers model.TierSet, charge model.Charge) []model.Tier {
+func (l List) CheapestFirst(tiers model.TierSet, charge model.PageCharge) []model.Tier {
 	covered := l.Covered(tiers, charge).Tiers()
 	slices.SortStableFunc(covered, func(a, b model.Tier) int {
 		left, _ := l.Page(a, charge)
@@ -97,7 +110,7 @@ func (l List) CheapestFirst(tiers model.TierSet, charge model.Charge) []model.Ti
 }
 
 // Cheapest is the lowest price of a page among the tiers, in micros. Not ok: none is covered.
-func (l List) Cheapest(tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
+func (l List) Cheapest(tiers model.TierSet, charge model.PageCharge) (micros int64, ok bool) {
 	covered := l.CheapestFirst(tiers, charge)
 	if len(covered) == 0 {
 		return 0, false

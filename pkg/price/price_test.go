@@ -27,7 +27,7 @@ func TestStandard(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("rows are missing: %v", want)
 	}
-	if cost, ok := list.Page(model.Plain, contacts().Charge); cost != 300 || !ok {
+	if cost, ok := list.Page(model.Plain, contacts().Charge.At("")); cost != 300 || !ok {
 		t.Errorf("a website's contacts cost %d micros, %v", cost, ok)
 	}
 }
@@ -45,6 +45,11 @@ func drawList(t *rapid.T) price.List {
 	for i := range list {
 		list[i].Micros = rapid.Int64Range(0, 5).Draw(t, "micros") * 150
 	}
+	for n := range rapid.IntRange(0, 3).Draw(t, "domains") {
+		list = append(list, price.Row{RowKey: price.DomainKey(fmt.Sprintf("d%d.example", n)),
+			Kind: price.Domain, Micros: rapid.Int64Range(0, 5).Draw(t, "micros") * 150,
+			Off: rapid.Bool().Draw(t, "off")})
+	}
 	return list
 }
 
@@ -53,9 +58,18 @@ func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawList(t)
 		tiers := model.TierSet(rapid.Uint8Range(0, uint8(model.AllTiers)).Draw(t, "tiers"))
-		charge := model.Charge{Quantity: rapid.Uint32Range(0, 3).Draw(t, "quantity"),
+		run := model.Charge{Quantity: rapid.Uint32Range(0, 3).Draw(t, "quantity"),
 			Row: rapid.SampledFrom([]string{"", "plugin:/plugin/search", "plugin:none"}).
 				Draw(t, "row")}
+		least, sold := list.Least(tiers, run)
+		if dear, ok := list.Cheapest(tiers, run.At("")); ok != sold || least > dear {
+			t.Fatalf("the least is %d, %v; without a domain %d, %v", least, sold, dear, ok)
+		}
+		charge := list.At(run, rapid.SampledFrom([]string{"d0.example", "www.d1.example:81",
+			"d2.example.com", "other.example"}).Draw(t, "host"))
+		if page, ok := list.Cheapest(tiers, charge); sold && ok && page < least {
+			t.Fatalf("a page costs %d, the least is %d", page, least)
+		}
 		covered := list.Covered(tiers, charge)
 		for _, tier := range model.AllTiers.Tiers() {
 			cost, ok := list.Page(tier, charge)
@@ -96,7 +110,7 @@ func TestLaws(t *testing.T) {
 func ExampleList() {
 	list := price.Standard()
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
-	website, _ := list.Page(model.Plain, endpoint.Charge)
+	website, _ := list.Page(model.Plain, endpoint.Charge.At(""))
 	plain, _ := list.Row(model.Plain.PriceRow())
 	fmt.Println(website, plain.Of(1000))
 	// Output: 300 150000

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 const pricesRoute = "/api/admin/prices"
@@ -124,6 +126,31 @@ func TestBadPrices(t *testing.T) {
 		{"without plain", "rows[0].enabled", func(read map[string]any) {
 			row(read, 0)["enabled"] = false
 		}},
+		{"a site in capitals", "rows[6].rowKey", withDomains("domain:Shop.example")},
+		{"a subdomain", "rows[6].rowKey", withDomains("domain:www.shop.example")},
+		{"a public suffix", "rows[6].rowKey", withDomains("domain:co.uk")},
+		{"a number", "rows[6].rowKey", withDomains("domain:10.0.0.1")},
+		{"a port", "rows[6].rowKey", withDomains("domain:shop.example:81")},
+		{"a page", "rows[6].rowKey", withDomains("domain:shop.example/x")},
+		{"no domain", "rows[6].rowKey", withDomains("domain:")},
+		{"no key of a domain", "rows[6].rowKey", withDomains("shop.example")},
+		{"a domain twice", "rows[7].rowKey", withDomains("domain:shop.example",
+			"domain:shop.example")},
+		{"101 domains", "rows", func(read map[string]any) {
+			var keys []string
+			for n := range 101 {
+				keys = append(keys, fmt.Sprintf("domain:shop-%d.example", n))
+			}
+			withDomains(keys...)(read)
+		}},
+		{"a domain as a tier", "rows[6].kind", func(read map[string]any) {
+			withDomains("domain:shop.example")(read)
+			row(read, 6)["kind"] = "TIER"
+		}},
+		{"a domain that pays", "rows[6].sellingPriceMicros", func(read map[string]any) {
+			withDomains("domain:shop.example")(read)
+			row(read, 6)["sellingPriceMicros"] = -1
+		}},
 		{"misspelt", "row", func(read map[string]any) { read["row"] = 1 }},
 	} {
 		bad := putTable(t, s, c.name, c.change)
@@ -133,6 +160,49 @@ func TestBadPrices(t *testing.T) {
 	if now := s.Client.View().CurrentPrices(); now.Version != 1 {
 		t.Errorf("what was refused was done: %+v", now)
 	}
+}
+
+// withDomains puts rows of domains behind the others.
+func withDomains(keys ...string) func(read map[string]any) {
+	return func(read map[string]any) {
+		rows := slices.DeleteFunc(read["rows"].([]any),
+			func(row any) bool { return row.(map[string]any)["kind"] == "DOMAIN" })
+		for _, key := range keys {
+			rows = append(rows, map[string]any{"rowKey": key, "kind": "DOMAIN", "label": "One site",
+				"sellingPriceMicros": 7, "enabled": true})
+		}
+		read["rows"] = rows
+	}
+}
+
+// Domains with prices of their own come and go, and customers see those that are enabled.
+func TestPricesOfDomains(t *testing.T) {
+	s := apitest.Start(t)
+	s.Run(t, putTable(t, s, "two", withDomains("domain:shop.example", "domain:shop.co.uk")))
+	off := putTable(t, s, "one is disabled", func(read map[string]any) {
+		row(read, 6)["enabled"], row(read, 7)["sellingPriceMicros"] = false, 9
+	})
+	off.Has = map[string]any{"version": 3, "rows.6": map[string]any{"rowKey": "domain:shop.example",
+		"kind": "DOMAIN", "label": "One site", "sellingPriceMicros": 7, "enabled": false}}
+	s.Run(t, off, apitest.Scenario{Name: "what customers see", As: apitest.Reader,
+		Do: "GET /api/wallet/prices", Status: 200, Lacks: []string{"7"},
+		Has: map[string]any{"6": map[string]any{"rowKey": "domain:shop.co.uk", "kind": "DOMAIN",
+			"label": "One site", "sellingPriceMicros": 9}}})
+	gone := putTable(t, s, "none is left", withDomains())
+	gone.Lacks = []string{"rows.6"}
+	s.Run(t, gone)
+}
+
+// A domain that a newer list of public suffixes does not know any more stays in the table.
+func TestKnownDomainsAreNotChecked(t *testing.T) {
+	s := apitest.Start(t)
+	current := s.Client.View().CurrentPrices()
+	s.Client.Must(t, client.SetPrices{Version: current.Version, Rows: append(
+		slices.Clone(current.Rows), price.Row{RowKey: "domain:co.uk", Kind: price.Domain,
+			Label: "Was a domain"})})
+	s.Run(t, putTable(t, s, "written as read", func(read map[string]any) {
+		row(read, 0)["sellingPriceMicros"] = 160
+	}))
 }
 
 // A run keeps the prices that it was launched under; disabled rows are for nobody else.

@@ -69,7 +69,7 @@ type ServiceSettingsInput struct {
 	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
 	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Uploads                   *UploadFigures    `json:"uploads" doc:"All figures of uploads"`
-	HistoryDays               *uint32           `json:"historyDays" min:"90" max:"36500" doc:"For which an ended run stays in the history. What is too old is removed for good, within a day. The ledger stays"`
+	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"For which an ended run stays in the history, 90 or more; 0: as each control plane was started. What is too old is removed for good, within a day. The ledger stays"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`

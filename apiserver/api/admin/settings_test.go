@@ -52,7 +52,9 @@ func TestSettings(t *testing.T) {
 			"customerRates.run": "9/1m", "revision": 3}),
 		set("history", `{"historyDays": 90}`, map[string]any{"historyDays": 90, "revision": 4}),
 		set("of it nothing", `{"historyDays": null}`, map[string]any{"historyDays": 90,
-			"revision": 4}))
+			"revision": 4}),
+		set("no history of its own", `{"historyDays": 0}`, map[string]any{"historyDays": nil,
+			"revision": 5}))
 	for body, field := range map[string]string{
 		`{"rates": {"walk": "1/1m"}}`:               "rates.walk",
 		`{"rates": {"run": "0/1m"}}`:                "rates.run",
@@ -62,7 +64,7 @@ func TestSettings(t *testing.T) {
 		`{"lowBalanceThresholdMicros": 1e13}`:       "lowBalanceThresholdMicros",
 		`{"historyDays": 89}`:                       "historyDays",
 		`{"historyDays": 36501}`:                    "historyDays",
-		`{"historyDays": 0}`:                        "historyDays",
+		`{"historyDays": 1}`:                        "historyDays",
 		`{"walletBillingEnabled": "no"}`:            "walletBillingEnabled",
 		`{"walletBilingEnabled": true}`:             "walletBilingEnabled",
 		`{"walletBillingEnabled": true, "rates":1}`: "rates",
@@ -71,7 +73,7 @@ func TestSettings(t *testing.T) {
 		bad.Status = 400
 		s.Run(t, bad)
 	}
-	if now := s.Client.View().Settings(); now.Revision != 4 || !now.BillingOff {
+	if now := s.Client.View().Settings(); now.Revision != 5 || !now.BillingOff {
 		t.Errorf("what was refused was done in part: %+v", now)
 	}
 }

@@ -24,7 +24,7 @@ type RunEstimate struct {
 	Links          uint32 `json:"links" doc:"Addresses that the estimate is for"`
 	Pages          int64  `json:"pages" doc:"Pages delivered"`
 	MinMicros      int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
-	MaxMicros      int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
+	MaxMicros      int64  `json:"maxMicros" doc:"Micros, millionths of a euro; 9007199254740991 stands for all that is more"`
 	BalanceMicros  int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
 	Affordable     bool   `json:"affordable" doc:"The balance pays for maxMicros, or nothing is charged"`
 	RunsConsidered int    `json:"runsConsidered" doc:"Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be"`
@@ -39,6 +39,7 @@ func (r Resource) estimate() *operation.Operation {
 			"pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without " +
 			"one it is all that may be. That is from one page a link by the cheapest tier to the " +
 			"longest chains by the dearest. A sample narrows the tiers to those it needed. " +
+			"Where domains have prices of their own, those of the scraper's addresses count. " +
 			"Free requests are taken off. A new list is estimated by the scraper that is to be " +
 			"its template, with links. It is no cap: maxChargeMicros of a launch is.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,

@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -98,7 +99,9 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 			Status: 404, URL: links[0].URL, Last: true}
 		if delivered[seq] {
 			page.Outcome, page.Code, page.Status = model.Delivered, "", 200
-			page.PriceRow, page.Quantity = j.Charge.Of(model.Plain)
+			prices := r.Client.View().Prices(j.Prices).Rows
+			page.PriceRow, page.Quantity = prices.At(j.Charge,
+				address.AuthorityOf(links[0].URL)).Of(model.Plain)
 			page.Rows = [][]byte{[]byte(fmt.Sprintf(`{"n":%d}`, seq))}
 		} else if j.Charge.PaidOnly { // a website that is not charged has its row, too
 			page.Outcome, page.Code, page.Status, page.Rows = model.Delivered, "", 200,

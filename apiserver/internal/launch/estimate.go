@@ -23,6 +23,9 @@ const (
 	// runs have shown. The range of equal runs is never wider than one to two.
 	spreadAlways = 0.1
 	spreadOfOne  = 0.2
+	// mostExact is the greatest number that every client reads exactly (RFC 8259, section 6). What
+	// is more is told as this.
+	mostExact = 1<<53 - 1
 )
 
 // Estimate is what a run launched now will probably be. Money is in micros, millionths of a euro.
@@ -36,8 +39,10 @@ type Estimate struct {
 // Estimate says what a run of the scraper over so many links will probably cost. 0 links are as
 // many as the scraper or its list has. It goes by the newest runs with the recipe as it is. Without
 // one it is all that may be. That is from one page a link by the cheapest tier to the longest
-// chains by the dearest. A sample narrows the tiers to those it needed. Faults: scraper_not_found,
-// type_not_runnable, tier_unavailable, search_engine_not_configured, schema_missing.
+// chains by the dearest. A sample narrows the tiers to those it needed. Domains with prices of
+// their own are those of the scraper's addresses, however many links are told. Faults:
+// scraper_not_found, type_not_runnable, tier_unavailable, search_engine_not_configured,
+// schema_missing.
 func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	links uint32) (Estimate, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
@@ -64,6 +69,9 @@ func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.S
 			return e, charge, err
 		}
 	}
+	if err := l.place(ctx, from, scraper, &charge); err != nil {
+		return e, charge, err
+	}
 	past, err := l.costs(ctx, from.View, scraper, &charge)
 	if err != nil {
 		return e, charge, err
@@ -83,9 +91,12 @@ func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.S
 // charging is how the pages of a run would be charged.
 type charging struct {
 	model.Charge
-	prices         price.List
-	tiers          model.TierSet
-	least, dearest int64 // of a page, by its tiers
+	prices price.List
+	tiers  model.TierSet // that are on sale
+	// domains are the price rows of the domains that pages may be of; "" stands for those that have
+	// none.
+	domains        []string
+	least, dearest int64 // of a page, by its tiers and domains
 }
 
 // priced is the recipe that a run of the scraper would have, and how its pages would be charged.
@@ -118,17 +129,14 @@ func (l *Launcher) priced(from *Caller, scraper *client.Scraper) (model.Recipe, 
 				"what reads the scraper's pages has no price now")
 		}
 	}
-	if covered := c.prices.CheapestFirst(c.tiers, c.Charge); len(covered) > 0 {
-		c.least, _ = c.prices.Page(covered[0], c.Charge)
-		c.dearest, _ = c.prices.Page(covered[len(covered)-1], c.Charge)
-	}
+	c.tiers = c.prices.Covered(c.tiers, c.At(""))
 	return recipe, c, nil
 }
 
 // sold says whether the prices have what a run would be charged by. Else it is not launched.
 func sold(prices price.List, tiers model.TierSet, charge model.Charge) bool {
 	_, found := prices.Row(charge.Row)
-	return (charge.Row == "" || found) && prices.Covered(tiers, charge) != 0
+	return (charge.Row == "" || found) && prices.Covered(tiers, charge.At("")) != 0
 }
 
 // linksOf is how many links a run of the scraper would have. A list's is the one last given.
@@ -152,36 +160,6 @@ func (l *Launcher) linksOf(ctx context.Context, from *Caller,
 		return 0, nil
 	}
 	return given.Links, nil
-}
-
-// cost is what a link of a past run was: its pages delivered, and what they cost at today's prices.
-type cost struct {
-	pages, micros  float64
-	least, dearest int64 // of a page
-}
-
-// costOf is the cost of a ledger entry, for all its links together.
-func costOf(entry *client.Entry, charge *charging) cost {
-	c := cost{least: math.MaxInt64}
-	quantity := int64(max(charge.Quantity, 1))
-	for _, line := range entry.Lines {
-		unit := line.UnitPrice
-		if row, found := charge.prices.Row(line.RowKey); found {
-			unit = row.Micros
-		}
-		c.micros += float64(line.Pages+line.FreePages+line.Unbilled) * float64(unit)
-		c.least, c.dearest = min(c.least, unit*quantity), max(c.dearest, unit*quantity)
-	}
-	return c
-}
-
-// pageRange is the least and the most that a page of past runs cost.
-func pageRange(past []cost) (least, dearest int64) {
-	least = math.MaxInt64
-	for _, c := range past {
-		least, dearest = min(least, c.least), max(dearest, c.dearest)
-	}
-	return min(least, dearest), dearest
 }
 
 // costs are the costs of the newest runs that read all of their links. What a rerun reads is
@@ -210,43 +188,29 @@ func (l *Launcher) costs(ctx context.Context, v *client.View, scraper *client.Sc
 		if entry == nil || run.Links == 0 {
 			continue
 		}
-		links, c := float64(run.Links), costOf(entry, charge)
-		c.pages, c.micros = float64(run.Delivered)/links, c.micros/links
+		var before price.List
+		if table := v.Prices(run.Prices); table != nil {
+			before = table.Rows
+		}
+		links, c := float64(run.Links), charge.costOf(entry, before)
+		c.pages, c.fewest, c.most = float64(run.Delivered)/links, c.fewest/links, c.most/links
 		past = append(past, c)
 	}
 	return past, nil
 }
 
-// sampled narrows the prices of a page to those of the scraper's newest sample, if it is one of the
-// customer's newest ledger entries.
-func (l *Launcher) sampled(ctx context.Context, from *Caller, scraper ids.ID,
-	charge *charging) error {
-	newest, err := l.History.EntriesBefore(ctx, from.View, from.Customer, nil, maxLookedAt)
-	if err != nil {
-		return fmt.Errorf("newest ledger entries: %w", err)
-	}
-	for _, entry := range newest {
-		if entry.Scraper == scraper && entry.Source == model.SourceSample && len(entry.Lines) > 0 {
-			c := costOf(entry, charge)
-			charge.least, charge.dearest = c.least, c.dearest
-			return nil
-		}
-	}
-	return nil
-}
-
 // ofPast is the range of past runs and a little more: of one run 30% each way, of 20 runs 11%.
 func (e *Estimate) ofPast(past []cost) {
-	pages, micros := make([]float64, len(past)), make([]float64, len(past))
+	pages, fewest, most := make([]float64, len(past)), past[0].fewest, past[0].most
 	for i, c := range past {
-		pages[i], micros[i] = c.pages, c.micros
+		pages[i], fewest, most = c.pages, min(fewest, c.fewest), max(most, c.most)
 	}
 	slices.Sort(pages)
 	spread := spreadAlways + spreadOfOne/float64(len(past))
 	links := float64(e.Links)
 	e.Pages = whole(links * pages[len(pages)/2])
-	e.Min = whole(math.Floor(links * slices.Min(micros) * (1 - spread)))
-	e.Max = whole(math.Ceil(links * slices.Max(micros) * (1 + spread)))
+	e.Min = whole(math.Floor(links * fewest * (1 - spread)))
+	e.Max = whole(math.Ceil(links * most * (1 + spread)))
 }
 
 // ofAll is the range of all that a run may cost.
@@ -258,18 +222,17 @@ func (e *Estimate) ofAll(charge charging, maxPages int) {
 }
 
 // takeFree takes off what free requests pay: at most as many of the dearest pages, and at least as
-// many of the cheapest. While billing is off all is free.
+// many of the cheapest. While billing is off all is free. What is left is told up to mostExact.
 func (e *Estimate) takeFree(v *client.View, customer string, charge charging) {
 	if v.Settings().BillingOff {
 		e.Min, e.Max = 0, 0
 		return
 	}
-	w := v.Wallet(customer)
-	if w == nil || charge.PaidOnly {
-		return
+	if w := v.Wallet(customer); w != nil && !charge.PaidOnly {
+		e.Min = max(e.Min-w.Free*charge.dearest, 0)
+		e.Max = max(e.Max-w.Free*charge.least, 0)
 	}
-	e.Min = max(e.Min-w.Free*charge.dearest, 0)
-	e.Max = max(e.Max-w.Free*charge.least, 0)
+	e.Min, e.Max = min(e.Min, mostExact), min(e.Max, mostExact)
 }
 
 // whole is a number that is no more than an int64 holds.

@@ -211,13 +211,14 @@ func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason
 	return 0
 }
 
-// pageOf is the least that a page of a run costs, unless a free request pays for it.
+// pageOf is the least that a page of a run costs, unless a free request pays for it. Where it is
+// not known from which domain the pages are, none with a price of its own counts.
 func (g *gathering) pageOf(m *member) int64 {
 	prices := g.view.CurrentPrices()
 	if prices == nil || g.view.Settings().BillingOff {
 		return 0
 	}
-	page, _ := prices.Rows.Cheapest(m.run.Tiers, m.run.Charge)
+	page, _ := prices.Rows.Cheapest(m.run.Tiers, prices.Rows.At(m.run.Charge, m.host))
 	return page
 }
 

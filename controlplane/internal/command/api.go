@@ -338,9 +338,11 @@ func (AdjustWalletPayload) Declaration() Declaration {
 
 func (AdjustWalletPayload) yields(state.Entry) {}
 
-// PutPricesPayload makes a new version of the price table.
+// PutPricesPayload makes a new version of the price table. Faults: prices_changed.
 type PutPricesPayload struct {
 	Rows price.List `cbor:"1,keyasint"`
+	// Version is the newest that there may be; 0: whichever there is.
+	Version uint32 `cbor:"2,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -136,6 +136,10 @@ type WindowRun struct {
 	// Domains are, of a run with daily limits, the domains of Seqs by their hashes; 0: nothing is
 	// read there.
 	Domains []uint64 `cbor:"3,keyasint,omitempty"`
+	// Priced are, of a run whose price table has rows of domains, the places of those of Seqs
+	// (price.Places); 0: none. The leader chooses, since the domain of a host goes by a list of
+	// public suffixes, which nodes of two releases have differently.
+	Priced []byte `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
 // ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach;
@@ -159,6 +163,7 @@ type Grant struct {
 	Budget  uint32              // pages
 	From    *model.Continuation // nil: from page 0
 	Limited bool                // a daily limit is reached
+	Domain  string              // price row of its domain, "": it has none
 }
 
 // Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back

@@ -13,9 +13,10 @@ const (
 )
 
 // SetPricesPayload makes a new version of the price table, out of the one that an admin has seen.
-// It has the same rows; which of them are on, their labels, prices and order are the admin's. It
-// answers the table behind it: one that changes nothing makes no version. Faults: invalid_request,
-// prices_changed where there is a newer version, limit_reached.
+// It has the same rows; which of them are on, their labels, prices and order are the admin's. Rows
+// of domains come and go as the admin likes, up to price.MaxDomains. It answers the table behind
+// it: one that changes nothing makes no version. Faults: invalid_request, prices_changed where
+// there is a newer version, limit_reached.
 type SetPricesPayload struct {
 	By      string     `cbor:"1,keyasint,omitempty"` // the admin's subject
 	Version uint32     `cbor:"2,keyasint"`           // that the admin has seen

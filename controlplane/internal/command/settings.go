@@ -30,7 +30,8 @@ type PutSettingsPayload struct {
 	SignUp *bool `cbor:"6,keyasint,omitempty"`
 	// Uploads replaces the figures of uploads; nil: as they are.
 	Uploads *state.UploadFigures `cbor:"7,keyasint,omitempty"`
-	// HistoryDays are how long an ended run stays in the history; nil: as it is.
+	// HistoryDays are how long an ended run stays in the history; nil: as it is. 0: as each leader
+	// was started.
 	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
 }
 

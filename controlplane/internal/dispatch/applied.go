@@ -208,5 +208,5 @@ func (r *run) task(o *outSeq, url string) model.Task {
 		Revision: r.revision,
 		URL:      url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt,
 		Number: o.grant.Number,
-		From:   o.grant.From, Trace: o.trace, Limited: o.grant.Limited}
+		From:   o.grant.From, Trace: o.trace, Limited: o.grant.Limited, Domain: o.grant.Domain}
 }

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -97,6 +98,8 @@ type run struct {
 	trace     []byte // span under which seqs go out
 	unlocated []uint32
 	domains   map[uint32]uint64 // of the links read, when the run has daily limits; nil without
+	// places are those of its price table; nil: it has no row of a domain
+	places price.Places
 }
 
 type link struct {
@@ -133,10 +136,11 @@ func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	r.closed = sets.Closed.GetCardinality()
 	closed := sets.Closed.Clone()
 	r.skip = closed.Contains
+	rows := d.pricesOf(job).Domains()
 	for seq, o := range sets.Out {
 		r.outs[seq] = &outSeq{isSent: true,
 			grant: command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant,
-				From: o.From, Limited: o.Limited,
+				From: o.From, Limited: o.Limited, Domain: price.KeyAt(rows, o.Domain),
 				DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
 		r.unlocated = append(r.unlocated, seq)
 		d.out++
@@ -180,6 +184,14 @@ func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 	}
 }
 
+// pricesOf are those that a run was launched under.
+func (d *Dispatcher) pricesOf(job *state.Job) price.List {
+	if table := d.config.View().Prices(job.Prices); table != nil {
+		return table.Rows
+	}
+	return nil
+}
+
 func (d *Dispatcher) addRun(job *state.Job) *run {
 	c := d.byRef[job.Customer]
 	if c == nil {
@@ -194,6 +206,7 @@ func (d *Dispatcher) addRun(job *state.Job) *run {
 	if job.Daily != (model.DailyLimits{}) {
 		r.domains = map[uint32]uint64{}
 	}
+	r.places = d.pricesOf(job).Places()
 	c.runs = append(c.runs, r)
 	d.runs[job.ID] = r
 	return r
@@ -269,9 +282,13 @@ func (d *Dispatcher) Plan(most int) []command.WindowRun {
 			order = append(order, picks[r])
 		}
 		picks[r].Seqs = append(picks[r].Seqs, took...)
-		if r.domains != nil {
-			for _, seq := range took {
+		for _, seq := range took {
+			if r.domains != nil {
 				picks[r].Domains = append(picks[r].Domains, r.domains[seq])
+			}
+			if r.places != nil {
+				host := r.picked[seq].host.name
+				picks[r].Priced = append(picks[r].Priced, r.places.Of(host))
 			}
 		}
 	}

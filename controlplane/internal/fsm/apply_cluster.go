@@ -135,9 +135,14 @@ func assignShards(tx *state.Tx, p command.AssignShardsPayload) (command.None, er
 }
 
 func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, error) {
-	if tx.CurrentPrices() == nil {
+	current := tx.CurrentPrices()
+	if current == nil {
 		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not "+
 			"been created yet")
+	}
+	if p.Version != 0 && p.Version != current.Version {
+		return state.PriceTable{}, fault.Invalid(fault.PricesChanged, "version",
+			"the prices are of version %d now", current.Version)
 	}
 	return tx.AddPrices(state.PriceTable{Rows: p.Rows}), nil
 }

@@ -51,19 +51,28 @@ func priceBytes(rows price.List) (bytes int) {
 }
 
 // checkPrices holds rows to their bounds, and to those that there are. None can be made up, and
-// none forgotten. Plain stays on: every fetcher has it, so what may use any tier can always run.
+// none forgotten, but for those of domains. Plain stays on: every fetcher has it, so what may use
+// any tier can always run.
 func checkPrices(current, rows price.List) error {
 	kinds, named := map[string]string{}, map[string]bool{}
 	for _, r := range current {
 		kinds[r.RowKey] = r.Kind
 	}
+	domains := 0
 	for i, r := range rows {
 		bad := func(member, format string, args ...any) error {
 			field := fmt.Sprintf("rows[%d].%s", i, member)
 			return fault.Invalid(fault.InvalidRequest, field, format, args...)
 		}
 		kind, known := kinds[r.RowKey]
+		if _, named := price.DomainOf(r.RowKey); named {
+			kind, known = price.Domain, true
+			domains++
+		}
 		switch {
+		case !known && r.Kind == price.Domain:
+			return bad("rowKey", "want domain: and a domain in lower case, such as %s",
+				price.DomainKey("shop.example"))
 		case !known:
 			return bad("rowKey", "no page of this service is charged by such a row")
 		case named[r.RowKey]:
@@ -79,8 +88,12 @@ func checkPrices(current, rows price.List) error {
 		}
 		named[r.RowKey] = true
 	}
+	if domains > price.MaxDomains {
+		return fault.Invalid(fault.InvalidRequest, "rows", "at most %d rows of domains",
+			price.MaxDomains)
+	}
 	for _, r := range current {
-		if !named[r.RowKey] {
+		if !named[r.RowKey] && r.Kind != price.Domain {
 			return fault.Invalid(fault.InvalidRequest, "rows",
 				"the row %s is missing; disable it instead", r.RowKey)
 		}

@@ -115,8 +115,9 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 		return nil, false, fault.New(fault.TypeNotRunnable, "the price table has no row %s",
 			p.Charge.Row)
 	}
-	p.Tiers = prices.Rows.Covered(p.Tiers, p.Charge)
-	cheapest, ok := prices.Rows.Cheapest(p.Tiers, p.Charge)
+	p.Tiers = prices.Rows.Covered(p.Tiers, p.Charge.At(""))
+	// which domains the list has is not known here
+	least, ok := prices.Rows.Least(p.Tiers, p.Charge)
 	if !ok {
 		return nil, false, fault.New(fault.TypeNotRunnable,
 			"no price covers the tiers that the run may use")
@@ -125,7 +126,7 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 		return prices, false, nil
 	}
 	unpaid = p.Charge.PaidOnly && !toppedUp(tx, wallet)
-	if !unpaid && wallet.Balance() < cheapest &&
+	if !unpaid && wallet.Balance() < least &&
 		(p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
 		return nil, false, fault.New(fault.WalletInsufficient,
 			"the balance of %d micros does not pay for one page and no free request can",

@@ -30,9 +30,9 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	}
 	if days := p.HistoryDays; days != nil {
 		next.HistoryDays = *days
-		if *days < state.MinHistoryDays || *days > state.MaxHistoryDays {
+		if *days != 0 && *days < state.MinHistoryDays || *days > state.MaxHistoryDays {
 			return known, fault.Invalid(fault.InvalidRequest, "historyDays",
-				"must be from %d to %d", state.MinHistoryDays, state.MaxHistoryDays)
+				"must be from %d to %d, or 0 to take it back", state.MinHistoryDays, state.MaxHistoryDays)
 		}
 	}
 	if p.Threshold != nil {

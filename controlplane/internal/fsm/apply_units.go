@@ -20,6 +20,21 @@ type ledgerOfRun struct {
 	entry  state.Entry
 	prices price.List
 	dirty  bool
+	// domains are the rows of domains among prices, once one is asked for.
+	domains []price.Row
+}
+
+// chargeAt is how pages are charged whose domain's price row is at a place, 0: they have none.
+func (r *ledgerOfRun) chargeAt(place uint8) model.PageCharge {
+	return r.job.Charge.At(r.domainAt(place))
+}
+
+// domainAt is the price row at a place, "" for none.
+func (r *ledgerOfRun) domainAt(place uint8) string {
+	if place > 0 && r.domains == nil {
+		r.domains = r.prices.Domains()
+	}
+	return price.KeyAt(r.domains, place)
 }
 
 // batch is a command over the units of several runs.
@@ -81,11 +96,14 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 				r.run.Closed.Contains(seq) {
 				continue
 			}
-			domain := uint64(0)
+			domain, place := uint64(0), uint8(0)
 			if i < len(want.Domains) {
 				domain = want.Domains[i]
 			}
-			grant, ok := b.send(r, seq, domain)
+			if i < len(want.Priced) && r.domainAt(want.Priced[i]) != "" {
+				place = want.Priced[i]
+			}
+			grant, ok := b.send(r, seq, domain, place)
 			if !ok {
 				window.Refused = append(window.Refused, command.SeqRef{Job: want.Job, Seq: seq})
 				continue
@@ -100,9 +118,10 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 // send puts a seq out under the reservation that money reaches for. When it reaches for nothing,
 // and nothing is out whose end could bring some back, the run stops. A seq beyond a daily limit
 // needs no money; one that waits for the reads that are out is refused.
-func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, bool) {
+func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (command.Grant,
+	bool) {
 	wallet := b.books.wallet(r.job.Customer)
-	out := &state.Out{Attempt: 1, Tiers: r.job.Tiers}
+	out := &state.Out{Attempt: 1, Tiers: r.job.Tiers, Chain: state.Chain{Domain: place}}
 	if begun := r.run.Begun[seq]; begun != nil {
 		out.Chain = *begun
 	}
@@ -116,7 +135,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, 
 	if !out.Limited && !b.fund(r, wallet, out, want) {
 		b.daily.takeBack(r.job.Customer, out.Read)
 		r.dirty = true
-		switch capped := b.capped(r); {
+		switch capped := b.capped(r, out.Domain); {
 		case capped && len(r.run.Out) == 0:
 			r.job.State, r.job.Reason = model.Stopped, model.MaxChargeReached
 		case !capped && wallet.Out == 0:
@@ -133,7 +152,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, 
 	if r.job.State == model.Pending {
 		r.job.State, r.job.Started, r.dirty = model.Running, b.tx.Now, true
 	}
-	return grantOf(r.job.ID, seq, out), true
+	return grantOf(r, seq, out), true
 }
 
 // admit counts a seq towards the daily limits of its run, if it has any.
@@ -146,7 +165,8 @@ func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict ve
 
 // fund decides what is held for a unit: free requests first, then the price of the dearest tier
 // that money reaches for. An endpoint's row may make tier plain dearer than another, so tiers are
-// given up by their price. While billing is off nothing is held, and nothing refused.
+// given up by their price. Where the domain has a price, that is the price of every tier. While
+// billing is off nothing is held, and nothing refused.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
 	if b.unbilled {
 		out.Tiers, out.Grant, out.Unbilled = r.job.Tiers, want, true
@@ -156,10 +176,11 @@ func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want 
 	if !r.job.Charge.PaidOnly {
 		free = uint32(min(int64(want), max(wallet.Free, 0)))
 	}
-	tiers := r.prices.CheapestFirst(r.job.Tiers, r.job.Charge)
+	charge := r.chargeAt(out.Domain)
+	tiers := r.prices.CheapestFirst(r.job.Tiers, charge)
 	for n := len(tiers); n > 0; n-- {
 		allowed := model.TiersOf(tiers[:n]...)
-		worst, _ := r.prices.Page(tiers[n-1], r.job.Charge)
+		worst, _ := r.prices.Page(tiers[n-1], charge)
 		paid := uint32(min(int64(want-free), b.affordable(r, wallet, worst)))
 		if free+paid == 0 {
 			continue
@@ -182,16 +203,16 @@ func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) in
 	return pages
 }
 
-// capped says whether it is the run's cap that refuses the cheapest page.
-func (b *batch) capped(r *ledgerOfRun) bool {
-	cheapest, ok := r.prices.Cheapest(r.job.Tiers, r.job.Charge)
+// capped says whether it is the run's cap that refuses the cheapest page at a place of prices.
+func (b *batch) capped(r *ledgerOfRun, place uint8) bool {
+	cheapest, ok := r.prices.Cheapest(r.job.Tiers, r.chargeAt(place))
 	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
 }
 
-func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {
-	return command.Grant{DispatchRef: command.DispatchRef{Job: job, Seq: seq, Number: o.Number},
-		Attempt: o.Attempt,
-		Tiers:   o.Tiers, Budget: o.Grant, From: o.From, Limited: o.Limited}
+func grantOf(r *ledgerOfRun, seq uint32, o *state.Out) command.Grant {
+	return command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant, From: o.From,
+		DispatchRef: command.DispatchRef{Job: r.job.ID, Seq: seq, Number: o.Number},
+		Limited:     o.Limited, Domain: r.domainAt(o.Domain)}
 }
 
 func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, error) {
@@ -212,7 +233,7 @@ func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, erro
 			out.Attempt++
 		}
 		out.Number = tx.NextDispatch()
-		window.Grants = append(window.Grants, grantOf(lost.Job, lost.Seq, out))
+		window.Grants = append(window.Grants, grantOf(r, lost.Seq, out))
 	}
 	b.save()
 	return window, nil

@@ -34,7 +34,7 @@ func (d *money) deliver(t *rapid.T) {
 	unpaid := out.Limited || job.Charge.PaidOnly && rapid.IntRange(0, 2).Draw(t, "unpaid") == 0
 	if !unpaid {
 		tier := rapid.SampledFrom(out.Tiers.Tiers()).Draw(t, "tier")
-		receipt.PriceRow, receipt.Quantity = job.Charge.Of(tier)
+		receipt.PriceRow, receipt.Quantity = d.chargeAt(job, out.Domain).Of(tier)
 	}
 	row, _ := d.pricesOf(job).Rows.Row(receipt.PriceRow)
 	d.receipts = append(d.receipts, receipt)
@@ -84,12 +84,15 @@ func (d *money) covers(t *rapid.T) {
 	for _, id := range d.jobs {
 		job := view.Job(id)
 		for seq, o := range d.outs(id) {
+			if int(o.Domain) > len(d.pricesOf(job).Rows.Domains()) {
+				t.Fatalf("seq %d is out at a price that %+v has not: %+v", seq, job, o)
+			}
 			if !o.Limited && (o.Tiers == 0 || o.Tiers&^job.Tiers != 0) {
 				t.Fatalf("seq %d of %+v is out by the tiers %s", seq, job, o.Tiers)
 			}
 			for _, tier := range o.Tiers.Tiers() {
-				if price, _ := d.pricesOf(job).Rows.Page(tier, job.Charge); !o.Limited &&
-					!o.Unbilled && price > o.Price {
+				price, _ := d.pricesOf(job).Rows.Page(tier, d.chargeAt(job, o.Domain))
+				if !o.Limited && !o.Unbilled && price > o.Price {
 					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price,
 						tier, job)
 				}
@@ -125,7 +128,7 @@ func (d *money) settle(t *rapid.T) {
 		Unit:    model.Unit{Seq: rapid.Uint32Range(0, 6).Draw(t, "seq")},
 		Outcome: rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
 		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none",
-			"plugin:websitecontacts",
+			"plugin:websitecontacts", "domain:a.example", "domain:b.example",
 			"plugin:/plugin/search"}).Draw(t, "row"),
 		Quantity: rapid.SampledFrom([]uint32{1, 1, 0, 2}).Draw(t, "quantity"),
 		Last:     rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}

@@ -45,6 +45,21 @@ func drawPrices(t *rapid.T) price.List {
 			rows = append(rows, price)
 		}
 	}
+	return append(rows, drawDomains(t)...)
+}
+
+// testDomains are those that may have prices of their own, in any order.
+var testDomains = []string{"a.example", "b.example", "c.example"}
+
+// drawDomains are rows of domains, at any price.
+func drawDomains(t *rapid.T) (rows price.List) {
+	for _, domain := range rapid.Permutation(testDomains).Draw(t, "domains") {
+		if rapid.Bool().Draw(t, "has a price") {
+			rows = append(rows, price.Row{RowKey: price.DomainKey(domain), Kind: price.Domain,
+				Label: domain, Off: rapid.IntRange(0, 3).Draw(t, "off") == 0,
+				Micros: rapid.SampledFrom([]int64{0, 1, 150, 900, 5000}).Draw(t, "micros")})
+		}
+	}
 	return rows
 }
 
@@ -155,11 +170,13 @@ func (d *money) reprice(t *rapid.T) {
 	if rapid.Bool().Draw(t, "other rows") {
 		d.must(t, command.PutPricesPayload{Rows: drawPrices(t)})
 	} else {
-		rows := slices.Clone(current.Rows)
+		rows := slices.DeleteFunc(slices.Clone(current.Rows),
+			func(r price.Row) bool { return r.Kind == price.Domain })
 		for i := range rows {
 			rows[i].Micros = rapid.SampledFrom([]int64{rows[i].Micros, 0, 1, 750}).Draw(t, "micros")
 			rows[i].Off = rows[i].RowKey != "tier:plain" && rapid.Bool().Draw(t, "off")
 		}
+		rows = append(drawDomains(t), rows...)
 		d.must(t, command.SetPricesPayload{Version: current.Version, Rows: rows})
 	}
 	if old := d.m.Store().View().Prices(current.Version); !reflect.DeepEqual(old, current) {
@@ -232,7 +249,7 @@ func (d *money) launch(t *rapid.T) {
 		t.Fatalf("%q runs without a price", tag)
 	}
 	for _, tier := range job.Tiers.Tiers() {
-		if _, found := d.pricesOf(job).Rows.Page(tier, job.Charge); !found {
+		if _, found := d.pricesOf(job).Rows.Page(tier, job.Charge.At("")); !found {
 			t.Fatalf("the run may use %s, which has no price", tier)
 		}
 	}
@@ -245,9 +262,17 @@ func (d *money) launch(t *rapid.T) {
 	if job.State.Final() || launch.MaxCharge != nil || d.wallet().Out > 0 {
 		return
 	}
-	// What may begin has money for a page.
+	// What may begin has money for a page of the cheapest domain.
+	place, least := uint8(0), int64(-1)
+	for n := range uint8(len(d.pricesOf(job).Rows.Domains()) + 1) {
+		page, _ := d.pricesOf(job).Rows.Cheapest(job.Tiers, d.chargeAt(job, n))
+		if least < 0 || page < least {
+			place, least = n, page
+		}
+	}
 	window := d.must(t, command.ExtendWindowPayload{
-		Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0}}}})
+		Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0},
+			Priced: []byte{place}}}})
 	if granted := window.(command.Window).Grants; len(granted) != 1 {
 		t.Fatalf("%+v begins and gets no page out of %+v", job, d.wallet())
 	}
@@ -257,10 +282,25 @@ func (d *money) pricesOf(job *state.Job) *state.PriceTable {
 	return d.m.Store().View().Prices(job.Prices)
 }
 
+// chargeAt is how a page of a run is charged whose domain's row is at a place.
+func (d *money) chargeAt(job *state.Job, place uint8) model.PageCharge {
+	if place == 0 {
+		return job.Charge.At("")
+	}
+	return job.Charge.At(d.pricesOf(job).Rows.Domains()[place-1].RowKey)
+}
+
 func (d *money) extend(t *rapid.T) {
 	if job := d.pick(t); job != nil {
 		seqs := rapid.SliceOfN(rapid.Uint32Range(0, 6), 1, 6).Draw(t, "seqs")
 		window := command.WindowRun{Job: job.ID, Seqs: seqs}
+		if rapid.Bool().Draw(t, "of domains") { // some beyond what the run's prices have
+			window.Priced = rapid.SliceOfN(rapid.Byte(), 0, 6).Draw(t, "far places")
+			for range seqs {
+				window.Priced = append([]byte{rapid.ByteRange(0, 4).Draw(t, "place")},
+					window.Priced...)
+			}
+		}
 		if job.Daily != (model.DailyLimits{}) {
 			for range seqs {
 				window.Domains = append(window.Domains, rapid.Uint64Range(0, 4).Draw(t, "domain"))

@@ -2,13 +2,16 @@ package fsm
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
 )
 
@@ -88,6 +91,120 @@ func TestPricesAreBounded(t *testing.T) {
 	fewer.Rows = fewer.Rows[:2]
 	if field := fieldOf(b.do(fewer).Err); field != "rows" {
 		t.Errorf("a row that is missing names %q", field)
+	}
+}
+
+// Rows of domains come and go, up to so many, and each of a domain.
+func TestPricesOfDomains(t *testing.T) {
+	b := newBench(t)
+	row := func(key string) price.Row {
+		return price.Row{RowKey: key, Kind: price.Domain, Label: "One site", Micros: 7}
+	}
+	with := func(rows ...price.Row) command.SetPricesPayload {
+		p := b.changed(func(price.List) {})
+		p.Rows = append(slices.DeleteFunc(p.Rows,
+			func(r price.Row) bool { return r.Kind == price.Domain }), rows...)
+		return p
+	}
+	standard := len(b.view().CurrentPrices().Rows)
+	var most []price.Row
+	for n := range price.MaxDomains {
+		most = append(most, row(price.DomainKey(fmt.Sprintf("shop-%d.example", n))))
+	}
+	for _, rows := range [][]price.Row{{row("domain:a.example")}, most,
+		{row("domain:a.example"), row("domain:b.example")}, {row("domain:b.example")}, nil} {
+		set := b.must(with(rows...)).(state.PriceTable)
+		if !slices.Equal(set.Rows[standard:], rows) {
+			t.Errorf("set %+v, the table has %+v", rows, set.Rows[standard:])
+		}
+	}
+	b.must(with(row("domain:a.example")))
+	off, tier, free := row("domain:b.example"), row("domain:b.example"), row("domain:b.example")
+	off.Off, tier.Kind, free.Micros = true, price.Tier, -1
+	for name, c := range map[string]struct {
+		rows  []price.Row
+		field string
+	}{
+		"disabled":       {[]price.Row{off}, ""},
+		"one too many":   {append(slices.Clip(most), row("domain:a.example")), "rows"},
+		"twice":          {append(slices.Clip(most[:1]), most[0]), "1.rowKey"},
+		"capitals":       {[]price.Row{row("domain:A.example")}, "0.rowKey"},
+		"no domain":      {[]price.Row{row("domain:")}, "0.rowKey"},
+		"an address":     {[]price.Row{row("domain:a.example/x")}, "0.rowKey"},
+		"no prefix":      {[]price.Row{row("a.example")}, "0.rowKey"},
+		"a tier by kind": {[]price.Row{tier}, "0.kind"},
+		"a debt":         {[]price.Row{free}, "0.sellingPriceMicros"},
+		"a long name": {[]price.Row{row("domain:" + strings.Repeat("a", 254))},
+			"0.rowKey"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := c.field
+			if place, member, within := strings.Cut(want, "."); within {
+				n, err := strconv.Atoi(place)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = fmt.Sprintf("rows[%d].%s", standard+n, member)
+			}
+			before := b.view().CurrentPrices()
+			if field := fieldOf(b.do(with(c.rows...)).Err); field != want {
+				t.Errorf("names %q, want %q", field, want)
+			}
+			if now := b.view().CurrentPrices(); (now.Version == before.Version) != (want != "") {
+				t.Errorf("of %+v it made %+v", before, now)
+			}
+		})
+	}
+}
+
+// A chain keeps the price that it began with, whatever a later leader takes its domain for.
+func TestAChainKeepsItsPrice(t *testing.T) {
+	b := newBench(t)
+	p := b.changed(func(price.List) {})
+	p.Rows = append(p.Rows, price.Row{RowKey: "domain:a.example", Kind: price.Domain, Label: "A",
+		Micros: 7})
+	b.must(p)
+	b.must(command.OpenCustomerPayload{Customer: "c", Entry: b.ids.New()})
+	b.must(command.AdjustWalletPayload{Customer: "c", Entry: b.ids.New(), Amount: 1_000_000})
+	group, scraper, job := b.ids.New(), b.ids.New(), b.ids.New()
+	spec, _ := specOf("s", "", 40)
+	b.must(command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"})
+	b.must(command.PutScraperPayload{Create: true, ID: scraper, Customer: "c", Group: group,
+		Spec: spec})
+	b.must(command.LaunchRunPayload{Job: job, Entry: b.ids.New(), Customer: "c", Scraper: scraper,
+		List: b.ids.New(), Links: 2, Tiers: model.TiersOf(model.Plain)})
+	send := func(place byte) string {
+		t.Helper()
+		window := b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job,
+			Seqs: []uint32{1}, Priced: []byte{place}}}}).(command.Window)
+		if len(window.Grants) != 1 || window.Grants[0].Budget != pageBudget {
+			t.Fatalf("%+v goes out", window)
+		}
+		return window.Grants[0].Domain
+	}
+	if domain := send(1); domain != "domain:a.example" {
+		t.Errorf("it goes out under %q", domain)
+	}
+	for page := range uint32(pageBudget) {
+		b.must(command.SettlePayload{Receipts: []model.Receipt{{Job: job,
+			Unit: model.Unit{Seq: 1, Page: page}, Outcome: model.Delivered, Quantity: 1,
+			PriceRow: "domain:a.example",
+			Next:     &model.Continuation{Page: page + 1, URL: "u"}}}})
+	}
+	if domain := send(0); domain != "domain:a.example" {
+		t.Errorf("its next pages go out under %q", domain)
+	}
+}
+
+// A leader that adds rows to a table which is no longer the newest adds none.
+func TestPutPricesOfAVersion(t *testing.T) {
+	b := newBench(t)
+	first := b.view().CurrentPrices()
+	b.must(command.PutPricesPayload{Rows: first.Rows, Version: first.Version})
+	b.refused(command.PutPricesPayload{Rows: first.Rows, Version: first.Version},
+		fault.PricesChanged)
+	if now := b.view().CurrentPrices(); now.Version != first.Version+1 {
+		t.Errorf("the prices are %+v", now)
 	}
 }
 

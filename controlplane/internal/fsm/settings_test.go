@@ -47,7 +47,7 @@ func TestSettings(t *testing.T) {
 		*set.Threshold != command.MaxThreshold {
 		t.Errorf("the rest: %+v", set)
 	}
-	for _, days := range []uint32{state.MaxHistoryDays, state.MinHistoryDays} {
+	for _, days := range []uint32{state.MaxHistoryDays, state.MinHistoryDays, 0} {
 		if s := put(command.PutSettingsPayload{HistoryDays: &days}); s.HistoryDays != days ||
 			len(s.Rates) != command.MaxRateFigures {
 			t.Errorf("%d days of history: %+v", days, s)
@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 		"too rarely":  {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 86_400_001})},
 		"a threshold": {Threshold: of(int64(command.MaxThreshold + 1))},
 		"few days":    {HistoryDays: of(uint32(state.MinHistoryDays - 1))},
-		"no day":      {HistoryDays: of(uint32(0))},
+		"one day":     {HistoryDays: of(uint32(1))},
 		"many days":   {HistoryDays: of(uint32(state.MaxHistoryDays + 1))},
 	} {
 		before := b.view().Settings().Revision

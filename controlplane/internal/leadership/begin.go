@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/controlplane/internal/steps"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -95,7 +96,11 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	if len(rows) == len(current.Rows) {
 		return true
 	}
-	_, err := h.config.Proposer.Propose(ctx, command.PutPricesPayload{Rows: rows})
+	put, err := h.config.Proposer.Propose(ctx, command.PutPricesPayload{Rows: rows,
+		Version: current.Version})
+	if err == nil && fault.CodeOf(put.Err) == fault.PricesChanged {
+		return h.addPrices(ctx) // an admin was faster
+	}
 	return err == nil
 }
 

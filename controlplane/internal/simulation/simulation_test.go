@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,6 +269,9 @@ func (w *world) recount(job *state.Job) error {
 	for _, record := range w.store.records[job.ID] {
 		if record.Outcome == model.Delivered && record.Quantity > 0 {
 			quantity[record.PriceRow] += int64(record.Quantity)
+			if err := w.rightRow(job, record); err != nil {
+				return err
+			}
 		}
 	}
 	for _, line := range entry.Lines {
@@ -279,6 +283,22 @@ func (w *world) recount(job *state.Job) error {
 	}
 	if len(quantity) > 0 {
 		return fmt.Errorf("not in the entry: %v", quantity)
+	}
+	return nil
+}
+
+// rightRow demands that a page is charged under the row of its host's domain, whichever leader sent
+// it out. Where that has none its tier's counts, and an endpoint's row comes first.
+func (w *world) rightRow(job *state.Job, record *model.Page) error {
+	host := w.truthOf(seqKey{job.ID, record.Unit.Seq}).host
+	want := map[int]string{1: "domain:h1", 2: "domain:h2"}[host]
+	ok := record.PriceRow == want || want == "" && strings.HasPrefix(record.PriceRow, "tier:")
+	if job.Charge.Row != "" {
+		ok = ok || record.PriceRow == job.Charge.Row
+	}
+	if !ok {
+		return fmt.Errorf("unit %v of host %d is charged under %q", record.Unit, host,
+			record.PriceRow)
 	}
 	return nil
 }

@@ -139,7 +139,8 @@ func (w *world) fetch(s int) {
 	} else {
 		page.Outcome, page.Rows = model.Delivered, [][]byte{[]byte(page.Fetch.String())}
 		if tiers := o.task.Tiers.Tiers(); job != nil && !truth.free && !o.task.Limited {
-			page.PriceRow, page.Quantity = job.Charge.Of(tiers[w.r.IntN(len(tiers))])
+			page.PriceRow, page.Quantity = job.Charge.At(o.task.Domain).
+				Of(tiers[w.r.IntN(len(tiers))])
 		}
 	}
 	o.page++

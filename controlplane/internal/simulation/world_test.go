@@ -39,6 +39,9 @@ var prices = price.List{
 	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * pagePrice},
 	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts",
 		Micros: pagePrice},
+	{RowKey: price.DomainKey("h2"), Kind: price.Domain, Label: "Dear site", Micros: 7 * pagePrice},
+	{RowKey: price.DomainKey("h0"), Kind: price.Domain, Label: "Free site", Off: true},
+	{RowKey: price.DomainKey("h1"), Kind: price.Domain, Label: "Cheap site", Micros: 11},
 }
 
 // limits of website contacts are small enough to be reached.

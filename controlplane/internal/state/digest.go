@@ -60,13 +60,13 @@ func (s *summer) run(r *Run) uint64 {
 	}
 	sum := words(r.Job, uint64(len(r.Out)), r.Closed.GetCardinality(), uint64(len(r.Begun)))
 	for seq, o := range r.Out {
-		limited := uint64(0)
+		flags := uint64(o.Domain) << 1
 		if o.Limited {
-			limited = 1
+			flags |= 1
 		}
 		sum += words(r.Job, uint64(seq), uint64(o.Start), o.Number, uint64(o.Attempt),
 			uint64(o.Tiers), uint64(o.Grant),
-			uint64(o.Free), uint64(o.Price), limited)
+			uint64(o.Free), uint64(o.Price), flags)
 	}
 	return sum
 }

@@ -32,6 +32,9 @@ type Run struct {
 type Chain struct {
 	Start uint32              // lowest page that is not settled
 	From  *model.Continuation // how to fetch it; nil exactly when Start is 0
+	// Domain is the place of its price among the rows of domains in the run's price table, from 1;
+	// 0: its domain has none. A chain that has begun keeps it, whichever leader goes on with it.
+	Domain uint8
 }
 
 // Out is a seq that has been dispatched and neither closed nor come back. Money is always Price ×
@@ -70,6 +73,8 @@ type savedChain struct {
 	Seq   uint32              `cbor:"1,keyasint"`
 	Start uint32              `cbor:"2,keyasint"`
 	From  *model.Continuation `cbor:"3,keyasint,omitempty"`
+	// Domain is made by prices that admins set alone.
+	Domain uint8 `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
 type savedOut struct {
@@ -87,11 +92,11 @@ type savedOut struct {
 }
 
 func saveChain(seq uint32, c *Chain) savedChain {
-	return savedChain{Seq: seq, Start: c.Start, From: c.From}
+	return savedChain{Seq: seq, Start: c.Start, From: c.From, Domain: c.Domain}
 }
 
 func (c savedChain) chain() Chain {
-	return Chain{Start: c.Start, From: c.From}
+	return Chain{Start: c.Start, From: c.From, Domain: c.Domain}
 }
 
 // saveRuns are all runs as they are written, but for their order and that of their lists. Commands

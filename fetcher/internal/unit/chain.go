@@ -31,9 +31,9 @@ type Chain struct {
 	unit  model.Unit
 	url   string // the unit's address, as listed or as the pagination made it
 	fetch fetchState
-	// charge is the run's at the request under way. By tier plain a unit is charged as the run's
-	// endpoint is, if it has one.
-	charge model.Charge
+	// charge is the run's at the request under way, for pages of the start address's domain. By
+	// tier plain a unit is charged as the run's endpoint is, if it has one.
+	charge model.PageCharge
 	// scraper is the one that values for requests are kept for, at the request under way.
 	scraper ids.ID
 	// keep says whose the bodies are that the request under way brings; no Days: none is kept. read

@@ -115,7 +115,7 @@ func (t *Turn) request(ctx context.Context) Step {
 	if job == nil || job.Ended() {
 		return Step{Page: t.cancelledPage()}
 	}
-	t.charge, t.scraper = job.Charge, scraperOf(t.view, job, t.task)
+	t.charge, t.scraper = job.Charge.At(t.task.Domain), scraperOf(t.view, job, t.task)
 	t.recipe = t.units.recipes.get(t.view, t.task.Scraper, t.task.Revision)
 	if t.recipe == nil || t.recipe.extractor == nil {
 		return t.fail(fault.PageRecipeMissing)

@@ -1,0 +1,180 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
+)
+
+// maxPlaced bounds the addresses that an estimate looks at, those of one read. Of a list that is
+// longer, or that is not there, pages may be of any domain.
+const maxPlaced = linksAtOnce
+
+// place says which domains with prices of their own the scraper's addresses are of, and what a page
+// costs then.
+func (l *Launcher) place(ctx context.Context, from *Caller, scraper *client.Scraper,
+	charge *charging) error {
+	charge.domains = []string{""}
+	if rows := charge.prices.Domains(); len(rows) > 0 {
+		domains, err := l.domainsOf(ctx, from, scraper, charge.prices.Places())
+		if err != nil {
+			return err
+		}
+		for place, row := range rows {
+			if domains == nil || domains[uint8(place+1)] {
+				charge.domains = append(charge.domains, row.RowKey)
+			}
+		}
+		if domains != nil && !domains[0] {
+			charge.domains = charge.domains[1:]
+		}
+	}
+	charge.least, charge.dearest = charge.pages(charge.domains, charge.tiers)
+	return nil
+}
+
+// domainsOf are the places of price rows that the scraper's addresses have; nil: any may be.
+func (l *Launcher) domainsOf(ctx context.Context, from *Caller, scraper *client.Scraper,
+	places price.Places) (map[uint8]bool, error) {
+	var all addresses
+	if site := SiteOf(from.View, scraper); site != nil {
+		all = &siteAddresses{store: l.Store, site: site, all: true}
+	} else if !scraper.ListRun {
+		begin, _, err := l.beginning(scraper)
+		if err != nil {
+			return nil, err
+		}
+		all = begin
+	} else {
+		given, err := givenRun(ctx, l.History, from.View, scraper.ID)
+		if err != nil {
+			return nil, fmt.Errorf("runs of scraper %s: %w", scraper.ID, err)
+		}
+		if given == nil {
+			return nil, nil
+		}
+		all = &stored{store: l.Store, job: given}
+	}
+	found := map[uint8]bool{}
+	for range maxPlaced + 1 { // the last tells that there are no more
+		given, err := all.next(ctx)
+		switch coded := (*fault.Error)(nil); {
+		case errors.Is(err, io.EOF) && len(found) > 0:
+			return found, nil
+		case errors.Is(err, io.EOF) || errors.As(err, &coded):
+			return nil, nil // no address, or they are no longer kept
+		case err != nil:
+			return nil, err
+		}
+		canonical := given.canonical
+		if canonical == "" {
+			if canonical, err = address.Canonical(given.url); err != nil {
+				continue
+			}
+		}
+		found[places.Of(address.AuthorityOf(canonical))] = true
+	}
+	return nil, nil
+}
+
+// pages is the least and the most that a page by one of the tiers costs, of one of the domains.
+func (c *charging) pages(domains []string, tiers model.TierSet) (least, dearest int64) {
+	least = math.MaxInt64
+	for _, domain := range domains {
+		for _, tier := range c.prices.Covered(tiers, c.At(domain)).Tiers() {
+			page, _ := c.prices.Page(tier, c.At(domain))
+			least, dearest = min(least, page), max(dearest, page)
+		}
+	}
+	return min(least, dearest), dearest
+}
+
+// cost is what a link of a past run was: its pages delivered, and what they would cost today, at
+// least and at most.
+type cost struct {
+	pages, fewest, most float64
+	least, dearest      int64 // of a page
+}
+
+// costOf is the cost of a ledger entry, for all its links together. The entry is of a run at the
+// prices of before.
+func (c *charging) costOf(entry *client.Entry, before price.List) cost {
+	sum := cost{least: math.MaxInt64}
+	quantity := float64(max(c.Quantity, 1))
+	for _, line := range entry.Lines {
+		least, dearest := c.today(line.RowKey, before)
+		pages := float64(line.Pages+line.FreePages+line.Unbilled) / quantity
+		sum.fewest += pages * float64(least)
+		sum.most += pages * float64(dearest)
+		sum.least, sum.dearest = min(sum.least, least), max(sum.dearest, dearest)
+	}
+	return sum
+}
+
+// today is what a page costs now that was charged by a row of the prices of before. It may be of
+// another row today. Its tier may not be on sale any more. Its domain may have got a price since,
+// or lost it.
+func (c *charging) today(row string, before price.List) (least, dearest int64) {
+	switch _, ofDomain := price.DomainOf(row); {
+	case row == c.Row || ofDomain && slices.Contains(c.domains, row):
+		if known, found := c.prices.Row(row); found {
+			page := known.Of(int64(max(c.Quantity, 1)))
+			return page, page
+		}
+		return c.pages(c.domains, c.tiers)
+	case ofDomain:
+		return c.pages([]string{""}, c.tiers)
+	}
+	// What had a price then was not charged by its tier.
+	domains := slices.DeleteFunc(slices.Clone(c.domains), func(domain string) bool {
+		_, had := before.Row(domain)
+		return had
+	})
+	if len(domains) == 0 {
+		domains = c.domains
+	}
+	tiers := c.tiers
+	for _, tier := range tiers.Tiers() {
+		if tier.PriceRow() == row {
+			tiers = model.TiersOf(tier)
+		}
+	}
+	return c.pages(domains, tiers)
+}
+
+// pageRange is the least and the most that a page of past runs would cost.
+func pageRange(past []cost) (least, dearest int64) {
+	least = math.MaxInt64
+	for _, c := range past {
+		least, dearest = min(least, c.least), max(dearest, c.dearest)
+	}
+	return min(least, dearest), dearest
+}
+
+// sampled narrows the prices of a page to those of the scraper's newest sample, if it is one of the
+// customer's newest ledger entries.
+func (l *Launcher) sampled(ctx context.Context, from *Caller, scraper ids.ID,
+	charge *charging) error {
+	newest, err := l.History.EntriesBefore(ctx, from.View, from.Customer, nil, maxLookedAt)
+	if err != nil {
+		return fmt.Errorf("newest ledger entries: %w", err)
+	}
+	for _, entry := range newest {
+		if entry.Scraper == scraper && entry.Source == model.SourceSample && len(entry.Lines) > 0 {
+			c := charge.costOf(entry, nil)
+			charge.least, charge.dearest = c.least, c.dearest
+			return nil
+		}
+	}
+	return nil
+}

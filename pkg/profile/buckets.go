@@ -17,6 +17,8 @@ const (
 	finest = 47
 	// coarsest is how many more may be left out. What is left then is the sign: two buckets.
 	coarsest = 63 - finest
+	// fewShown may be shown of however few numbers. Of more it is twice the cube root of how many.
+	fewShown = 8
 	// least is what no edge but zero is below: what is with zero in a bucket is zero
 	least = 1e-300
 )
@@ -145,9 +147,9 @@ func (f *Field) mergeBuckets(from *Field) {
 	}
 }
 
-// Histogram says where the numbers of a field lie, the least first. Buckets without one are left
-// out. The first may begin before the least number, and the last one end behind the greatest. nil:
-// there are no numbers, or an earlier program summed them up.
+// Histogram says where the numbers of a field lie, the least first. Few numbers have few buckets,
+// of which those without one are left out. The first may begin before the least number, and the
+// last one end behind the greatest. nil: there are no numbers, or earlier programs summed them up.
 func (f *Field) Histogram() (made []Bucket) {
 	if f.Numbers() == 0 || f.buckets.unknown {
 		return nil
@@ -155,8 +157,9 @@ func (f *Field) Histogram() (made []Bucket) {
 	if len(f.buckets.counts) == 0 {
 		return []Bucket{{f.Min, f.Max, f.Numbers()}}
 	}
-	for _, c := range f.buckets.counts {
-		from, to := f.buckets.limits(c.at)
+	b := f.buckets.atMost(max(fewShown, int(2*math.Cbrt(float64(f.Numbers())))))
+	for _, c := range b.counts {
+		from, to := b.limits(c.at)
 		made = append(made, Bucket{from, to, c.count})
 	}
 	return made

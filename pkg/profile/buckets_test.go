@@ -33,6 +33,7 @@ func TestHistogram(t *testing.T) {
 		{[]float64{0, 0}, []Bucket{{0, 0, 2}}},
 		{[]float64{5, 1, 4, 1, 0}, []Bucket{{0, 0, 1}, {1, 1.03125, 2}, {4, 4.125, 1},
 			{5, 5.125, 1}}},
+		{even[:24], []Bucket{{1, 2, 1}, {2, 4, 2}, {4, 8, 4}, {8, 16, 8}, {16, 32, 9}}},
 		{[]float64{-2, math.Copysign(0, -1), 0, 5e-324, -5e-324}, []Bucket{{-2.0625, -2, 1},
 			{0, 0, 1}, {0, 0, 3}}},
 		{even, []Bucket{{1, 1.5, 1}, {2, 3, 1}, {3, 4, 1}, {4, 6, 2}, {6, 8, 2}, {8, 12, 4},
@@ -148,8 +149,8 @@ func TestBucketsOfManyFields(t *testing.T) {
 	}
 	for n, f := range read.Fields[1:] {
 		if h := f.Histogram(); len(h) > fewBuckets || len(h) < 2 || size > 150_000 ||
-			len(s.Fields[n+1].Histogram()) < MaxBuckets/2 {
-			t.Fatalf("%d bytes, %v of %v", size, h, s.Fields[n+1].Histogram())
+			len(s.Fields[n+1].buckets.counts) < MaxBuckets/2 {
+			t.Fatalf("%d bytes, %v of %v", size, h, s.Fields[n+1].buckets)
 		}
 	}
 }

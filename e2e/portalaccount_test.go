@@ -140,6 +140,7 @@ func TestPortalKeepsAccounts(t *testing.T) {
 		Contains(page, "format=html") {
 		t.Errorf("the statement is at %s", page)
 	}
+	v.shows("statements")
 	v.goes("/prices", `document.querySelector("main tbody td")`)
 	v.shows("prices")
 	v.goes("/plan", `document.querySelectorAll(".plans section").length === 5`)

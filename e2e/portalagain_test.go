@@ -18,7 +18,10 @@ func TestPortalRunsAgain(t *testing.T) {
 		Name: hostileName, Type: model.MultipleProducts,
 		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
 		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name", Kind: model.Text},
-			{Name: "price", Selector: ".thing .price", Kind: model.Text}}}}))(t)
+			{Name: "price", Selector: ".thing .price", Kind: model.Text}},
+		PostProcessRules: []model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price",
+			OutputField: "amount", Params: map[string]any{"pattern": `[^0-9.]`,
+				"replacement": ""}}}}}))(t)
 	var list struct{ ScraperID, JobID string }
 	for _, run := range []struct {
 		path string
@@ -37,9 +40,16 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.clicks("table.runs a")
 	v.runsAgain()
 	v.clicks(".actions a:nth-of-type(2)")
-	v.sees(`location.pathname.endsWith("/fields") && document.querySelector(".plot canvas")`)
+	v.sees(`location.pathname.endsWith("/fields") &&
+		document.querySelectorAll(".plot canvas").length === 2`)
 	v.chooses("of-measure", "distinct")
-	v.sees(`document.querySelector(".plot").getAttribute("aria-label") === "Different values"`)
+	v.sees(`document.querySelector(".plot[aria-label='Different values'] canvas") &&
+		document.querySelector("#spread-of").value === "amount"`)
+	if n := asks[int](v.person, `[...document.querySelector("#spread-of").closest("section").
+		querySelectorAll("tbody td:last-child")].reduce((sum, cell) =>
+			sum + Number(cell.textContent), 0)`); n != 24 {
+		t.Errorf("the parts of the prices have %d of 24", n)
+	}
 	v.harmless()
 	v.shows("fields")
 	v.goes("/runs/"+list.ScraperID+"/"+list.JobID, `document.querySelector(".facts")`)

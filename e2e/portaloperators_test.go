@@ -34,6 +34,7 @@ func TestPortalOperates(t *testing.T) {
 	v.sees(`document.querySelector("main tbody button").innerText === "Drain"`)
 	v.shows("nodes")
 	v.goes("/operators/work", `document.querySelector("main table, main p + p, main .filter + p")`)
+	v.shows("work")
 	v.goes("/operators/backups", `document.querySelector("main .button")`)
 	v.shows("backups")
 
@@ -60,21 +61,100 @@ func TestPortalOperates(t *testing.T) {
 		document.querySelector("main .trouble")`)
 	v.judge("a customer that is not there")
 
+	v.setsPrices()
 	v.goes("/operators/settings", `document.querySelector("#low")`)
 	v.enters("rates", "run often")
 	v.presses("Save")
 	v.sees(`document.querySelector("main .trouble")?.innerText.length > 10`)
 	v.enters("rates", "run 30/1m")
+	v.enters("history", "a year")
+	v.presses("Save")
+	v.says("Enter a whole number of days.")
+	v.enters("history", "89")
+	v.presses("Save")
+	v.sees(`document.querySelector("#history[aria-invalid]") &&
+		/^Days of history .*90/.test(document.querySelector("#history-problem").innerText)`)
+	v.enters("history", "400")
 	v.presses("Save")
 	v.sees(`document.querySelector("main .facts").innerText.includes("1")`)
 	v.do(chromedp.Reload())
-	v.sees(`document.querySelector("#rates")?.value === "run 30/1m"`)
+	v.sees(`document.querySelector("#rates")?.value === "run 30/1m" &&
+		document.querySelector("#history").value === "400"`)
 	v.shows("settings")
 	v.goes("/operators/audit", `document.querySelectorAll("main tbody tr").length > 3`)
 	asks[bool](v.person, `(document.querySelector("main tbody summary").click(), true)`)
 	v.says("After")
 	v.shows("audit")
 	v.ends()
+}
+
+// setsPrices changes prices after a look at what that changes. Where somebody else has changed some
+// meanwhile nothing is set, and what was entered stays.
+func (v *visit) setsPrices() {
+	t := v.person.t
+	t.Helper()
+	const path = "/api/admin/prices"
+	type table struct {
+		Version int              `json:"version"`
+		Rows    []map[string]any `json:"rows"`
+	}
+	read := func() (now table) {
+		t.Helper()
+		if err := v.Admin().Call(t.Context(), "GET", path, nil, nil, &now); err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	first := read()
+	v.goes("/operators/prices", `document.querySelector("#price-1")`)
+	if rows := asks[int](v.person, `document.querySelectorAll("main tbody tr").length`); rows !=
+		len(first.Rows) {
+		t.Errorf("%d of %d prices are shown", rows, len(first.Rows))
+	}
+	v.presses("See what changes")
+	v.says("Nothing is changed yet.")
+	v.enters("price-1", "cheap")
+	v.presses("See what changes")
+	v.says("Enter an amount in euro")
+	v.sees(`document.activeElement.matches("#price-1[aria-invalid]")`)
+	v.enters("price-1", "0.00085")
+	asks[bool](v.person, `(document.querySelectorAll("main tbody [type=checkbox]")[2].click(), true)`)
+	v.presses("See what changes")
+	v.says("A page costs €0.00085 in place of €0.00075.")
+	v.says("It is disabled: customers do not see it")
+	v.shows("prices-set")
+	if now := read(); now.Version != first.Version {
+		t.Errorf("a look at the changes has made version %d", now.Version)
+	}
+
+	other := read()
+	other.Rows[0]["sellingPriceMicros"] = 160
+	if err := v.Admin().Call(t.Context(), "PUT", path, nil, other, nil); err != nil {
+		t.Fatal(err)
+	}
+	v.presses("Set these prices")
+	v.says("The prices are of version 2 now.")
+	v.says("what you entered stays")
+	v.sees(`document.querySelector("main tbody tr").innerText.includes("€0.00016") &&
+		document.querySelector("#price-1").value === "0.00085"`)
+	v.judge("prices that were changed meanwhile")
+	v.presses("See what changes")
+	v.presses("Go on changing")
+	v.presses("See what changes")
+	v.presses("Set these prices")
+	v.says("The prices are set.")
+	now := read()
+	if now.Version != 3 || now.Rows[0]["sellingPriceMicros"] != 160.0 ||
+		now.Rows[1]["sellingPriceMicros"] != 850.0 || now.Rows[2]["enabled"] != false {
+		t.Errorf("set are version %d, %v", now.Version, now.Rows[:3])
+	}
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("#price-1")?.value === "0.00085" &&
+		!document.querySelectorAll("main tbody [type=checkbox]")[2].checked`)
+	asks[bool](v.person, `(document.querySelector("main tbody [type=checkbox]").click(), true)`)
+	v.presses("See what changes")
+	v.presses("Set these prices") // the plain tier stays enabled
+	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Enabled (Plain)")`)
 }
 
 // Who is no administrator has no link to the pages of operators. Who enters their address all the

@@ -14,12 +14,17 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// manyRows answers reads of rows from within the browser: a million of them, 200 at a time.
+// manyRows answers reads of rows from within the browser: a million of them, in either order. It
+// counts the reads.
 const manyRows = `(() => { const real = fetch; window.fetch = async (address, options) => {
 	const url = new URL(address, location.href);
 	if (url.pathname !== "/api/scraper/data") { return real(address, options); }
-	const from = Number(url.searchParams.get("cursor") ?? 0), size = 200, items = [];
-	for (let i = from; i < from + size; i++) { items.push({title: "Row " + i, n: i}); }
+	const said = name => Number(url.searchParams.get(name) ?? 0), size = said("limit"), items = [];
+	window.reads = (window.reads ?? 0) + 1;
+	const from = said("cursor") + said("skip"), down = url.searchParams.get("sort") === "n,desc";
+	if (!down && said("skip")) { return new Response("{}", {status: 400}); }
+	for (let i = from; i < Math.min(from + size, 1e6); i++) {
+		items.push({title: "Row " + (down ? 1e6 - 1 - i : i), n: i}); }
 	const more = from + size < 1e6;
 	return new Response(JSON.stringify({items, hasMore: more,
 		nextCursor: more ? String(from + size) : null}),
@@ -94,8 +99,7 @@ func TestPortalStaysSmall(t *testing.T) {
 	p.do(chromedp.Navigate(rows))
 	p.sees(`document.querySelector(".rows tr[aria-rowindex='3'] td")?.innerText === "Row 1"`)
 	for _, row := range []int{1_000_000, 500_000, 1, 999_000} {
-		asks[bool](p, fmt.Sprintf(`(() => { const input = document.querySelector("#row");
-			input.value = %d; input.form.requestSubmit(); return true; })()`, row))
+		p.goesToRow(row)
 		p.sees(fmt.Sprintf(`[...document.querySelectorAll(".rows td")].some(c =>
 			c.innerText === "Row %d" && c.getBoundingClientRect().top <
 				document.querySelector(".rows").getBoundingClientRect().bottom)`, row-1))
@@ -106,6 +110,7 @@ func TestPortalStaysSmall(t *testing.T) {
 	if n := asks[string](p, `document.querySelector(".rows table").ariaRowCount`); n != "1000001" {
 		t.Errorf("the table has %s rows", n)
 	}
+	p.sortsMany(rows)
 
 	p.before(manyEvents)
 	p.do(chromedp.Navigate(run))
@@ -119,6 +124,44 @@ func TestPortalStaysSmall(t *testing.T) {
 			n, h)
 	}
 	product.Down(t)
+}
+
+// goesToRow asks for the row of a number.
+func (p *person) goesToRow(row int) {
+	p.t.Helper()
+	asks[bool](p, fmt.Sprintf(`(() => { const input = document.querySelector("#row");
+		input.value = %d; input.form.requestSubmit(); return true; })()`, row))
+}
+
+// sortsMany goes through a million rows in the order of a field. Each read of them costs the API a
+// look at all. So rows on the way are passed over, and so are those that were scrolled past.
+func (p *person) sortsMany(rows string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(rows + "?sort=n&desc=yes"))
+	p.sees(`document.querySelector(".rows tr[aria-rowindex='3'] td")?.innerText === "Row 999998"`)
+	for _, row := range []int{1_000_000, 500_000, 1, 999_000} {
+		p.goesToRow(row)
+		p.sees(fmt.Sprintf(`[...document.querySelectorAll(".rows td")].some(c =>
+			c.innerText === "Row %d" && c.getBoundingClientRect().top <
+				document.querySelector(".rows").getBoundingClientRect().bottom)`, 1_000_000-row))
+	}
+	before := asks[int](p, `window.reads`)
+	if before > 60 {
+		p.t.Errorf("sorted rows were read %d times", before)
+	}
+	asks[bool](p, `(async () => { const box = document.querySelector(".rows");
+		for (let i = 1; i <= 100; i++) {
+			box.scrollTop = box.scrollHeight * i / 200;
+			await new Promise(requestAnimationFrame);
+		} window.scrolled = true; })(), true`)
+	p.sees(`window.scrolled && [...document.querySelectorAll(".rows tbody tr:not(.gap)")].every(
+		row => row.querySelector("td").innerText !== "")`)
+	if n := asks[int](p, `window.reads`); n <= before {
+		p.t.Error("nothing was read for what is seen")
+	}
+	if n := asks[string](p, `document.querySelector(".rows table").ariaRowCount`); n != "1000001" {
+		p.t.Errorf("the sorted table has %s rows", n)
+	}
 }
 
 // follows tells the page of a run, page by page.

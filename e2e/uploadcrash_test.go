@@ -48,15 +48,34 @@ func TestCrashesOfUploads(t *testing.T) {
 			c.awaitFile(group, 0)
 			c.Down(t)
 			c.bring(crash.At + "=" + point)
-			c.upload("/api/scraper/"+first.Scraper.ID+"/file", url.Values{"format": {"csv"}},
-				uploadedRows)
+			second := c.upload("/api/scraper/"+first.Scraper.ID+"/file",
+				url.Values{"format": {"csv"}}, uploadedRows)
 			c.awaitFile(group, uploadedRows)
 			if len(c.Deaths) == 0 {
 				c.awaitDeath()
 				c.awaitFile(group, uploadedRows)
 			}
+			if n := c.inHistogram(second.JobID); n != uploadedRows {
+				t.Errorf("%d numbers are in the histogram", n)
+			}
 		})
 	}
+}
+
+// inHistogram is how many numbers of a run's first field the parts of its histogram have together.
+func (c *crashCase) inHistogram(job string) (numbers int) {
+	c.T.Helper()
+	var profile struct {
+		Fields []struct{ Histogram []struct{ Count int } }
+	}
+	text := c.read("/api/scraper/data/profile", url.Values{"jobId": {job}})
+	if err := json.Unmarshal([]byte(text), &profile); err != nil || len(profile.Fields) == 0 {
+		c.T.Fatalf("%s: %v", text, err)
+	}
+	for _, part := range profile.Fields[0].Histogram {
+		numbers += part.Count
+	}
+	return numbers
 }
 
 // uploadedFile answers an upload.

@@ -19,7 +19,7 @@ var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "Cl
 	"InvoicePage", "Job", "JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup", "KeyList",
 	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper",
 	"NotificationEvent", "NotificationPage", "PagePick", "PagePickInput", "PagePreview",
-	"PlanFeatures", "PlanPrice", "Price", "Problem", "Row", "RowCursorPage", "RowPage",
+	"PlanFeatures", "PlanPrice", "Price", "PriceTable", "Problem", "Row", "RowCursorPage",
 	"RowReceipt", "RunDiff", "RunEstimate", "RunProfile", "RunsOfGroup",
 	"Schema", "SchemaInput", "SchemaListEntry",
 	"Scraper", "ScraperCursorPage", "ScraperProposal", "SentFile", "ServiceSettings", "Site",

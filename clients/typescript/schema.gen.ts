@@ -757,7 +757,7 @@ export interface paths {
         };
         /**
          * Reads rows to their end, page by page, by cursor
-         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
          */
         get: operations["svc_get_data"];
         put?: never;
@@ -2550,6 +2550,8 @@ export interface components {
             fillRate: number;
             /** @description Rows with a value; null is none */
             filled: number;
+            /** @description Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages */
+            histogram: components["schemas"]["NumberBucket"][];
             /** @description The greatest of them */
             max: number | null;
             /** @description Of them */
@@ -2954,6 +2956,13 @@ export interface components {
             size: number;
             totalElements: number;
             totalPages: number;
+        };
+        NumberBucket: {
+            count: number;
+            /** @description Part of it, but not where it is negative */
+            from: number;
+            /** @description Part of it where it is not positive, or where it is from */
+            to: number;
         };
         PageCandidate: {
             config: components["schemas"]["ScraperConfig"] | null;
@@ -5093,7 +5102,9 @@ export interface operations {
                 /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
                 sort?: string;
                 limit?: number;
-                /** @description nextCursor of the page before, with otherwise equal parameters (but limit and fields) */
+                /** @description Rows to pass over, with sort */
+                skip?: number;
+                /** @description nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields) */
                 cursor?: string;
             };
             header?: never;

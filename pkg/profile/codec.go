@@ -8,11 +8,17 @@ import (
 )
 
 // The encoding of sums begins with its version. Numbers are uvarints and, where they are fractions
-// or hashes, 8 bytes, little-endian.
-const version = 1
+// or hashes, 8 bytes, little-endian. The first version had no buckets.
+const (
+	version       = 2
+	withoutBucket = 1
+)
 
 // Bounds of an encoding. One of MaxFields long names with numbers has about 250 KiB.
 const (
+	// allBuckets of all fields are encoded; at least fewBuckets of each
+	allBuckets = 512
+	fewBuckets = 4
 	// mostHashes of one field are encoded, and allHashes of all; at least fewHashes of each
 	mostHashes = 256
 	allHashes  = 8_192
@@ -36,15 +42,17 @@ func (s *Sums) Append(to []byte) []byte {
 		more = 1
 	}
 	to = binary.AppendUvarint(append(to, more), uint64(len(s.Fields)))
-	most := max(min(mostHashes, allHashes/max(len(s.Fields), 1)), fewHashes)
+	fields := max(len(s.Fields), 1)
+	most := max(min(mostHashes, allHashes/fields), fewHashes)
+	mostBuckets := max(min(MaxBuckets, allBuckets/fields), fewBuckets)
 	for _, f := range s.Fields {
 		to = append(binary.AppendUvarint(to, uint64(len(f.Name))), f.Name...)
-		to = f.append(to, most)
+		to = f.append(to, most, mostBuckets)
 	}
 	return to
 }
 
-func (f *Field) append(to []byte, most int) []byte {
+func (f *Field) append(to []byte, most, mostBuckets int) []byte {
 	values := f.values
 	values.cut(most)
 	head := byte(0)
@@ -71,6 +79,9 @@ func (f *Field) append(to []byte, most int) []byte {
 		if !one {
 			to = appendFloat(appendFloat(to, f.Max), f.Sum)
 		}
+		if f.Min != f.Max {
+			to = f.buckets.append(to, mostBuckets)
+		}
 	}
 	if f.Kinds[Text]+f.Kinds[Numeric] > 0 {
 		to = binary.AppendUvarint(to, f.Length)
@@ -85,6 +96,22 @@ func (f *Field) append(to []byte, most int) []byte {
 	return to
 }
 
+// append appends the buckets, and that there are none if they are unknown.
+func (b *buckets) append(to []byte, most int) []byte {
+	few := b.atMost(most)
+	to = append(to, byte(len(few.counts)), few.coarse)
+	before := int64(0)
+	for n, c := range few.counts {
+		if n == 0 {
+			to = binary.AppendVarint(to, c.at)
+		} else {
+			to = binary.AppendUvarint(to, uint64(c.at-before))
+		}
+		to, before = binary.AppendUvarint(to, c.count), c.at
+	}
+	return to
+}
+
 func appendFloat(to []byte, number float64) []byte {
 	return binary.LittleEndian.AppendUint64(to, math.Float64bits(number))
 }
@@ -92,7 +119,8 @@ func appendFloat(to []byte, number float64) []byte {
 // Decode reads what Append wrote.
 func Decode(encoded []byte) (*Sums, error) {
 	r := reader{left: encoded}
-	if r.byte() != version {
+	of := r.byte()
+	if of != version && of != withoutBucket {
 		return nil, errSums
 	}
 	s := &Sums{Rows: r.number(), More: r.byte() == 1}
@@ -102,7 +130,7 @@ func Decode(encoded []byte) (*Sums, error) {
 	}
 	for range count {
 		f := &Field{Name: string(r.bytes(min(r.number(), MaxName+1)))}
-		f.read(&r)
+		f.read(&r, of)
 		if r.failed {
 			return nil, errSums
 		}
@@ -114,7 +142,7 @@ func Decode(encoded []byte) (*Sums, error) {
 	return s, nil
 }
 
-func (f *Field) read(r *reader) {
+func (f *Field) read(r *reader, of byte) {
 	head := r.byte()
 	for kind := range f.Kinds {
 		if head&(1<<kind) != 0 {
@@ -126,6 +154,13 @@ func (f *Field) read(r *reader) {
 		f.Max, f.Sum = f.Min, f.Min*float64(f.Numbers())
 		if head&hasOne == 0 {
 			f.Max, f.Sum = r.float(), r.float()
+		}
+		switch {
+		case f.Min == f.Max:
+		case of == withoutBucket:
+			f.buckets.unknown = true
+		default:
+			f.buckets.read(r, f.Numbers())
 		}
 	}
 	if f.Kinds[Text]+f.Kinds[Numeric] > 0 {
@@ -142,6 +177,28 @@ func (f *Field) read(r *reader) {
 	for range hashes {
 		f.values.hashes = append(f.values.hashes, r.word())
 	}
+}
+
+// read reads the buckets of so many numbers.
+func (b *buckets) read(r *reader, numbers uint64) {
+	count := r.byte()
+	b.coarse, b.unknown = r.byte(), count == 0
+	if count > MaxBuckets || b.coarse > coarsest {
+		r.failed = true
+		return
+	}
+	b.counts = make([]counted, 0, count)
+	at := int64(0)
+	for n := range count {
+		if n == 0 {
+			at = r.signed()
+		} else {
+			at += int64(r.number())
+		}
+		b.counts = append(b.counts, counted{at, r.number()})
+		numbers -= b.counts[n].count
+	}
+	r.failed = r.failed || numbers != 0 && !b.unknown
 }
 
 // reader reads an encoding. Once it has failed all that it reads is zero.
@@ -169,6 +226,16 @@ func (r *reader) byte() byte {
 
 func (r *reader) number() uint64 {
 	number, size := binary.Uvarint(r.left)
+	if size <= 0 {
+		r.failed, r.left = true, nil
+		return 0
+	}
+	r.left = r.left[size:]
+	return number
+}
+
+func (r *reader) signed() int64 {
+	number, size := binary.Varint(r.left)
 	if size <= 0 {
 		r.failed, r.left = true, nil
 		return 0

@@ -1,7 +1,7 @@
 // Package profile owns what is known of a run's rows field by field. That is how many have a value,
-// of which kinds, the least and the greatest, and about how many different ones. Sums of some rows
-// merge to those of all, in any order, and have a bounded size. A run is judged by them against
-// those before it. It stores nothing.
+// of which kinds, the least and the greatest, where the numbers lie, and about how many different
+// ones. Sums of some rows merge to those of all, in any order, and have a bounded size. A run is
+// judged by them against those before it. It stores nothing.
 package profile
 
 import (
@@ -56,8 +56,9 @@ type Field struct {
 	Min, Max, Sum float64
 	Length        uint64 // bytes of all texts together
 
-	row    uint64 // that it was last found in
-	values sketch
+	row     uint64 // that it was last found in
+	values  sketch
+	buckets buckets
 }
 
 // Filled is how many rows have a value.
@@ -145,7 +146,8 @@ func (s *Sums) newField(name string) *Field {
 	if f.Name != name { // else it need not be copied
 		f.Name = strings.Clone(name)
 	}
-	*f = Field{Name: f.Name, values: sketch{hashes: f.values.hashes[:0]}}
+	*f = Field{Name: f.Name, values: sketch{hashes: f.values.hashes[:0]},
+		buckets: buckets{counts: f.buckets.counts[:0]}}
 	return f
 }
 
@@ -175,6 +177,7 @@ func (f *Field) add(value string) {
 		f.Length += uint64(len(value) - len(`""`))
 	}
 	if kind == Numeric || kind == Number {
+		f.bucket(number, 1)
 		f.addNumbers(1, number, number, number)
 	}
 	f.Kinds[kind]++
@@ -224,6 +227,7 @@ func (s *Sums) Merge(other *Sums) {
 		if f == nil {
 			continue
 		}
+		f.mergeBuckets(from)
 		f.addNumbers(from.Numbers(), from.Min, from.Max, from.Sum)
 		f.Length += from.Length
 		for kind, count := range from.Kinds {

@@ -25,7 +25,8 @@ func told(s *Sums) map[string]string {
 	texts := map[string]string{}
 	for _, f := range s.Fields {
 		distinct, exact := f.Distinct()
-		texts[f.Name] = fmt.Sprint(f.Kinds, f.Min, f.Max, f.Sum, f.Length, distinct, exact)
+		texts[f.Name] = fmt.Sprint(f.Kinds, f.Min, f.Max, f.Sum, f.Length, distinct, exact,
+			f.Histogram())
 	}
 	return texts
 }
@@ -36,13 +37,14 @@ func TestSums(t *testing.T) {
 		`{"title":"B","price":"-1","stock":1e999,"sale":false,"tags":["a"],"more":{"a":1}}`,
 		`{"price":"ask","title":"A","title":"C","stock":-0.5}`, `{}`)
 	want := map[string]string{
-		"title": "[3 0 0 0 0 0] 0 0 0 3 2 true",
-		"price": "[1 2 0 0 0 0] -1 12.5 11.5 10 3 true",
+		"title": "[3 0 0 0 0 0] 0 0 0 3 2 true []",
+		"price": "[1 2 0 0 0 0] -1 12.5 11.5 10 3 true [{-1.03125 -1 1} {12.5 12.75 1}]",
 		"stock": fmt.Sprint("[0 0 3 0 0 0] -0.5 ", math.MaxFloat64, " ", math.MaxFloat64,
-			" 0 3 true"),
-		"sale": "[0 0 0 2 0 0] 0 0 0 0 2 true",
-		"tags": "[0 0 0 0 0 1] 0 0 0 0 1 true",
-		"more": "[0 0 0 0 1 0] 0 0 0 0 1 true",
+			" 0 3 true [{-0.515625 -0.5 1} {3 3.0625 1} {", math.Ldexp(63, 1018), " ",
+			math.MaxFloat64, " 1}]"),
+		"sale": "[0 0 0 2 0 0] 0 0 0 0 2 true []",
+		"tags": "[0 0 0 0 0 1] 0 0 0 0 1 true []",
+		"more": "[0 0 0 0 1 0] 0 0 0 0 1 true []",
 	}
 	if diff := cmp.Diff(want, told(got)); diff != "" || got.Rows != 4 || got.More {
 		t.Errorf("%d rows, %s", got.Rows, diff)

@@ -52,10 +52,18 @@ type FieldProfile struct {
 	Max           *float64          `json:"max" doc:"The greatest of them"`
 	Mean          *float64          `json:"mean" doc:"Of them"`
 	MeanLength    *float64          `json:"meanLength" doc:"Bytes of a text, in the mean; null without one"`
+	Histogram     []NumberBucket    `json:"histogram" doc:"Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages"`
 	Distinct      uint64            `json:"distinct" doc:"How many different values there are"`
 	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, within 10% nearly always"`
 	Examples      []any             `json:"examples" scraped:"exampleUrl" doc:"Up to 3 different short values of the first 100 rows"`
 	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page that the first example is from; null without one"`
+}
+
+// NumberBucket is how many numbers lie between two.
+type NumberBucket struct {
+	From  float64 `json:"from" doc:"Part of it, but not where it is negative"`
+	To    float64 `json:"to" doc:"Part of it where it is not positive, or where it is from"`
+	Count uint64  `json:"count"`
 }
 
 type profileRequest struct {
@@ -145,7 +153,8 @@ func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scop
 
 func newFieldProfile(f *profile.Field, rows uint64, examples []json.RawMessage) FieldProfile {
 	made := FieldProfile{Name: f.Name, Filled: f.Filled(), Types: map[string]uint64{},
-		FillRate: float64(f.Filled()) / float64(rows)}
+		Histogram: []NumberBucket{},
+		FillRate:  float64(f.Filled()) / float64(rows)}
 	made.Examples, made.ExampleURL = examplesOf(f.Name, examples)
 	made.Distinct, made.DistinctExact = f.Distinct()
 	for _, kind := range profile.Kinds() {
@@ -158,6 +167,9 @@ func newFieldProfile(f *profile.Field, rows uint64, examples []json.RawMessage) 
 		if mean := f.Sum / float64(numbers); !math.IsInf(mean, 0) && !math.IsNaN(mean) {
 			made.Mean = &mean
 		}
+	}
+	for _, bucket := range f.Histogram() {
+		made.Histogram = append(made.Histogram, NumberBucket(bucket))
 	}
 	if texts := f.Kinds[profile.Text] + f.Kinds[profile.Numeric]; texts > 0 {
 		mean := float64(f.Length) / float64(texts)

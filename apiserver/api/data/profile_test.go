@@ -18,6 +18,9 @@ func TestProfile(t *testing.T) {
 	want := map[string]any{"jobId": r.jobs[2].String(), "scraperId": r.shop.String(), "rows": 3,
 		"moreFields": false, "fields.0.name": "n", "fields.0.filled": 3, "fields.0.fillRate": 1,
 		"fields.0.types": map[string]any{"number": 3.0}, "fields.0.min": 6, "fields.0.max": 8,
+		"fields.0.histogram": []any{map[string]any{"from": 6.0, "to": 6.125, "count": 1.0},
+			map[string]any{"from": 7.0, "to": 7.125, "count": 1.0},
+			map[string]any{"from": 8.0, "to": 8.25, "count": 1.0}}, "fields.1.histogram": []any{},
 		"fields.0.mean": 7, "fields.0.meanLength": nil, "fields.0.distinct": 3,
 		"fields.0.distinctExact": true, "fields.0.examples": []any{6.0, 7.0, 8.0},
 		"fields.0.exampleUrl": nil, "fields.1.name": "name", "fields.1.filled": 2,
@@ -64,8 +67,9 @@ func TestProfileOfSums(t *testing.T) {
 	put(10, `{"n":6}`, `{"n":"7.5"}`)
 	put(10, `{"n":100}`)
 	all := map[string]any{"rows": 4, "fields.0.min": 4, "fields.0.max": 7.5,
-		"fields.0.types": map[string]any{"number": 3.0, "numericText": 1.0},
-		"fields.1.name":  "name", "fields.1.fillRate": 0.5}
+		"fields.0.types":       map[string]any{"number": 3.0, "numericText": 1.0},
+		"fields.0.histogram.3": map[string]any{"from": 7.5, "to": 7.625, "count": 1.0},
+		"fields.1.name":        "name", "fields.1.fillRate": 0.5}
 	r.Run(t, apitest.Scenario{Name: "some pages have sums", As: apitest.User,
 		Do: profileOf(r.jobs[1]), Status: 200, Has: all})
 	if err := r.store.DeleteJob(t.Context(), r.jobs[1], true); err != nil {

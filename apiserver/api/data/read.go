@@ -37,7 +37,8 @@ type selection struct {
 type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
+	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to pass over, with sort"`
+	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields)"`
 }
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later
@@ -64,7 +65,7 @@ func (r Resource) read() *operation.Operation {
 			"rows of a scraper that had runs in several groups come group by group, unless they " +
 			"are sorted. " + sorting + " The first two pages look at all rows each, and then one of " +
 			"50,000 rows does. Others cost their own share if they are asked for within two " +
-			"minutes of the one before.",
+			"minutes of the one before. Skip to pages far behind.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.InvalidSort, fault.InvalidCursor},
@@ -82,6 +83,9 @@ func (r Resource) read() *operation.Operation {
 		sort, err := in.sorted()
 		if err != nil {
 			return page, err
+		}
+		if sort == nil && in.Skip > 0 {
+			return page, fault.Invalid(fault.InvalidRequest, "skip", "needs sort")
 		}
 		if sort == nil {
 			page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q)

@@ -64,7 +64,7 @@ func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operati
 		return nil, false, err
 	}
 	order := rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter, Sort: sort,
-		After: at.Sorted.row(), Upto: q.Upto, Limit: in.Limit + 1}
+		After: at.Sorted.row(), Upto: q.Upto, Limit: in.Skip + in.Limit + 1}
 	of := nameOf(append(slices.Clone(read), fmt.Sprint(order.Upto, scopes))...)
 	for found, known := r.Ahead.next(of, &order); ; known = false {
 		if !known {
@@ -72,6 +72,7 @@ func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operati
 				return nil, false, fmt.Errorf("order of rows: %w", err)
 			}
 		}
+		found = found[min(in.Skip, len(found)):]
 		asked := found[:min(in.Limit, len(found))]
 		docs, used, err := r.Store.At(ctx, scopes, places(asked), q.Bytes)
 		if err != nil {

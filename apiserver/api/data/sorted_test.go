@@ -92,6 +92,31 @@ func TestReadSortedWhileRowsGo(t *testing.T) {
 	}
 }
 
+// A sorted read passes over rows, and its cursor goes on behind those that it answers.
+func TestReadSortedSkips(t *testing.T) {
+	r := start(t)
+	for _, c := range []struct {
+		skip, limit int
+		rows, next  string
+	}{{0, 3, "876", "43"}, {2, 3, "654", "21"}, {5, 2, "32", ""}, {5, 3, "321", ""},
+		{7, 5, "1", ""}, {8, 5, "", ""}, {40_000, 1_000, "", ""}} {
+		query := fmt.Sprintf("%s?groupId=%s&sort=n,desc&limit=%d&skip=%%d&cursor=", readPath,
+			r.group, c.limit)
+		a := r.Call(t, apitest.Scenario{As: apitest.User, Do: fmt.Sprintf(query, c.skip)})
+		if got := numbers(a, "items"); a.Status != 200 || got != c.rows {
+			t.Errorf("%+v: %d, rows %s", c, a.Status, got)
+		}
+		next := ""
+		if a.Text("hasMore") == "true" {
+			next = numbers(r.Call(t, apitest.Scenario{As: apitest.User, Do: fmt.Sprintf(query, 1) +
+				a.Text("nextCursor")}), "items")
+		}
+		if next = next[:min(2, len(next))]; next != c.next {
+			t.Errorf("%+v: behind it %s", c, next)
+		}
+	}
+}
+
 // The rows of a scraper that was moved are sorted together, whatever groups they lie in.
 func TestReadSortedOfMovedScraper(t *testing.T) {
 	r := start(t)
@@ -145,6 +170,9 @@ func TestReadSortedIsRefused(t *testing.T) {
 	r.Run(t, refused("&sort=name,up", "invalid_sort", "sort"),
 		refused("&sort=a%22b", "invalid_sort", "sort"),
 		refused("&sort="+strings.Repeat("a", 1025), "invalid_sort", "sort"),
+		refused("&sort=n&skip=40001", "invalid_request", "skip"),
+		refused("&sort=n&skip=-1", "invalid_request", "skip"),
+		refused("&skip=1", "invalid_request", "skip"),
 		refused("&cursor="+sorted, "invalid_cursor", "cursor"),
 		refused("&sort=name&cursor="+stored, "invalid_cursor", "cursor"),
 		refused("&sort=name,desc&cursor="+sorted, "invalid_cursor", "cursor"),

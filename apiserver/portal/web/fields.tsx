@@ -2,17 +2,28 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { FieldProfile, Job, JobPage, RunProfile } from "./schema.gen";
+import type { FieldProfile, Job, JobPage, NumberBucket, RunProfile } from "./schema.gen";
 import { call, Refused } from "./api";
 import { Shown, useLoaded } from "./load";
 import { address } from "./route";
 import { about, count, Scraped, ticks, visible, when } from "./show";
 import { texts } from "./texts.fields";
 
-const most = { runs: 12 }; // that are looked at
+const most = { runs: 12, // that are looked at
+  marks: 6, // of an axis
+  decades: 1e9 }; // how much greater the greatest number of a chart is than the least
 
 const share = new Intl.NumberFormat(navigator.languages as string[],
   { style: "percent", maximumFractionDigits: 1 });
+
+const few = new Intl.NumberFormat(navigator.languages as string[],
+  { notation: "compact", maximumSignificantDigits: 3 });
+
+/** A number of a chart. */
+const short = (n: number) => few.format(n);
+
+const edge = new Intl.NumberFormat(navigator.languages as string[],
+  { maximumSignificantDigits: 6 });
 
 const number = (n: number | null) => n === null ? "–" : about(n);
 
@@ -36,6 +47,7 @@ function Fields(props: { scraper: string; job: string }) {
     <Shown of={read}>{(profile) => profile.fields.length === 0 ? <p>{texts.fieldsNone}</p> : <>
       <FieldTable of={profile} />
       {profile.moreFields && <p class="note">{texts.fieldsMore}</p>}
+      <Spread fields={profile.fields.filter((f) => f.histogram.length > 0)} />
       <OverRuns scraper={scraper} fields={profile.fields} />
     </>}</Shown>
   </>;
@@ -63,6 +75,36 @@ function FieldTable(props: { of: RunProfile }) {
         <td><Scraped value={f.examples[0]} most={60} /></td>
       </tr>)}</tbody></table></div>
   </>;
+}
+
+/** Where the numbers of a field lie. */
+function Spread(props: { fields: FieldProfile[] }) {
+  const named = useSignal("");
+  const field = props.fields.find((f) => f.name === named.value) ?? props.fields[0];
+  if (!field) {
+    return null;
+  }
+  const parts = field.histogram;
+  return <section>
+    <h2>{texts.spread}</h2>
+    <div class="filter"><div><label for="spread-of">{texts.filterField}</label>
+      <select id="spread-of" value={field.name}
+        onChange={(e) => { named.value = e.currentTarget.value; }}>
+        {props.fields.map((f) => <option key={f.name} value={f.name}>
+          {visible(f.name, 60)}</option>)}</select></div></div>
+    {parts.length === 1 ? <p>{parts[0]!.from === parts[0]!.to
+      ? texts.spreadOne(edge.format(parts[0]!.from))
+      : texts.spreadNear(edge.format(parts[0]!.from), edge.format(parts[0]!.to))}</p> : <>
+      <Bars parts={parts} label={texts.spread} />
+      <p class="hint">{texts.spreadHint}</p>
+      <details class="plain"><summary>{texts.asTable}</summary><table>
+        <thead><tr><th scope="col" class="n">{texts.from}</th>
+          <th scope="col" class="n">{texts.to}</th>
+          <th scope="col" class="n">{texts.rows}</th></tr></thead>
+        <tbody>{parts.map((p, i) => <tr key={i}><td class="n">{edge.format(p.from)}</td>
+          <td class="n">{edge.format(p.to)}</td><td class="n">{count(p.count)}</td></tr>)}
+        </tbody></table></details></>}
+  </section>;
 }
 
 /** A field of the last runs of a scraper that have ended, as a line and as a table. */
@@ -127,8 +169,12 @@ const scheme = matchMedia("(prefers-color-scheme: dark)");
 const dark = signal(scheme.matches);
 scheme.addEventListener("change", () => { dark.value = scheme.matches; });
 
-/** A line over time. What it shows stands in a table, too. */
-function Line(props: { values: { at: string; value: number | null }[]; label: string }) {
+/** What a chart is of, in the colors of the page. */
+type Drawn = (color: (name: string) => string, axis: uPlot.Axis) =>
+  Pick<uPlot.Options, "axes" | "series" | "scales">;
+
+/** A chart. What it shows stands in a table, too. */
+function Chart(props: { data: uPlot.AlignedData; label: string; of: Drawn }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const style = getComputedStyle(box.current!);
@@ -137,17 +183,57 @@ function Line(props: { values: { at: string; value: number | null }[]; label: st
       ticks: { stroke: color("--line") } };
     const size = () => ({ width: Math.max(200, box.current?.clientWidth ?? 600), height: 260 });
     const plot = new uPlot({ ...size(), legend: { show: false }, cursor: { show: false },
-      axes: [{ ...axis, values: (_plot, at, _axis, _space, apart) => ticks(at, apart) }, axis],
-      series: [{}, { label: props.label, stroke: color("--accent"), width: 2,
-        points: { show: true, size: 7, fill: color("--accent") } }] },
-    [props.values.map((v) => Date.parse(v.at) / 1000), props.values.map((v) => v.value)],
-    box.current!);
+      ...props.of(color, axis) }, props.data, box.current!);
     const watch = new ResizeObserver(() => plot.setSize(size()));
     watch.observe(box.current!);
     return () => {
       watch.disconnect();
       plot.destroy();
     };
-  }, [JSON.stringify(props.values), dark.value]);
+  }, [JSON.stringify(props.data), dark.value]);
   return <div ref={box} class="plot" role="img" aria-label={props.label} />;
+}
+
+/** A line over time. */
+function Line(props: { values: { at: string; value: number | null }[]; label: string }) {
+  return <Chart label={props.label} data={[props.values.map((v) => Date.parse(v.at) / 1000),
+    props.values.map((v) => v.value)]} of={(color, axis) => ({
+      axes: [{ ...axis, values: (_plot, at, _axis, _space, apart) => ticks(at, apart) }, axis],
+      series: [{}, { label: props.label, stroke: color("--accent"), width: 2,
+        points: { show: true, size: 7, fill: color("--accent") } }] })} />;
+}
+
+/** How far apart marks of counts may be. */
+const wholes = [1, 2, 5].flatMap((n) => Array.from({ length: 15 }, (_, i) => n * 10 ** i))
+  .sort((a, b) => a - b);
+
+/** Bars as wide as the parts, on an axis where small and great numbers have as much room: a part is
+ * as wide as another one by what it is of its numbers. */
+function Bars(props: { parts: NumberBucket[]; label: string }) {
+  const { parts } = props;
+  const edges = [...new Set(parts.flatMap((p) => [p.from, p.to]))];
+  const greatest = Math.max(...edges.map(Math.abs));
+  // below it the axis is even: nothing lies there but zero, or what is nearly that
+  const least = Math.min(...edges.map(Math.abs).filter((e) => e > greatest / most.decades));
+  const place = (n: number) => Math.asinh(n / least);
+  const narrow = Math.min(...parts.map((p) => place(p.to) - place(p.from)).filter((w) => w > 0));
+  const xs: number[] = [], ys: number[] = [];
+  parts.forEach((p, i) => { // zeros have no width of their own
+    const end = Math.min(Math.max(place(p.to), place(p.from) + narrow),
+      place(parts[i + 1]?.from ?? Infinity));
+    xs.push(place(p.from), end);
+    ys.push(p.count, 0);
+  });
+  const low = xs[0]!, high = xs.at(-1)!;
+  const marks = [...new Set(Array.from({ length: most.marks }, (_, i) => {
+    const at = low + (high - low) * i / (most.marks - 1);
+    return edges.reduce((a, b) => Math.abs(place(b) - at) < Math.abs(place(a) - at) ? b : a);
+  }))];
+  return <Chart label={props.label} data={[xs, ys]} of={(color, axis) => ({
+    scales: { x: { time: false, range: [low, high] },
+      y: { range: (_plot, _low, high) => [0, high * 1.05] } },
+    axes: [{ ...axis, splits: () => marks.map(place), values: () => marks.map((m) => short(m)) },
+      { ...axis, incrs: wholes, values: (_plot, counts) => counts.map((n) => short(n)) }],
+    series: [{}, { label: props.label, stroke: color("--accent"), fill: color("--accent") + "55",
+      width: 1, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }] })} />;
 }

@@ -1,6 +1,6 @@
-// Rows as they are read: by cursor as they came, by pages where they are sorted.
+// Rows as they are read, by cursor.
 import { signal } from "@preact/signals";
-import type { Row, RowCursorPage, RowPage } from "./schema.gen";
+import type { Row, RowCursorPage } from "./schema.gen";
 import { call, type Refused } from "./api";
 import { refused } from "./load";
 
@@ -18,33 +18,30 @@ export interface Wanted {
 
 // Bounds of what is kept and shown.
 const size = 200; // rows of a page
-const mostPages = 30; // in memory
+const sizeSorted = 1_000; // each page of sorted rows looks at all of them again
+const mostSkipped = 40_000; // the API's bound of sorted rows that are passed over
+const mostHeld = 6_000; // rows in memory
 const mostRows = 1_000_000; // each page of them has a cursor in memory
-const mostSorted = 100_000; // the API's bound of pages (decision 19)
 
 /** A page of rows: where it begins, and how it is read again. */
 interface Page {
   first: number;
   count: number;
   cursor: string | undefined;
+  skip: number; // rows between the cursor and the page
   rows?: Row[];
   used: number;
 }
 
 /** The filter, as the API takes it; undefined: none. */
 function filterOf(want: Wanted): string | undefined {
-  const all: Record<string, unknown>[] = [];
-  if (want.field) {
-    const number = want.value.trim() !== "" && Number.isFinite(Number(want.value));
-    const value = want.op === "exists" ? true
-      : number && want.op !== "contains" ? Number(want.value) : want.value;
-    all.push({ [want.field]: { ["$" + want.op]: value } });
+  if (!want.field) {
+    return undefined;
   }
-  if (want.job && want.sort) { // pages have no parameter for it
-    all.push({ _jobId: { $eq: want.job } });
-  }
-  return all.length === 0 ? undefined
-    : JSON.stringify(all.length === 1 ? all[0] : { $and: all });
+  const number = want.value.trim() !== "" && Number.isFinite(Number(want.value));
+  const value = want.op === "exists" ? true
+    : number && want.op !== "contains" ? Number(want.value) : want.value;
+  return JSON.stringify({ [want.field]: { ["$" + want.op]: value } });
 }
 
 /** Reads rows when they are needed, and keeps a bounded number of them. */
@@ -66,15 +63,17 @@ export class RowReader {
   private next: string | undefined;
   private reading: Promise<void> | undefined;
   private clock = 0;
+  private looks = 0;
   private readonly cancel = new AbortController();
 
   constructor(private readonly want: Wanted) {}
 
-  /** What an export of the same rows is asked with. */
+  /** What the rows are asked with, in an export, too. */
   get query() {
-    const { group, job, category } = this.want;
+    const { group, job, category, sort, descending } = this.want;
     return { groupId: group, jobId: job || undefined, filters: filterOf(this.want),
-      categories: category || undefined };
+      categories: category || undefined,
+      sort: sort ? `${sort},${descending ? "desc" : "asc"}` : undefined };
   }
 
   /** Ends what is under way. */
@@ -89,9 +88,29 @@ export class RowReader {
     return page?.rows?.[index - page.first];
   }
 
-  /** Reads until the row at a place is in memory, or there is none. One read is under way. */
-  async need(index: number): Promise<void> {
-    while (!this.cancel.signal.aborted) {
+  /** Reads what is looked at now. What was looked at before is not waited for any more. */
+  async look(first: number, last: number): Promise<void> {
+    const at = ++this.looks;
+    const looking = () => at === this.looks;
+    await this.need(first, looking);
+    await this.need(last, looking);
+  }
+
+  /** Reads on until the row at a place is in memory, however far it is. */
+  async reach(index: number): Promise<void> {
+    while (!this.cancel.signal.aborted && this.more.value && this.known.value <= index) {
+      await this.need(this.known.value, () => true, this.leap(index));
+      if (this.error.value) {
+        return;
+      }
+    }
+    await this.need(index);
+  }
+
+  /** Reads until the row at a place is in memory, or there is none, as long as that is wanted. One
+   * read is under way. What is read on passes over so many rows. */
+  async need(index: number, wanted = () => true, over = 0): Promise<void> {
+    while (!this.cancel.signal.aborted && wanted()) {
       if (this.reading) {
         await this.reading;
         continue;
@@ -100,7 +119,7 @@ export class RowReader {
       if (page?.rows || (!page && (!this.more.value || index > this.known.value))) {
         return;
       }
-      this.reading = (page ? this.reread(page) : this.readOn()).catch((error: unknown) => {
+      this.reading = (page ? this.reread(page) : this.readOn(over)).catch((error: unknown) => {
         if (!this.cancel.signal.aborted) {
           this.error.value = refused(error);
         }
@@ -113,15 +132,12 @@ export class RowReader {
     }
   }
 
-  /** Reads on until the row at a place is in memory, however far it is. */
-  async reach(index: number): Promise<void> {
-    while (!this.cancel.signal.aborted && this.more.value && this.known.value <= index) {
-      await this.need(this.known.value);
-      if (this.error.value) {
-        return;
-      }
-    }
-    await this.need(index);
+  private get size(): number { return this.want.sort ? sizeSorted : size; }
+
+  /** How many rows are passed over on the way to a place, in whole pages: sorted ones alone are. */
+  private leap(index: number): number {
+    const left = Math.min(index, mostRows - this.size) - this.known.value;
+    return this.want.sort ? Math.max(0, wholePages(Math.min(left, mostSkipped))) : 0;
   }
 
   private pageOf(index: number): Page | undefined {
@@ -139,18 +155,24 @@ export class RowReader {
     return undefined;
   }
 
-  private async readOn(): Promise<void> {
+  private async readOn(over: number): Promise<void> {
     this.error.value = undefined;
     const cursor = this.next;
-    const { rows, next } = await this.ask(cursor);
-    const page: Page = { first: this.known.value, count: rows.length, cursor, rows,
-      used: ++this.clock };
-    this.pages.push(page);
+    let skip = over, answer = await this.ask(cursor, skip, this.size);
+    while (answer.rows.length === 0 && skip > 0) { // there are fewer
+      skip = wholePages(skip / 2);
+      answer = await this.ask(cursor, skip, this.size);
+    }
+    let first = this.known.value;
+    for (let n = 0; n < skip; n += sizeSorted, first += sizeSorted) {
+      this.pages.push({ first, count: sizeSorted, cursor, skip: n, used: 0 });
+    }
+    const { rows, next } = answer;
+    this.pages.push({ first, count: rows.length, cursor, skip, rows, used: ++this.clock });
     this.next = next;
-    const most = this.want.sort ? mostSorted : mostRows;
-    this.cut.value = next !== undefined && page.first + page.count >= most;
+    this.cut.value = next !== undefined && first + rows.length >= mostRows;
     this.more.value = next !== undefined && !this.cut.value;
-    this.known.value = page.first + page.count;
+    this.known.value = first + rows.length;
     this.begun.value = true;
     this.keep();
     this.tell(rows);
@@ -158,10 +180,17 @@ export class RowReader {
 
   private async reread(page: Page): Promise<void> {
     this.error.value = undefined;
-    page.rows = (await this.ask(page.cursor)).rows;
+    const { cursor, skip, count } = page;
+    let { rows, next } = await this.ask(cursor, skip, count);
+    while (this.want.sort && next !== undefined && rows.length < count) { // large ones come in parts
+      const more = await this.ask(cursor, skip + rows.length, count - rows.length);
+      rows = [...rows, ...more.rows];
+      next = more.next;
+    }
+    page.rows = rows;
     page.used = ++this.clock;
     this.keep();
-    this.tell(page.rows);
+    this.tell(rows);
   }
 
   private tell(rows: Row[]): void {
@@ -178,26 +207,22 @@ export class RowReader {
 
   /** Forgets the rows that were not looked at for longest. */
   private keep(): void {
-    const held = this.pages.filter((page) => page.rows);
-    held.sort((a, b) => a.used - b.used).slice(0, -mostPages).forEach((page) => {
-      page.rows = undefined;
-    });
+    let held = 0;
+    const lately = this.pages.filter((page) => page.rows).sort((a, b) => b.used - a.used);
+    for (const page of lately) {
+      held += page.count;
+      if (held > mostHeld) {
+        page.rows = undefined;
+      }
+    }
   }
 
-  private async ask(cursor: string | undefined): Promise<{ rows: Row[]; next?: string }> {
-    const { signal } = this.cancel;
-    const filters = filterOf(this.want);
-    if (!this.want.sort) {
-      const page = await call<RowCursorPage>("GET", "/api/scraper/data",
-        { query: { ...this.query, limit: size, cursor }, signal });
-      return { rows: page.items, next: page.nextCursor ?? undefined };
-    }
-    const number = Number(cursor ?? 0);
-    const sort = `${this.want.sort},${this.want.descending ? "desc" : "asc"}`;
-    const page = await call<RowPage>("GET", `/api/scraper/data/group/${this.want.group}`,
-      { query: { page: number, size, sort, filters,
-        categories: this.want.category || undefined }, signal });
-    return { rows: page.content,
-      next: number + 1 < page.totalPages ? String(number + 1) : undefined };
+  private async ask(cursor: string | undefined, skip: number, limit: number):
+  Promise<{ rows: Row[]; next?: string }> {
+    const page = await call<RowCursorPage>("GET", "/api/scraper/data", { query: { ...this.query,
+      limit, cursor, skip: skip || undefined }, signal: this.cancel.signal });
+    return { rows: page.items, next: page.nextCursor ?? undefined };
   }
 }
+
+const wholePages = (rows: number) => Math.floor(rows / sizeSorted) * sizeSorted;

@@ -206,8 +206,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
       / Math.max(1, all - room.value));
   };
   useEffect(() => {
-    void reader.need(first);
-    void reader.need(last);
+    void reader.look(first, last);
   }, [reader, first, last, n]);
   reader.changed.value; // rows that have come are shown
   const lines = [];

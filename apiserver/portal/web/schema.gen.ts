@@ -197,6 +197,7 @@ export interface FieldProfile {
   examples: (unknown)[];
   fillRate: number;
   filled: number;
+  histogram: (NumberBucket)[];
   max: number | null;
   mean: number | null;
   meanLength: number | null;
@@ -468,6 +469,12 @@ export interface NotificationPage {
   totalPages: number;
 }
 
+export interface NumberBucket {
+  count: number;
+  from: number;
+  to: number;
+}
+
 export interface PageCandidate {
   config: ScraperConfig | null;
   itemsConfig: (Field)[];
@@ -580,6 +587,21 @@ export interface Price {
   sellingPriceMicros: number;
 }
 
+export interface PriceTable {
+  changedAt: string | null;
+  changedBy: string;
+  rows: (PriceTableRow)[];
+  version: number;
+}
+
+export interface PriceTableRow {
+  enabled: boolean;
+  kind: "TIER" | "PLUGIN";
+  label: string;
+  rowKey: string;
+  sellingPriceMicros: number;
+}
+
 export interface Problem {
   code: string;
   correlationId: string;
@@ -618,14 +640,6 @@ export interface RowCursorPage {
   hasMore: boolean;
   items: (Row)[];
   nextCursor: string | null;
-}
-
-export interface RowPage {
-  content: (Row)[];
-  number: number;
-  size: number;
-  totalElements: number;
-  totalPages: number;
 }
 
 export interface RowPrice {

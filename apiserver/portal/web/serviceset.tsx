@@ -41,20 +41,22 @@ function Change(props: { now: ServiceSettings; changed: () => void }) {
   const low = useSignal(String(now.lowBalanceThresholdMicros / 1e6));
   const rates = useSignal(ratesOf(now.rates));
   const customers = useSignal(ratesOf(now.customerRates));
-  const problem = useSignal<"" | "low" | "rates" | "customers">("");
+  const history = useSignal(String(now.historyDays ?? ""));
+  const problem = useSignal<"" | "low" | "rates" | "customers" | "history">("");
   const act = useAct();
   const save = () => {
     const micros = parseMoney(low.value);
     const own = readRates(rates.value);
     const together = readRates(customers.value);
     problem.value = micros === undefined || Number.isNaN(micros) ? "low" : !own ? "rates"
-      : !together ? "customers" : "";
+      : !together ? "customers" : /^\s*\d{0,9}\s*$/.test(history.value) ? "" : "history";
     if (problem.value) {
       document.getElementById(problem.value)?.focus();
       return;
     }
     const body = { walletBillingEnabled: billing.value, signUpEnabled: signUp.value,
-      lowBalanceThresholdMicros: micros, rates: own, customerRates: together };
+      lowBalanceThresholdMicros: micros, rates: own, customerRates: together,
+      historyDays: history.value.trim() === "" ? undefined : Number(history.value) };
     void act.run(body, async () => {
       await call("PUT", "/api/admin/settings", { body });
       props.changed();
@@ -69,7 +71,7 @@ function Change(props: { now: ServiceSettings; changed: () => void }) {
     </dl>
     <Form act={act} send={save} button={texts.save} label={texts.settings}
       names={{ lowBalanceThresholdMicros: texts.low, rates: texts.rates,
-        customerRates: texts.customerRates }}>
+        customerRates: texts.customerRates, historyDays: texts.historyDays }}>
       <label class="check"><input type="checkbox" checked={billing.value}
         onChange={(e) => { billing.value = e.currentTarget.checked; }} />{texts.billing}</label>
       <label class="check"><input type="checkbox" checked={signUp.value}
@@ -80,6 +82,8 @@ function Change(props: { now: ServiceSettings; changed: () => void }) {
         problem={problem.value === "rates" ? texts.rateBad : undefined} />
       <Entry id="customers" label={texts.customerRates} value={customers} lines={4}
         problem={problem.value === "customers" ? texts.rateBad : undefined} />
+      <Entry id="history" label={texts.historyDays} value={history} short hint={texts.historyHint}
+        problem={problem.value === "history" ? texts.historyBad : undefined} />
     </Form>
     <h2>{texts.uploads}</h2>
     <Table caption={texts.uploads} none="" items={Object.entries(now.uploads)} columns={[

@@ -1856,6 +1856,9 @@ type FieldProfile struct {
 	// Filled Rows with a value; null is none
 	Filled int `json:"filled"`
 
+	// Histogram Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages
+	Histogram []NumberBucket `json:"histogram"`
+
 	// Max The greatest of them
 	Max *float32 `json:"max"`
 
@@ -2371,6 +2374,17 @@ type NotificationPage struct {
 	Size          int `json:"size"`
 	TotalElements int `json:"totalElements"`
 	TotalPages    int `json:"totalPages"`
+}
+
+// NumberBucket defines model for NumberBucket.
+type NumberBucket struct {
+	Count int `json:"count"`
+
+	// From Part of it, but not where it is negative
+	From float32 `json:"from"`
+
+	// To Part of it where it is not positive, or where it is from
+	To float32 `json:"to"`
 }
 
 // PageCandidate defines model for PageCandidate.
@@ -4062,7 +4076,10 @@ type SvcGetDataParams struct {
 	Sort  *string `form:"sort,omitempty" json:"sort,omitempty"`
 	Limit *int    `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit and fields)
+	// Skip Rows to pass over, with sort
+	Skip *int `form:"skip,omitempty" json:"skip,omitempty"`
+
+	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -5370,7 +5387,7 @@ type ClientInterface interface {
 
 	// SvcGetData Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7181,7 +7198,7 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 
 // SvcGetData Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 //
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11221,6 +11238,18 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Skip != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "skip", *params.Skip, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17414,7 +17443,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24352,7 +24381,7 @@ func (c *ClientWithResponses) SvcDeleteRunDataWithResponse(ctx context.Context, 
 
 // SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 //
 // Returns a wrapper object for the known response body format(s).
 //

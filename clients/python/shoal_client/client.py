@@ -470,11 +470,12 @@ def svc_get_data(
     fields: list[str] | None = None,
     sort: str | None = None,
     limit: int | None = None,
+    skip: int | None = None,
     cursor: str | None = None,
 ) -> schemas.RowCursorPage:
     """Reads rows to their end, page by page, by cursor
 
-    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before.
+    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
     """
     return result
 

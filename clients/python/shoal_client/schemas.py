@@ -214,6 +214,7 @@ class FieldProfile(pydantic.BaseModel):
     examples: list[typing.Any]
     fill_rate: float = pydantic.Field(alias="fillRate")
     filled: int
+    histogram: list[NumberBucket]
     max: float | None = None
     mean: float | None = None
     mean_length: float | None = pydantic.Field(
@@ -562,6 +563,14 @@ class NotificationPage(pydantic.BaseModel):
     size: int
     total_elements: int = pydantic.Field(alias="totalElements")
     total_pages: int = pydantic.Field(alias="totalPages")
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NumberBucket(pydantic.BaseModel):
+    count: int
+    from_: float = pydantic.Field(alias="from")
+    to: float
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 

@@ -596,7 +596,7 @@ export interface PriceTable {
 
 export interface PriceTableRow {
   enabled: boolean;
-  kind: "TIER" | "PLUGIN";
+  kind: "TIER" | "PLUGIN" | "DOMAIN";
   label: string;
   rowKey: string;
   sellingPriceMicros: number;

@@ -75,9 +75,9 @@ func TestScaleOfSites(t *testing.T) {
 	}
 	took("run", func() error {
 		job, entry, err := s.Finished(ctx, run)
-		failed, amount := failing(t, web, links), int64(0)
+		failed := failing(t, web, links)
 		if good := int64(links - failed); err == nil {
-			amount = -(good - suite.FreeGrant) * suite.PlainPrice
+			amount := -(good - suite.FreeGrant) * suite.PlainPrice
 			if job.SuccessLinks != good || job.ItemsQuantity != good ||
 				job.ErrorLinks != int64(failed) || entry.AmountMicros != amount {
 				err = fmt.Errorf("%d links fail: %+v, charged %d, want %d", failed, job,

@@ -1667,7 +1667,7 @@ export interface paths {
         put?: never;
         /**
          * Says what a run of a scraper will probably cost
-         * @description It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+         * @description It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
          */
         post: operations["svc_estimate_scraper"];
         delete?: never;
@@ -3334,7 +3334,7 @@ export interface components {
             balanceMicros: number;
             /** @description Addresses that the estimate is for */
             links: number;
-            /** @description Micros, millionths of a euro */
+            /** @description Micros, millionths of a euro; 9007199254740991 stands for all that is more */
             maxMicros: number;
             /** @description Micros, millionths of a euro */
             minMicros: number;

@@ -207,8 +207,9 @@ func (r *rig) inOrder(t *testing.T, body []byte, sort, last string, seen map[str
 			t.Fatalf("row %s comes twice", row.SKU)
 		}
 		seen[row.SKU] = true
-		value, wrong := fmt.Sprintf("%9s", row.Price), false
-		if wrong = value < last; sort == "sku,desc" {
+		value := fmt.Sprintf("%9s", row.Price)
+		wrong := value < last
+		if sort == "sku,desc" {
 			value = row.SKU
 			wrong = last != "" && value > last
 		}

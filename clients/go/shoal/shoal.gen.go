@@ -2913,7 +2913,7 @@ type RunEstimate struct {
 	// Links Addresses that the estimate is for
 	Links int `json:"links"`
 
-	// MaxMicros Micros, millionths of a euro
+	// MaxMicros Micros, millionths of a euro; 9007199254740991 stands for all that is more
 	MaxMicros int `json:"maxMicros"`
 
 	// MinMicros Micros, millionths of a euro
@@ -5814,7 +5814,7 @@ type ClientInterface interface {
 
 	// SvcEstimateScraper Says what a run of a scraper will probably cost
 	//
-	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
 	//
 	// Corresponds with POST /api/scraper/{id}/estimate (the `SvcEstimateScraper` operationId).
 	SvcEstimateScraper(ctx context.Context, id string, params *SvcEstimateScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8195,7 +8195,7 @@ func (c *Client) SvcGetScraper(ctx context.Context, id string, reqEditors ...Req
 
 // SvcEstimateScraper Says what a run of a scraper will probably cost
 //
-// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
 //
 // Corresponds with POST /api/scraper/{id}/estimate (the `SvcEstimateScraper` operationId).
 func (c *Client) SvcEstimateScraper(ctx context.Context, id string, params *SvcEstimateScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17956,7 +17956,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcEstimateScraperWithResponse Says what a run of a scraper will probably cost
 	//
-	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25236,7 +25236,7 @@ func (c *ClientWithResponses) SvcGetScraperWithResponse(ctx context.Context, id 
 
 // SvcEstimateScraperWithResponse Says what a run of a scraper will probably cost
 //
-// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
 //
 // Returns a wrapper object for the known response body format(s).
 //

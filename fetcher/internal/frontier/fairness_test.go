@@ -21,7 +21,8 @@ type simulation struct {
 	running []*run
 	hosts   map[string]*simHost
 	delayed map[*Item]bool
-	left    int // items that have not ended
+	resting map[*Item]bool // whose customers are to rest
+	left    int            // items that have not ended
 }
 
 type run struct {
@@ -89,7 +90,9 @@ func (s *simulation) startAll() time.Duration {
 			if wait <= 0 {
 				s.t.Fatalf("nothing is ready, but to be asked again in %v", wait)
 			}
-			if !s.bounded {
+			if s.bounded {
+				s.listed()
+			} else {
 				s.conserved()
 			}
 			return wait
@@ -137,6 +140,34 @@ func (s *simulation) conserved() {
 	}
 }
 
+// listed checks that whatever may start at a ready host is in the turns, or the host looks at it
+// again in time. The host's turn may be of a customer who may start nothing for long.
+func (s *simulation) listed() {
+	now := s.f.nanos(s.now)
+	for name, h := range s.f.hosts {
+		for _, q := range s.f.queues {
+			if q.host != h || !h.ready || q.items.front() == nil ||
+				!s.f.mayStart(q.job.customer) {
+				continue
+			}
+			at, free := h.readyAt(q.pace())
+			if free && (at <= now || h.place == noPlace || h.wakes > at) {
+				s.t.Fatalf("%s is ready, and %s is not looked at though it may start", name,
+					q.job.customer.name)
+			}
+		}
+	}
+}
+
+// restOne lets a customer rest, or start again. In the end all may start.
+func (s *simulation) restOne() {
+	if len(s.running) > 0 && s.rng.IntN(4) == 0 {
+		it := s.running[s.rng.IntN(len(s.running))].it
+		s.resting[it] = !s.resting[it]
+		s.f.Rest(it, s.resting[it])
+	}
+}
+
 // finish ends the running item that ends first.
 func (s *simulation) finish(wait time.Duration) {
 	next := -1
@@ -168,6 +199,8 @@ func (s *simulation) finish(wait time.Duration) {
 		}
 	}
 	s.disconnect(r)
+	s.f.Rest(r.it, false)
+	clear(s.resting)
 	s.f.Done(r.it, answer, s.now)
 	if s.rng.IntN(5) == 0 { // goes on
 		// the host may be forgotten meanwhile, with its connections
@@ -201,7 +234,7 @@ func (s *simulation) freeOne() {
 func TestPaceAndProgress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{},
-			delayed: map[*Item]bool{},
+			delayed: map[*Item]bool{}, resting: map[*Item]bool{},
 			rng:     rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 			workers: rapid.IntRange(1, 8).Draw(t, "workers")}
 		if s.bounded = rapid.Bool().Draw(t, "bounded"); s.bounded {
@@ -239,6 +272,9 @@ func TestPaceAndProgress(t *testing.T) {
 				items = items[1:]
 			}
 			s.freeOne()
+			if s.bounded {
+				s.restOne()
+			}
 			if wait = s.startAll(); s.left > 0 {
 				s.finish(wait)
 			}

@@ -187,8 +187,13 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 			return f.start(turn, t), 0
 		}
 		if at, free := h.readyAt(q.pace()); !free || at > t {
-			// its pace is slower; the host will wait for it when it is its turn
+			// Its pace is slower. The host waits for it when it is its turn. It also looks at it
+			// again when it may start. Whose turn it is may be crowded or resting by then.
 			q.job.ready.remove(&q.listed)
+			h.unlisted = true
+			if free && (h.place == noPlace || at < h.wakes) {
+				f.sleepUntil(h, at)
+			}
 			continue
 		}
 		h.overtaken = true

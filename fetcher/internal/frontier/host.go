@@ -18,6 +18,7 @@ type host struct {
 	ready bool // its turn's item may start: its queues are listed
 	// overtaken: the turn's queue has been passed over.
 	overtaken bool
+	unlisted  bool  // while ready: not all of its queues are listed
 	wakes     int64 // while asleep
 	place     int   // in the heap of hosts that sleep
 }
@@ -124,10 +125,10 @@ func (f *Frontier) placeHost(h *host, now int64) {
 	default:
 		h.ready = true
 		f.ready++
-		if f.list(q); was {
-			// the others have been listed; those whose pace is slower wait until it is their turn
+		if f.list(q); was && !h.unlisted {
 			return
 		}
+		h.unlisted = false
 		// Who is listed last comes first of those that are new in the turns.
 		for s := h.shares.last; s != nil; s = s.prev {
 			for q := s.value.queues.last; q != nil; q = q.prev {
@@ -138,6 +139,9 @@ func (f *Frontier) placeHost(h *host, now int64) {
 }
 
 func (f *Frontier) sleepUntil(h *host, at int64) {
+	if h.place != noPlace {
+		f.asleep.remove(h)
+	}
 	h.wakes = at
 	f.asleep.push(h)
 }

@@ -53,7 +53,7 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 		for _, url := range read {
 			order = append(order, strings.TrimSuffix(url[len("http://a."):], "/"))
 		}
-		if want := []string{"costly", "costly", "other", "costly", "other", "costly", "costly",
+		if want := []string{"costly", "other", "costly", "other", "costly", "costly", "costly",
 			"costly"}; !slices.Equal(order, want) {
 			t.Errorf("pages of these customers were read: %v, want %v", order, want)
 		}

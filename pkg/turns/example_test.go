@@ -11,8 +11,9 @@ import (
 func ExamplePlaces() {
 	places := turns.New(2)
 	if places.Enter(context.Background(), "customer") {
-		defer places.Leave()
+		began := time.Now()
 		fmt.Println("a page is read")
+		places.Leave("customer", time.Since(began))
 	}
 	// Output: a page is read
 }

@@ -2,6 +2,7 @@ package previews
 
 import (
 	"context"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -111,13 +112,18 @@ func candidateOf(url string, found *extract.Proposal) PageCandidate {
 	return c
 }
 
+// leave gives back a place that a customer has had since a time.
+func (r Resource) leave(customer string, since time.Time) {
+	r.Places.Leave(customer, r.Clock.Now().Sub(since))
+}
+
 // show parses a customer's page, which needs a place: who finds none waits for one.
 func (r Resource) show(ctx context.Context, customer string,
 	page *trial.Page) (*extract.Showing, error) {
 	if !r.Places.Enter(ctx, customer) {
 		return nil, ctx.Err()
 	}
-	defer r.Places.Leave()
+	defer r.leave(customer, r.Clock.Now())
 	showing, err := extract.Show(&page.View)
 	if err != nil {
 		return nil, fault.New(fault.SourceUnreachable, "%s", fault.Lookup(fault.CodeOf(err)).Title)

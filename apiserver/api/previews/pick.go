@@ -75,7 +75,7 @@ func (r Resource) pick() *operation.Operation {
 		if !r.Places.Enter(ctx, from.Customer) {
 			return PagePick{}, ctx.Err()
 		}
-		defer r.Places.Leave()
+		defer r.leave(from.Customer, r.Clock.Now())
 		showing, err := extract.Show(&kept.View)
 		if err != nil {
 			return PagePick{}, fault.New(fault.SourceUnreachable, "%s",

@@ -31,8 +31,9 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 		if !t.units.extracting.Enter(ctx, t.task.Customer) {
 			return Step{}
 		}
+		began := t.units.config.Clock.Now()
 		result, err := t.extracted(ctx, p, day)
-		t.units.extracting.Leave()
+		t.units.extracting.Leave(t.task.Customer, t.units.config.Clock.Now().Sub(began))
 		if ctx.Err() != nil {
 			return Step{}
 		}

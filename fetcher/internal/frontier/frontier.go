@@ -202,18 +202,20 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// TakeItem hands out a certain item out of turn. It has to be the first of its run at its host, and
-// the host may be asked now.
+// TakeItem hands out a certain item out of turn, if its host may be asked now.
 func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
-	if it.state != waiting || it.queue.items.front() != it || !f.mayStart(it.queue.job.customer) {
+	q := it.queue
+	if it.state != waiting || !f.mayStart(q.job.customer) {
 		return false
 	}
-	if at, free := it.queue.host.readyAt(it.Pace); !free || at > t {
+	if at, free := q.host.readyAt(it.Pace); !free || at > t {
 		return false
 	}
-	f.start(it.queue, t)
+	q.items.remove(&it.node)
+	q.items.pushFront(&it.node)
+	f.start(q, t)
 	return true
 }
 

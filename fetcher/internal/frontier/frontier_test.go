@@ -66,6 +66,17 @@ func TestReady(t *testing.T) {
 	ready(0)
 }
 
+// What keeps something goes on though others of its run stand before it, which may not begin.
+func TestTakeFromBehind(t *testing.T) {
+	f, now := newFrontier(), epoch
+	first, second := item(1, 1, "a", Pace{}), item(1, 1, "a", Pace{})
+	f.Add(first, now)
+	f.Add(second, now)
+	if !f.TakeItem(second, now) || takeItem(t, f, now) != first || f.Waiting() != 0 {
+		t.Fatal("the second cannot be taken before the first")
+	}
+}
+
 // Take passes the turns by, and nothing else.
 func TestTake(t *testing.T) {
 	f, now := newFrontier(), epoch

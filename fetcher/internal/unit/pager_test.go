@@ -171,7 +171,7 @@ func TestPaces(t *testing.T) {
 	config := Config{Pace: pace(1, 2), MaxPace: pace(5, 4)}
 	for _, c := range []struct{ asked, want frontier.Pace }{
 		{pace(0, 0), pace(1, 2)}, {pace(0.1, 1), pace(0.1, 1)}, {pace(100, 100), pace(5, 4)},
-		{pace(3, 0), pace(3, 2)},
+		{pace(3, 0), pace(3, 2)}, {pace(1e-12, 0), pace(1.0/30, 2)},
 	} {
 		if got := config.paceFor(c.asked); got != c.want {
 			t.Errorf("asked for %+v a scraper gets %+v, want %+v", c.asked, got, c.want)

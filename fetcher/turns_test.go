@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -105,4 +107,30 @@ func TestCostlyPagesStopNobody(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What could not be fetched is read, too, with its unit's other pages. Nobody waits for its host.
+func TestReadingOfFailuresKeepsNoHost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		busy := make(chan struct{})
+		r, _, stop := startContacts(t, func(r *rig, config *Config) {
+			r.web.fails("http://a.test/gone", -1, web.Failure{Code: fault.PageConnect})
+			config.Extractions, config.Pace = 2, Pace{Rate: 1, Connections: 1}
+			config.Reading = func(p extract.Page) {
+				if p.Code != "" {
+					<-busy
+				}
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/gone"))
+		pass(time.Minute)
+		r.send(r.task(1, "http://a.test/"))
+		pass(time.Minute)
+		if !slices.Contains(r.web.asked, "http://a.test/") {
+			t.Errorf("while a failure is read only %v is asked for", r.web.asked)
+		}
+		close(busy)
+		r.pages(2)
+	})
 }

@@ -146,17 +146,23 @@ func (t *Turn) unfetched() *Step {
 
 // unread ends a page that cannot be fetched: with an error, unless the extraction makes something
 // of that.
-func (t *Turn) unread(ctx context.Context, code fault.Code) Step {
+func (t *Turn) unread(ctx context.Context, code fault.Code, answer frontier.Answer) Step {
 	s := &t.fetch
 	if s.asked == "" && !t.recipe.extractor.TakesFailures() {
-		return t.refuse(code)
+		next := t.refuse(code)
+		next.Answer = answer
+		return next
 	}
 	asked := s.asked
 	if asked == "" {
 		asked = t.url
 	}
-	return t.extractPages(ctx,
+	t.lease.BeginReading(0, answer) // of the unit's other pages
+	defer t.lease.EndReading(0)
+	next := t.extractPages(ctx,
 		extract.Page{URL: s.at, Asked: asked, At: t.units.config.Clock.Now(), Code: code})
+	next.Answer = answer
+	return next
 }
 
 // questionWait is how long a page waits when the model is asked as much as it may be.

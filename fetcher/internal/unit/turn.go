@@ -133,9 +133,7 @@ func (t *Turn) request(ctx context.Context) Step {
 	}
 	now := t.units.config.Clock.Now()
 	if t.isOverdue(now) {
-		next := t.unread(ctx, t.lastCode())
-		next.Answer.Unasked = true
-		return next
+		return t.unread(ctx, t.lastCode(), frontier.Answer{Unasked: true})
 	}
 	if !t.lease.IsFresh() {
 		return Step{}
@@ -212,15 +210,14 @@ func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
 		return Step{Again: true, Wait: wait/2 + rand.N(wait),
 			Answer: frontier.Answer{Unasked: true}}
 	case !errors.As(err, &failure):
-		return t.followFailure(ctx, &web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+		return t.followFailure(ctx, &web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err},
+			false)
 	case t.renew(failure):
 		t.noteTry(t.tiers[t.fetch.tier], failure.Code, failure.Status, failure.Wire)
 		t.restart()
 		return Step{Again: true, Answer: frontier.Answer{Host: address.AuthorityOf(failure.Final)}}
 	}
-	next := t.followFailure(ctx, failure)
-	next.Answer.Unasked = tried.Answer.Unasked
-	return next
+	return t.followFailure(ctx, failure, tried.Answer.Unasked)
 }
 
 // tiersFor are the ways in which a page may be fetched, cheapest first.
@@ -368,13 +365,13 @@ func (c *Chain) isMissing() bool {
 }
 
 // followFailure decides what follows a try that brought no page: another one, the next tier, or the
-// end.
-func (t *Turn) followFailure(ctx context.Context, failure *web.Failure) Step {
+// end. Unasked says that no request was made.
+func (t *Turn) followFailure(ctx context.Context, failure *web.Failure, unasked bool) Step {
 	s := &t.fetch
 	t.noteTry(t.tiers[s.tier], failure.Code, failure.Status, failure.Wire)
 	s.failures++
 	next := Step{Again: true, Answer: frontier.Answer{RetryAfter: failure.RetryAfter,
-		Throttled: failure.Status == 429 || failure.Status == 503}}
+		Throttled: failure.Status == 429 || failure.Status == 503, Unasked: unasked}}
 	if failure.Status != 0 {
 		next.Answer.Host = address.AuthorityOf(failure.Final)
 	}
@@ -399,9 +396,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure) Step {
 		s.why = detailOf(failure.Cause) // who turned us away
 	}
 	if !next.Again {
-		ended := t.unread(ctx, failure.Code)
-		ended.Answer = next.Answer
-		return ended
+		return t.unread(ctx, failure.Code, next.Answer)
 	}
 	t.repeat()
 	return next

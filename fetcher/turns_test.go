@@ -134,3 +134,43 @@ func TestReadingOfFailuresKeepsNoHost(t *testing.T) {
 		r.pages(2)
 	})
 }
+
+// Many quick pages of one customer wait for about one of the costly pages of another, not for one
+// each.
+func TestQuickPagesWaitForOneCostlyPage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const costs, costly, quick = time.Minute, 100, 20
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Extractions = 2
+			config.Reading = func(p extract.Page) {
+				if strings.Contains(p.URL, "costly") {
+					pass(costs)
+				}
+			}
+		})
+		defer stop()
+		send := func(seq int, customer string) {
+			task := r.task(seq, fmt.Sprintf("http://host-%d.%s/", seq, customer))
+			task.Customer = customer
+			r.send(task)
+		}
+		for seq := range costly {
+			send(seq, "costly")
+		}
+		pass(costs / 2)
+		begun := time.Now()
+		for seq := range quick {
+			send(costly+seq, "quick")
+		}
+		left := costly + quick
+		for delivered := 0; delivered < quick; left-- {
+			if strings.Contains(r.pages(1)[0].URL, "quick") {
+				delivered++
+			}
+		}
+		if took := time.Since(begun); took > 2*costs {
+			t.Errorf("%d quick pages took %v, beside some that take %v each", quick, took, costs)
+		}
+		r.pages(left)
+	})
+}

@@ -293,7 +293,7 @@ func TestDiscoveryByTiers(t *testing.T) {
 func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), func(r *rig, config *Config) {
-			config.Workers = unit.MaxDiscoveries + 1
+			config.Workers = unit.MaxDiscoveries + 2 // the last is for other customers
 			r.control.recipes[2] = &client.Recipe{Recipe: title}
 		})
 		defer stop()

@@ -76,7 +76,8 @@ func (s *simulation) checkShare(it *Item) {
 			theirs++
 		}
 	}
-	if free := s.workers - len(s.running); s.bounded && theirs >= shareOfFree*free {
+	if free := s.workers - len(s.running); s.bounded && theirs > 0 &&
+		(theirs >= shareOfFree*free || free == 1) {
 		s.t.Fatalf("%s starts beside %d of its own while %d places are free", it.Customer, theirs,
 			free)
 	}

@@ -21,9 +21,12 @@ type customer struct {
 // for shared-memory packet switches", 1998.)
 const shareOfFree = 8
 
-// mayStart says whether another item of a customer may start now.
+// mayStart says whether another item of a customer may start now. The last free place is for who
+// has none, however few there are.
 func (f *Frontier) mayStart(c *customer) bool {
-	return !c.resting && (f.most <= 0 || c.running < shareOfFree*(f.most-f.runs))
+	free := f.most - f.runs
+	return !c.resting && (f.most <= 0 || c.running == 0 && free > 0 ||
+		free > 1 && c.running < shareOfFree*free)
 }
 
 // Rest lets nothing more start of the customer of a running item, or again what may.

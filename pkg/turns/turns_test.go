@@ -79,6 +79,7 @@ func TestCustomersTakeTurns(t *testing.T) {
 				}
 				p.Leave("before", 0)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if !slices.Equal(order, test.want) {
 					t.Errorf("%v, want %v", order, test.want)
 				}

@@ -2613,7 +2613,7 @@ export interface components {
             id: string;
             /** @description The group whose rows were matched against the catalogue; null: none */
             readonly matchedOf: string | null;
-            /** @description Unique per customer */
+            /** @description Groups may share one: what tells them apart is the id */
             name: string;
             /**
              * Format: date-time
@@ -2669,7 +2669,7 @@ export interface components {
             /** @description Empty or omitted: create */
             id?: string | null;
             readonly matchedOf?: string | null;
-            /** @description Unique per customer; needed to create */
+            /** @description Groups may share one; needed to create */
             name?: string | null;
             /** Format: date-time */
             readonly nextStart?: string | null;

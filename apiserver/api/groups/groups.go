@@ -42,7 +42,7 @@ func (r Resource) Operations() []*operation.Operation {
 // Group is the specification's GroupDTO.
 type Group struct {
 	ID                  ids.ID      `json:"id" doc:"Empty or omitted: create"`
-	Name                string      `json:"name" required:"true" min:"1" max:"200" form:"line" doc:"Unique per customer"`
+	Name                string      `json:"name" required:"true" min:"1" max:"200" form:"line" doc:"Groups may share one: what tells them apart is the id"`
 	DataTable           string      `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           string      `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all"`
 	ScheduleTimezone    string      `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`

@@ -26,7 +26,7 @@ import (
 // GroupInput is a GroupDTO of which an update need not name everything.
 type GroupInput struct {
 	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
-	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Unique per customer; needed to create"`
+	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Groups may share one; needed to create"`
 	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told."`
 	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
@@ -101,8 +101,8 @@ func (r Resource) put() *operation.Operation {
 			"the background when a run has ended.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Idempotency: operation.Required,
-		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached,
-			fault.PlanLimitReached, fault.FeatureNotInPlan},
+		Errors: []fault.Code{fault.NotFound, fault.LimitReached, fault.PlanLimitReached,
+			fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
 		put, err := in.Body.over(from)
 		if err != nil {

@@ -7,7 +7,7 @@ import { call, newKey, type Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { about, count, duration, Fact, money, Scraped, visible, when } from "./show";
+import { about, choices, count, duration, Fact, money, Scraped, visible, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
 
@@ -123,9 +123,9 @@ function Which() {
     {one("state", texts.state, texts.anyState,
       states.map((state) => [state, texts.states[state] ?? state]))}
     {one("groupId", texts.group, texts.anyGroup,
-      (groups.value ?? []).map((g) => [g.id, visible(g.name, 60)]))}
+      choices(groups.value ?? []))}
     {one("scraperId", texts.scraper, texts.anyScraper,
-      [...known].map(([id, name]) => [id, visible(name, 60)]))}
+      choices([...known].map(([id, name]) => ({ id, name }))))}
   </form>;
 }
 

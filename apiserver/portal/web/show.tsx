@@ -109,6 +109,14 @@ export function visible(text: string, most: number, lines = false): string {
   return text.length > cut.length ? `${shown} … (+${count(text.length - cut.length)})` : shown;
 }
 
+/** What of several is to be chosen. Those that share a name have their ids behind it. */
+export function choices(all: { id: string; name: string }[]): [id: string, text: string][] {
+  const named = new Map<string, number>();
+  all.forEach((one) => named.set(one.name, (named.get(one.name) ?? 0) + 1));
+  return all.map(({ id, name }) => [id, named.get(name) === 1 ? visible(name, 60)
+    : `${visible(name, 50)} (${id})`]);
+}
+
 /** A value of a row as text. A number stays as it is: it may be a year or an id. */
 export function asText(value: unknown): string {
   if (value === null || value === undefined) {

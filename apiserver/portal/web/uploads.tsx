@@ -6,7 +6,7 @@ import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
 import { Came, Entry, named, Select, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address } from "./route";
-import { about, bytes, count, Scraped } from "./show";
+import { about, bytes, choices, count, Scraped } from "./show";
 import { texts } from "./texts.rest";
 import { texts as first } from "./texts";
 
@@ -124,10 +124,10 @@ function Upload(props: { groups: Group[]; files: Scraper[] }) {
   return <>
     <form noValidate onSubmit={(e) => { e.preventDefault(); begin(); }}>
       <Select id="group" label={texts.group} value={group}
-        options={props.groups.map((g) => [g.id, g.name])} />
+        options={choices(props.groups)} />
       {files.length > 0 && <Select id="target" label={texts.uploadTo} value={target}
         hint={texts.uploadToHint}
-        options={[["", texts.uploadNew], ...files.map((s): [string, string] => [s.id, s.name])]} />}
+        options={[["", texts.uploadNew], ...choices(files)]} />}
       <div>
         <label for="file">{texts.uploadFile}</label>
         <input id="file" type="file" accept=".csv,.jsonl,.ndjson,.xlsx"

@@ -1936,7 +1936,7 @@ type Group struct {
 	// MatchedOf The group whose rows were matched against the catalogue; null: none
 	MatchedOf *string `json:"matchedOf,omitempty"`
 
-	// Name Unique per customer
+	// Name Groups may share one: what tells them apart is the id
 	Name string `json:"name"`
 
 	// NextStart Null while the group does not start by itself
@@ -2007,7 +2007,7 @@ type GroupInput struct {
 	Id        *string `json:"id,omitempty"`
 	MatchedOf *string `json:"matchedOf,omitempty"`
 
-	// Name Unique per customer; needed to create
+	// Name Groups may share one; needed to create
 	Name      *string    `json:"name,omitempty"`
 	NextStart *time.Time `json:"nextStart,omitempty"`
 

@@ -86,8 +86,8 @@ func (TouchKeysPayload) Declaration() Declaration {
 func (TouchKeysPayload) yields(None) {}
 
 // PutGroupPayload creates (Create) or replaces a group. Faults: GROUP_NOT_FOUND on an update of a
-// group that is not the customer's, NAME_TAKEN, limit_reached (10,000 groups a customer). Also
-// plan_limit_reached.
+// group that is not the customer's, limit_reached (10,000 groups a customer), plan_limit_reached.
+// Before state.NamesakesSince also NAME_TAKEN.
 type PutGroupPayload struct {
 	Create              bool   `cbor:"1,keyasint,omitempty"`
 	ID                  ids.ID `cbor:"2,keyasint"`

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -37,7 +38,10 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	if err := checkAlerts(p.Alerts); err != nil {
 		return state.Group{}, err
 	}
-	if other := tx.GroupByName(p.Customer, p.Name); other != nil && other.ID != p.ID {
+	if tx.ClusterVersion() < state.NamesakesSince &&
+		slices.ContainsFunc(tx.Groups(p.Customer), func(other *state.Group) bool {
+			return other.Name == p.Name && other.ID != p.ID
+		}) {
 		return state.Group{}, fault.Invalid(fault.NameTaken, "name", "another group has this name")
 	}
 	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType

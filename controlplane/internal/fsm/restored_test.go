@@ -46,6 +46,7 @@ func TestRestoredReplicasStayEqual(t *testing.T) {
 	customer, group := "c1", d.id()
 	apply(command.OpenCustomerPayload{Customer: customer, Entry: d.id()}, nil)
 	apply(command.PutGroupPayload{Create: true, ID: group, Customer: customer, Name: "g"}, nil)
+	namesake := command.PutGroupPayload{Create: true, ID: d.id(), Customer: customer, Name: "g"}
 	apply(command.AdjustWalletPayload{Customer: customer, Entry: d.id(), Amount: 1 << 40}, nil)
 	apply(command.PutPricesPayload{Rows: testPrices}, nil)
 	var scrapers []ids.ID
@@ -95,6 +96,7 @@ func TestRestoredReplicasStayEqual(t *testing.T) {
 	apply(command.ActivateVersionPayload{Version: 2}, nil)
 	join()
 	check("when the version became active")
+	apply(namesake, nil)
 	work()
 	join()
 	work()

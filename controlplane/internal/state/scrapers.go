@@ -36,7 +36,6 @@ type Group struct {
 
 var groupsTable = define(1, "groups",
 	index("id", true, func(g *Group) []any { return []any{g.ID} }),
-	index("name", true, (*Group).nameKey),
 	index("customer", true, func(g *Group) []any { return []any{g.Customer, g.CreatedAt, g.ID} }),
 	index("sibling", true, func(g *Group) []any {
 		if g.Of.IsZero() {
@@ -46,21 +45,12 @@ var groupsTable = define(1, "groups",
 	}),
 ).told((*Group).telling)
 
-// nameKey is where a name stands. That of a sibling follows its group's, and takes it from nobody.
-func (g *Group) nameKey() []any {
-	if g.Of.IsZero() {
-		return []any{g.Customer, g.Name}
-	}
-	return []any{g.Customer, g.Name, g.Of}
-}
+// NamesakesSince is the first cluster version in which a customer's groups may share a name
+// (decision 46).
+const NamesakesSince = 2
 
 // Group is nil when there is none of that id.
 func (v *View) Group(id ids.ID) *Group { return groupsTable.first(v, "id", id) }
-
-// GroupByName is nil when the customer has none of that name.
-func (v *View) GroupByName(customer, name string) *Group {
-	return groupsTable.first(v, "name", customer, name)
-}
 
 // Groups lists a customer's groups, oldest first.
 func (v *View) Groups(customer string) []*Group {

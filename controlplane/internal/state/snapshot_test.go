@@ -293,7 +293,7 @@ func TestRepeatedRecordsAreRefused(t *testing.T) {
 	mode, _ := codec.New().Modes()
 	for _, records := range [][]*Group{
 		{{ID: ids.ID{1}, Name: "a"}, {ID: ids.ID{1}, Name: "b"}},
-		{{ID: ids.ID{1}, Name: "a"}, {ID: ids.ID{2}, Name: "a"}},
+		{{ID: ids.ID{1}, Of: ids.ID{9}}, {ID: ids.ID{2}, Of: ids.ID{9}}},
 	} {
 		var data bytes.Buffer
 		enc := mode.NewEncoder(&data)

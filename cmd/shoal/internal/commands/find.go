@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
@@ -13,18 +14,40 @@ import (
 // anID is what ids look like. A name of that form has to be given as an id.
 var anID = regexp.MustCompile(`^[0-9a-f]{24}$`)
 
-// findGroup finds a group by id or name; nil when there is none.
+// idsNamed is how many ids of groups that share a name are told.
+const idsNamed = 5
+
+// findGroup finds a group by id, or by a name that no other one has; nil when there is none.
 func findGroup(ctx context.Context, client *api.Client, name string) (*api.Group, error) {
 	groups, err := client.Groups(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("groups: %w", err)
 	}
+	var named []*api.Group
 	for i := range groups {
-		if groups[i].ID == name || groups[i].Name == name {
+		if groups[i].ID == name {
 			return &groups[i], nil
 		}
+		if groups[i].Name == name {
+			named = append(named, &groups[i])
+		}
 	}
-	return nil, nil
+	switch len(named) {
+	case 0:
+		return nil, nil
+	case 1:
+		return named[0], nil
+	}
+	var ids []string
+	for _, group := range named[:min(len(named), idsNamed)] {
+		ids = append(ids, group.ID)
+	}
+	if more := len(named) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("and %d more", more))
+	}
+	return nil, &terminal.ExitError{Code: terminal.ExitFailed,
+		Text: fmt.Sprintf("%d groups are named %q; name one by its id: %s", len(named), name,
+			strings.Join(ids, ", "))}
 }
 
 // needGroup finds a group by id or name, or fails.

@@ -205,6 +205,13 @@ func ClaimsOf(token string) (said claims) {
 	return said
 }
 
+// AddGroup adds a group that the list answers.
+func (f *Server) AddGroup(id, name string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.groups = append(f.groups, map[string]any{"id": id, "name": name})
+}
+
 func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	list := func(content any, total int) any {
 		return map[string]any{"content": content, "totalElements": total, "totalPages": 1,

@@ -103,7 +103,8 @@ func conditionOfScrapers() *jsonschema.Schema {
 		of   model.ScraperType
 		then *jsonschema.Schema
 	}{
-		{model.File, properties("type", &jsonschema.Schema{Not: text(model.File)})},
+		{model.File, when("id", id(), conditionOfUploads(),
+			properties("type", &jsonschema.Schema{Not: text(model.File)}))},
 		{model.SearchEngineSearch, join(noSchema, noFields, noHidden, noTag, search)},
 		{model.AIConf, join(has("schema", typed("object")), noFields, noTag, sourceOfPages())},
 		{model.Marketplace, join(noSchema, noFields, noHidden, sourceOfPages(),
@@ -116,6 +117,17 @@ func conditionOfScrapers() *jsonschema.Schema {
 		made = when("type", text(t.of), t.then, made)
 	}
 	return made
+}
+
+// conditionOfUploads is what the scraper of an upload has none of.
+func conditionOfUploads() *jsonschema.Schema {
+	return join(lacks("schedule", "scheduleTimezone"), properties("schema", typed("null")),
+		properties("itemsConfig", none()), properties("postProcessRules", none()),
+		source(join(lacks("url", "curl", "engine"), properties("queries", none()),
+			properties("pagination", typed("null")), properties("prelaunch", typed("null")),
+			properties("tryWithHiddenData", text[any](false, nil)))),
+		properties("config", join(lacks("endpointTag"), properties("tiers", none()),
+			properties("politeness", typed("null")), properties("keepBodyDays", typed("null")))))
 }
 
 // sourceOfPages is a source of all types but searches: an address or a curl command. The scraper of

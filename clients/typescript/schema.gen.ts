@@ -578,7 +578,7 @@ export interface paths {
         get?: never;
         /**
          * Creates a scraper, or replaces the one with the given id
-         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
          */
         put: operations["svc_create_scraper"];
         post?: never;
@@ -1602,7 +1602,7 @@ export interface paths {
         get?: never;
         /**
          * Creates a scraper, or replaces the one with the given id; answers the enriched form
-         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
          */
         put: operations["svc_create_scraper_v2"];
         post?: never;
@@ -2436,7 +2436,7 @@ export interface components {
             itemsConfig: components["schemas"]["Field"][];
             /** @description State of the newest run; null before the first */
             readonly lastRunState: string | null;
-            /** @description Unique per customer */
+            /** @description Unique per customer, that of a FILE scraper in its group */
             name: string;
             /**
              * Format: date-time
@@ -2453,7 +2453,7 @@ export interface components {
             schema: components["schemas"]["SchemaWithContent"] | null;
             sourceConfig: components["schemas"]["SourceConfig"];
             /**
-             * @description All but FILE, whose scrapers are made by uploads, can be saved here
+             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -2477,7 +2477,7 @@ export interface components {
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
             /** @description State of the newest run; null before the first */
             readonly lastRunState?: string | null;
-            /** @description Unique per customer */
+            /** @description Unique per customer, that of a FILE scraper in its group */
             name: string;
             /**
              * Format: date-time
@@ -2494,7 +2494,7 @@ export interface components {
             schema?: components["schemas"]["SchemaWithContentInput"] | null;
             sourceConfig: components["schemas"]["SourceConfigInput"];
             /**
-             * @description All but FILE, whose scrapers are made by uploads, can be saved here
+             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -3489,7 +3489,7 @@ export interface components {
             itemsConfig: components["schemas"]["Field"][];
             /** @description State of the newest run; null before the first */
             readonly lastRunState: string | null;
-            /** @description Unique per customer */
+            /** @description Unique per customer, that of a FILE scraper in its group */
             name: string;
             /**
              * Format: date-time
@@ -3506,7 +3506,7 @@ export interface components {
             schema: components["schemas"]["SchemaRef"] | null;
             sourceConfig: components["schemas"]["SourceConfig"];
             /**
-             * @description All but FILE, whose scrapers are made by uploads, can be saved here
+             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -3565,7 +3565,7 @@ export interface components {
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
             /** @description State of the newest run; null before the first */
             readonly lastRunState?: string | null;
-            /** @description Unique per customer */
+            /** @description Unique per customer, that of a FILE scraper in its group */
             name: string;
             /**
              * Format: date-time
@@ -3582,7 +3582,7 @@ export interface components {
             schema?: components["schemas"]["SchemaRefInput"] | null;
             sourceConfig: components["schemas"]["SourceConfigInput"];
             /**
-             * @description All but FILE, whose scrapers are made by uploads, can be saved here
+             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";

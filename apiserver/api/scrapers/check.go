@@ -36,6 +36,10 @@ func (c *checker) invalid(field, format string, args ...any) {
 func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	known *client.Scraper) fault.List {
 	c := &checker{guard: r.Guard, ceilings: r.Ceilings, view: from.View, customer: from.Customer}
+	if known != nil && known.Spec.Type == model.File && spec.Type == model.File {
+		c.upload(spec)
+		return c.faults
+	}
 	listed, tag := false, ""
 	if known != nil {
 		listed, tag = known.ListRun, known.Tag
@@ -64,6 +68,40 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 		}
 	}
 	return c.faults
+}
+
+// upload refuses what the scraper of an upload has none of. It fetches no page and is never
+// scheduled (specification 4.9), and keeps the rows of a file as they are.
+func (c *checker) upload(spec *model.Scraper) {
+	source, config := &spec.SourceConfig, &model.ScraperConfig{}
+	if spec.Config != nil {
+		config = spec.Config
+	}
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{
+		{"sourceConfig.url", source.URL != ""},
+		{"sourceConfig.pagination", source.Pagination != nil},
+		{"sourceConfig.curl", source.Curl != ""},
+		{"sourceConfig.prelaunch", source.Prelaunch != nil},
+		{"sourceConfig.tryWithHiddenData", source.TryWithHiddenData},
+		{"sourceConfig.queries", len(source.Queries) > 0},
+		{"sourceConfig.engine", source.Engine != ""},
+		{"itemsConfig", len(spec.ItemsConfig) > 0},
+		{"schema", spec.Schema != nil},
+		{"postProcessRules", len(spec.PostProcessRules) > 0},
+		{"schedule", spec.Schedule != ""},
+		{"scheduleTimezone", spec.ScheduleTimezone != ""},
+		{"config.politeness", config.Politeness != nil},
+		{"config.endpointTag", config.EndpointTag != ""},
+		{"config.tiers", len(config.Tiers) > 0},
+		{"config.keepBodyDays", config.KeepBodyDays != nil},
+	} {
+		if member.given {
+			c.invalid(member.name, "the scraper of an upload has none")
+		}
+	}
 }
 
 // schedule checks when the scraper starts by itself.

@@ -2,7 +2,6 @@ package scrapers
 
 import (
 	"context"
-	"errors"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -17,7 +16,9 @@ import (
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's " +
 	"scrapers is refused. What this version cannot run (other types) is " +
-	"refused with type_not_runnable rather than kept and ignored. MARKETPLACE " +
+	"refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with " +
+	"its id, name, groupRef and config.retentionCount may change; what it has none of is " +
+	"refused. Rows stay in the group that they were stored in. MARKETPLACE " +
 	"and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a " +
 	"list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. " +
 	"They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
@@ -124,10 +125,25 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		put.Cap = r.Plans.CapOf(from.View, from.Customer, plans.MaxScrapers)
 	}
 	saved, err := client.Do(ctx, r.Client, put, from.Call)
-	if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
+	switch fault.CodeOf(err) {
+	case fault.GroupNotFound:
 		return nil, noGroup()
+	case fault.NameTaken:
+		return nil, taken(r.Reader.View(), &put, err)
 	}
 	return &saved, err
+}
+
+// taken adds to the refusal of a name which scraper has it.
+func taken(v *client.View, put *client.PutScraper, refusal error) error {
+	other := v.UploadByName(put.Customer, put.Group, put.Spec.Name)
+	if other == nil {
+		other = v.ScraperByName(put.Customer, put.Spec.Name)
+	}
+	if other == nil || other.ID == put.ID { // it was freed meanwhile
+		return refusal
+	}
+	return &operation.TakenName{ScraperID: other.ID, Type: string(other.Spec.Type), Err: refusal}
 }
 
 // noGroup answers 400, as all validation of a scraper's body does.

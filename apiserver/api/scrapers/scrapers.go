@@ -71,9 +71,9 @@ func (r Resource) Operations() []*operation.Operation {
 // Recipe is what the two public forms of a scraper share.
 type Recipe struct {
 	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: create"`
-	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer"`
+	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer, that of a FILE scraper in its group"`
 	GroupRef                ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
+	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"Scrapers of the type FILE are made by uploads, and saved here with their id"`
 	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig             []model.Field           `json:"itemsConfig" max:"500" doc:"The fields of a row, in their order"`
 	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`

@@ -17,7 +17,7 @@ type Problem struct {
 	Detail        string        `json:"detail"`
 	CorrelationID string        `json:"correlationId"`
 	Errors        []ProblemItem `json:"errors"`
-	ScraperID     *ids.ID       `json:"scraperId,omitempty" doc:"Of NAME_TAKEN at an upload: the scraper that has the name"`
+	ScraperID     *ids.ID       `json:"scraperId,omitempty" doc:"Of NAME_TAKEN where a scraper is saved or made of a file: the one that has the name"`
 	Type          string        `json:"type,omitempty" doc:"Its type"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // simulation runs random work through a frontier with a number of workers, checking every start.
@@ -35,29 +37,34 @@ type simHost struct {
 	started time.Time
 	begun   bool
 	active  int
-	spacing time.Duration // after the last start
-	// since then nothing waited or ran for a while: it may be forgotten once spacing is over
-	lapsed  bool
+	spacing time.Duration       // after the last start
+	own     map[ids.ID]ownStart // the last ones of runs
 	blocked time.Time
 	waiting int
 	pace    Pace // of all its items, when they agree
 	uniform bool
 }
 
-func (s *simulation) checkStart(name string, pace Pace) {
-	h := s.hosts[name]
-	want := pace.spacing()
-	if h.lapsed {
-		want = min(want, h.spacing)
+type ownStart struct {
+	at      time.Time
+	spacing time.Duration
+}
+
+// checkStart checks the pace of an item's run at a host, by its own starts and beside others'.
+func (s *simulation) checkStart(name string, it *Item) {
+	h, want := s.hosts[name], it.Pace.spacing()
+	if own := h.own[it.Job]; s.now.Sub(own.at) < own.spacing {
+		s.t.Fatalf("a start at %s %v after the run's last, want %v", name, s.now.Sub(own.at),
+			own.spacing)
 	}
-	if h.begun && s.now.Sub(h.started) < want {
+	if want = min(want, h.spacing); h.begun && s.now.Sub(h.started) < want {
 		s.t.Fatalf("a start at %s %v after the last, want %v", name, s.now.Sub(h.started), want)
 	}
-	h.spacing, h.lapsed = pace.spacing(), false
 	if s.now.Before(h.blocked) {
 		s.t.Fatalf("a start at %s during its back-off", name)
 	}
-	h.started, h.begun = s.now, true
+	h.started, h.begun, h.spacing = s.now, true, it.Pace.spacing()
+	h.own[it.Job] = ownStart{s.now, h.spacing}
 }
 
 func (s *simulation) connect(name string, pace Pace) {
@@ -99,7 +106,7 @@ func (s *simulation) startAll() time.Duration {
 			return wait
 		}
 		s.checkShare(it)
-		s.checkStart(it.Host, it.Pace)
+		s.checkStart(it.Host, it)
 		s.connect(it.Host, it.Pace)
 		if !s.delayed[it] {
 			s.hosts[it.Host].waiting--
@@ -121,7 +128,10 @@ func (s *simulation) hop(r *run) {
 	if !s.f.Hop(r.it, to, r.it.Pace, s.now) {
 		return
 	}
-	s.checkStart(to, r.it.Pace)
+	s.checkStart(to, r.it)
+	if r.it.Pace != s.hosts[to].pace {
+		s.hosts[to].uniform = false // the run's next start there goes by this pace
+	}
 	if !r.hosts[to] {
 		s.connect(to, r.it.Pace)
 	}
@@ -151,7 +161,7 @@ func (s *simulation) listed() {
 				!s.f.mayStart(q.job.customer) {
 				continue
 			}
-			at, free := h.readyAt(q.pace())
+			at, free := h.readyAt(q)
 			if free && (at <= now || h.place == noPlace || h.wakes > at) {
 				s.t.Fatalf("%s is ready, and %s is not looked at though it may start", name,
 					q.job.customer.name)
@@ -216,9 +226,7 @@ func (s *simulation) finish(wait time.Duration) {
 // disconnect gives back the connections of what runs.
 func (s *simulation) disconnect(r *run) {
 	for name := range r.hosts {
-		h := s.hosts[name]
-		h.active--
-		h.lapsed = h.lapsed || h.active == 0 && h.waiting == 0
+		s.hosts[name].active--
 	}
 	clear(r.hosts)
 }
@@ -249,16 +257,17 @@ func TestPaceAndProgress(t *testing.T) {
 				Connections: s.rng.IntN(4)}
 		}
 		for n := range hosts {
-			s.hosts[fmt.Sprint("host-", n)] = &simHost{pace: randomPace(), uniform: !mixed}
+			s.hosts[fmt.Sprint("host-", n)] = &simHost{pace: randomPace(), uniform: !mixed,
+				own: map[ids.ID]ownStart{}}
 		}
+		ofJobs := [5]Pace{randomPace(), randomPace(), randomPace(), randomPace(), randomPace()}
 		items := make([]*Item, total)
 		for n := range items {
 			host := fmt.Sprint("host-", s.rng.IntN(hosts))
-			pace := s.hosts[host].pace
+			pace, job := s.hosts[host].pace, s.rng.IntN(5)
 			if mixed {
-				pace = randomPace()
+				pace = ofJobs[job]
 			}
-			job := s.rng.IntN(5)
 			items[n] = item(job%3, job, host, pace)
 		}
 		var wait time.Duration
@@ -411,6 +420,43 @@ func TestNobodyIsOvertakenTwice(t *testing.T) {
 	t.Errorf("overtaken %d times", overtaken)
 }
 
+// A slow run holds nobody up at a host, and has its turn when its own pace allows it.
+func TestSlowRunsHoldNobodyUp(t *testing.T) {
+	f, now := newFrontier(), epoch
+	slow, quick := Pace{Rate: 1. / 30, Connections: 2}, Pace{Rate: 1, Connections: 2}
+	f.Add(item(3, 3, "a", Pace{Rate: 1. / 20}), now)
+	for range 5 {
+		f.Add(item(1, 1, "a", slow), now)
+	}
+	for range 50 {
+		f.Add(item(2, 2, "a", quick), now)
+	}
+	var slowly, quickly []time.Duration
+	for f.Waiting() > 0 {
+		it, wait := f.Next(now)
+		if it == nil {
+			now = now.Add(wait)
+			continue
+		}
+		switch at := now.Sub(epoch); it.Pace {
+		case slow:
+			slowly = append(slowly, at)
+		case quick:
+			quickly = append(quickly, at)
+		}
+		f.Done(it, Answer{Host: "a"}, now)
+	}
+	for i, at := range slowly {
+		if least := 30 * time.Second * time.Duration(i); at < least || at > least+6*time.Second {
+			t.Errorf("page %d of the slow run starts after %v", i, at)
+		}
+	}
+	if last := quickly[len(quickly)-1]; last > 54*time.Second {
+		t.Errorf("50 pages of the quick run took %v", last)
+	}
+	forgotten(t, f, now.Add(time.Hour))
+}
+
 // A run that was passed over for its slower pace comes when the one before it has gone.
 func TestSlowerPaceIsNotForgotten(t *testing.T) {
 	f, now := newFrontier(), epoch
@@ -421,8 +467,8 @@ func TestSlowerPaceIsNotForgotten(t *testing.T) {
 	for _, it := range []*Item{b, a, slow} { // slow has the first turn over all hosts
 		f.Add(it, now)
 	}
-	for f.hosts["a"].turn(f).items.front() != a {
-		f.hosts["a"].served(f.hosts["a"].turn(f))
+	for f.hosts["a"].turn(f, 0).items.front() != a {
+		f.hosts["a"].served(f.hosts["a"].turn(f, 0))
 	}
 	f.placeHost(f.hosts["a"], 0)
 	started := takeItem(t, f, now)

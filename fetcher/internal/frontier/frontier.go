@@ -57,10 +57,12 @@ type Item struct {
 	whose  *customer  // while running
 }
 
-// start is a request start, and the host's last one before it.
+// start is a request start, and what was before it at its host.
 type start struct {
 	at, last int64
-	begun    bool // last says something
+	begun    bool   // last says something
+	queue    *queue // its own
+	own      int64  // the queue's notBefore
 }
 
 type state uint8
@@ -173,22 +175,21 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	f.wake(t)
 	for q := f.front(); q != nil; q = f.front() {
 		h := q.host
-		turn := h.turn(f) // of a customer who may start, as q's is
-		if at, free := h.readyAt(turn.pace()); !free || at > t {
+		turn := h.turn(f, t)
+		if at, free := h.readyAt(turn); !free || at > t {
 			f.placeHost(h, t)
 			continue
 		}
 		f.pass(q)
-		if q == turn || h.overtaken {
+		if (q == turn || h.overtaken) && f.mayStart(turn.job.customer) {
 			// Who has waited longest at a host comes at least every second time. Else a run with
 			// many hosts could be first at each of them.
 			h.overtaken = false
 			f.pass(turn)
 			return f.start(turn, t), 0
 		}
-		if at, free := h.readyAt(q.pace()); !free || at > t {
-			// Its pace is slower. The host waits for it when it is its turn. It also looks at it
-			// again when it may start. Whose turn it is may be crowded or resting by then.
+		if at, free := h.readyAt(q); !free || at > t {
+			// Its own pace says so. The host looks at it again when it may start.
 			q.job.ready.remove(&q.listed)
 			h.unlisted = true
 			if free && (h.place == noPlace || at < h.wakes) {
@@ -210,11 +211,11 @@ func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
 	if it.state != waiting || !f.mayStart(q.job.customer) {
 		return false
 	}
-	if at, free := q.host.readyAt(it.Pace); !free || at > t {
-		return false
-	}
 	q.items.remove(&it.node)
 	q.items.pushFront(&it.node)
+	if at, free := q.host.readyAt(q); !free || at > t {
+		return false
+	}
 	f.start(q, t)
 	return true
 }
@@ -225,8 +226,8 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	q.items.remove(&it.node)
 	f.size--
 	h := q.host
-	it.start = start{at: now, last: h.started, begun: h.begun}
-	h.noteStart(it.Pace, now)
+	it.start = start{at: now, last: h.started, begun: h.begun, queue: q, own: q.notBefore}
+	h.noteStart(q, it.Pace, now)
 	h.active++
 	h.served(q)
 	it.state, it.whose, it.queue, it.host, it.free = running, q.job.customer, nil, h, false
@@ -242,7 +243,8 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	t := f.nanos(now)
 	h := f.hostOf(name)
-	at, free := h.readyAt(pace)
+	q := f.queueAt(f.jobOf(it), h)
+	at, free := h.after(q, pace)
 	here := h == it.host
 	for _, other := range it.others {
 		here = here || other == h
@@ -251,7 +253,7 @@ func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 		f.placeHost(h, t)
 		return false
 	}
-	h.noteStart(pace, t)
+	h.noteStart(q, pace, t)
 	if !here {
 		h.active++
 		it.others = append(it.others, h)
@@ -276,6 +278,9 @@ func (f *Frontier) free(it *Item, answer Answer, now int64) {
 	}
 	if h := it.host; answer.Unasked && h.started == it.start.at {
 		h.started, h.begun = it.start.last, it.start.begun
+	}
+	if q := it.start.queue; answer.Unasked && q.notBefore == it.start.at+int64(it.Pace.spacing()) {
+		q.notBefore = it.start.own
 	}
 	f.disconnect(it.host, now)
 	for _, h := range it.others {
@@ -303,7 +308,7 @@ func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
 }
 
 func (f *Frontier) noteLeft(h *host) {
-	if h.isIdle(f) {
+	if h.isIdle() {
 		f.left = append(f.left, h.name)
 	}
 }
@@ -312,7 +317,7 @@ func (f *Frontier) noteLeft(h *host) {
 // something waits or runs.
 func (f *Frontier) Left(names []string) []string {
 	for _, name := range f.left {
-		if h := f.hosts[name]; h == nil || h.isIdle(f) {
+		if h := f.hosts[name]; h == nil || h.isIdle() {
 			names = append(names, name)
 		}
 	}

@@ -7,12 +7,13 @@ type host struct {
 	name   string
 	shares list[share] // customers with items here, next turn first
 
-	active    int   // connections
-	started   int64 // the newest request start
-	begun     bool  // started says something
-	spaced    time.Duration
-	notBefore int64 // back-off
-	strikes   int   // throttling answers in a row
+	active    int           // connections
+	started   int64         // the newest request start
+	begun     bool          // started says something
+	spaced    time.Duration // by the pace of that start
+	until     int64         // the paces of all starts are over then
+	notBefore int64         // back-off
+	strikes   int           // throttling answers in a row
 	delay     time.Duration
 
 	ready bool // its turn's item may start: its queues are listed
@@ -32,55 +33,95 @@ func (f *Frontier) hostOf(name string) *host {
 	return h
 }
 
-// readyAt is when the pace allows the next start, and whether it allows one more connection.
-func (h *host) readyAt(pace Pace) (at int64, free bool) {
-	at = h.notBefore
+// readyAt is when the pace of a queue's next item allows its start, and whether it allows one more
+// connection.
+func (h *host) readyAt(q *queue) (at int64, free bool) { return h.after(q, q.pace()) }
+
+// after is when a queue may have another start at a pace. A run keeps its pace by its own starts.
+// Between those of two runs is the quicker one's time, so that nobody waits for a slow one.
+func (h *host) after(q *queue, pace Pace) (at int64, free bool) {
+	at = max(h.notBefore, q.notBefore)
 	if h.begun {
-		at = max(at, h.started+int64(max(pace.spacing(), h.delay)))
+		at = max(at, h.started+int64(max(min(pace.spacing(), h.spaced), h.delay)))
 	}
 	return at, pace.Connections <= 0 || h.active < pace.Connections
 }
 
-func (h *host) noteStart(pace Pace, now int64) {
+func (h *host) noteStart(q *queue, pace Pace, now int64) {
 	h.started, h.begun, h.spaced = now, true, pace.spacing()
+	q.notBefore = now + int64(h.spaced)
+	h.until = max(h.until, q.notBefore)
 }
 
-// turn is the queue that was served longest ago, by customer and then by run; nil when nothing
-// waits. Customers who may start nothing come last. A customer or run that has nothing left keeps
-// its place until its turn comes. Who comes back before then has not jumped the queue by having
-// been away.
-func (h *host) turn(f *Frontier) *queue {
-	var later *queue
+// turn is the queue that was served longest ago, by customer and then by run, of those that may be
+// asked for now by their pace; nil when nothing waits. Behind them come those of customers who may
+// start nothing, and then the one that may be asked for first. A customer or run that has nothing
+// left keeps its place until its turn comes. Who comes back before then has not jumped the queue by
+// having been away.
+func (h *host) turn(f *Frontier, now int64) *queue {
+	var crowded, next *queue
+	var first int64 // when next may be asked for
 	for n := h.shares.first; n != nil; {
 		s := n.value
 		n = n.next
-		q := s.turn(f)
+		q, at := s.turn(f, h, now)
 		switch {
-		case q == nil:
+		case s.queues.front() == nil:
 			h.shares.remove(&s.node)
 			delete(f.shares, shareKey{s.customer, h})
+		case q == nil:
+		case at > now:
+			if next == nil || at < first {
+				next, first = q, at
+			}
 		case f.mayStart(s.customer):
 			return q
-		case later == nil:
-			later = q
+		case crowded == nil:
+			crowded = q
 		}
 	}
-	return later
+	if crowded != nil {
+		return crowded
+	}
+	return next
 }
 
-// turn is the customer's queue that was served longest ago; nil when nothing waits.
-func (s *share) turn(f *Frontier) *queue {
-	for q := s.queues.front(); q != nil; q = s.queues.front() {
-		if q.items.front() != nil {
-			return q
+// turn is the customer's queue whose turn it is at a host, and when it may be asked for.
+func (s *share) turn(f *Frontier, h *host, now int64) (next *queue, first int64) {
+	for n := s.queues.first; n != nil; {
+		q := n.value
+		n = n.next
+		if q.items.front() == nil {
+			if q.notBefore <= now && s.queues.front() == q {
+				f.dropQueue(q)
+			}
+			continue
 		}
-		f.dropQueue(q)
+		at, _ := h.readyAt(q)
+		if at <= now {
+			return q, at
+		}
+		if next == nil || at < first {
+			next, first = q, at
+		}
 	}
-	return nil
+	return next, first
 }
 
 // isIdle says that nothing waits or runs at the host.
-func (h *host) isIdle(f *Frontier) bool { return h.active == 0 && h.turn(f) == nil }
+func (h *host) isIdle() bool {
+	if h.active > 0 {
+		return false
+	}
+	for s := h.shares.first; s != nil; s = s.next {
+		for q := s.value.queues.first; q != nil; q = q.next {
+			if q.value.items.front() != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // served ends a queue's turn.
 func (h *host) served(q *queue) {
@@ -89,9 +130,8 @@ func (h *host) served(q *queue) {
 }
 
 // placeHost finds out what the host waits for after something changed: nothing (it is ready), a
-// time, a connection, or an item. It forgets the host when nothing waits or runs and the pace of
-// its last start is over. Only a slower run that comes later could miss that start, and it keeps
-// its own pace from its own first start on.
+// time, a connection, or an item. It forgets the host when nothing waits or runs and the paces of
+// its starts are over.
 func (f *Frontier) placeHost(h *host, now int64) {
 	if h.place != noPlace {
 		f.asleep.remove(h)
@@ -101,14 +141,14 @@ func (f *Frontier) placeHost(h *host, now int64) {
 		h.ready = false
 		f.ready--
 	}
-	q := h.turn(f)
+	q := h.turn(f, now)
 	if q == nil {
 		if h.active > 0 {
 			return
 		}
-		at := h.notBefore
+		at := max(h.notBefore, h.until)
 		if h.begun {
-			at = max(at, h.started+int64(max(h.spaced, h.delay)))
+			at = max(at, h.started+int64(h.delay))
 		}
 		if at <= now {
 			delete(f.hosts, h.name)
@@ -117,7 +157,7 @@ func (f *Frontier) placeHost(h *host, now int64) {
 		f.sleepUntil(h, at)
 		return
 	}
-	at, free := h.readyAt(q.pace())
+	at, free := h.readyAt(q)
 	switch {
 	case !free: // Done comes here again
 	case at > now:

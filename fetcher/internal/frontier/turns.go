@@ -42,12 +42,14 @@ type job struct {
 
 // queue is what waits of one run at one host, in order.
 type queue struct {
-	job    *job
-	host   *host
-	share  *share
-	items  list[Item]
-	turn   node[queue] // in share.queues
-	listed node[queue] // in job.ready
+	job   *job
+	host  *host
+	share *share
+	items list[Item]
+	// notBefore is when the run's pace allows its next start here.
+	notBefore int64
+	turn      node[queue] // in share.queues
+	listed    node[queue] // in job.ready
 }
 
 // share is a customer's place in the turns at one host.
@@ -70,8 +72,11 @@ type shareKey struct {
 func (q *queue) pace() Pace { return q.items.front().Pace }
 
 // queueOf is the item's queue, made when it is missing.
-func (f *Frontier) queueOf(it *Item) *queue {
-	h, j := f.hostOf(it.Host), f.jobOf(it)
+func (f *Frontier) queueOf(it *Item) *queue { return f.queueAt(f.jobOf(it), f.hostOf(it.Host)) }
+
+// queueAt is a run's queue at a host, made when it is missing. A run that has none has had no start
+// there of which its pace is not over.
+func (f *Frontier) queueAt(j *job, h *host) *queue {
 	key := queueKey{j, h}
 	if q := f.queues[key]; q != nil {
 		return q

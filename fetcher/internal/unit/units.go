@@ -177,8 +177,8 @@ func (u *Units) countPage(p *model.Page) {
 // PagesPassed counts the pages passed on since the start.
 func (u *Units) PagesPassed() uint64 { return u.counts.pages.Load() }
 
-// slowest is what a scraper may ask for: what robots.txt may (decision 17). A host waits for a run
-// whose turn it is, and the runs of others there wait, too.
+// slowest is what a scraper may ask for: what robots.txt may (decision 17). A host is remembered
+// for as long.
 const slowest = float64(time.Second) / float64(frontier.MaxDelay)
 
 // paceFor is what a scraper gets of a host: the default unless it asks for another, and never more

@@ -67,7 +67,7 @@ func TestCustomersTakeTurns(t *testing.T) {
 				read := func(customer string) {
 					if p.Enter(t.Context(), customer) {
 						order = append(order, customer)
-						time.Sleep(test.costs[customer])
+						<-time.After(test.costs[customer])
 						p.Leave(customer, test.costs[customer])
 					}
 				}
@@ -78,7 +78,7 @@ func TestCustomersTakeTurns(t *testing.T) {
 					synctest.Wait()
 				}
 				p.Leave("before", 0)
-				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
 				synctest.Wait()
 				if !slices.Equal(order, test.want) {
 					t.Errorf("%v, want %v", order, test.want)
@@ -95,14 +95,14 @@ func TestNobodyIsPassedOver(t *testing.T) {
 		var ended atomic.Bool
 		read := func(customer string, costs time.Duration) {
 			if p.Enter(t.Context(), customer) {
-				time.Sleep(costs)
+				<-time.After(costs)
 				p.Leave(customer, costs)
 			}
 		}
 		for range 2 {
 			go read("costly", time.Minute) // it has had more than all others
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		for n := range 5 { // one of these waits always
 			go func() {
 				for !ended.Load() {
@@ -110,7 +110,7 @@ func TestNobodyIsPassedOver(t *testing.T) {
 				}
 			}()
 		}
-		time.Sleep(time.Second / 2)
+		<-time.After(time.Second / 2)
 		began := time.Now()
 		read("costly", 0)
 		if waited := time.Since(began); waited > 10*time.Minute {
@@ -123,6 +123,6 @@ func TestNobodyIsPassedOver(t *testing.T) {
 			t.Errorf("%d customers are remembered", n)
 		}
 		ended.Store(true)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	})
 }

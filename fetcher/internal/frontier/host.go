@@ -55,9 +55,9 @@ func (h *host) noteStart(q *queue, pace Pace, now int64) {
 
 // turn is the queue that was served longest ago, by customer and then by run; nil when nothing
 // waits. Those that may be asked for now by their pace come first. Behind them come those of
-// customers who may start nothing, and then the one that may be asked for first. A customer or run that has nothing
-// left keeps its place until its turn comes. Who comes back before then has not jumped the queue by
-// having been away.
+// customers who may start nothing, and then the one that may be asked for first. A customer or run
+// that has nothing left keeps its place until its turn comes. Who comes back before then has not
+// jumped the queue by having been away.
 func (h *host) turn(f *Frontier, now int64) *queue {
 	var crowded, next *queue
 	var first int64 // when next may be asked for

@@ -199,6 +199,17 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	}
 }
 
+// restore puts a backup back. It asks again while the leadership that another one ended is not
+// taken up yet.
+func (h *archivist) restore(file []byte, force bool) (err error) {
+	until(h.T, "an answer to a restore", func() bool {
+		_, err = h.Operator().Restore(patient(h.T), bytes.NewReader(file),
+			client.RestoreOptions{Force: force})
+		return codeOf(err) != "unavailable"
+	})
+	return err
+}
+
 // TestHistoryOverRestores restores a backup, one that is older, and the first one again. Runs end
 // after each of them. The history is always that of the state.
 func TestHistoryOverRestores(t *testing.T) {
@@ -206,8 +217,7 @@ func TestHistoryOverRestores(t *testing.T) {
 	h := newArchivist(t, clock.System{})
 	restore := func(file []byte) {
 		t.Helper()
-		if _, err := h.Operator().Restore(patient(t), bytes.NewReader(file),
-			client.RestoreOptions{}); err != nil {
+		if err := h.restore(file, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,8 +257,7 @@ func TestABackupWantsItsHistory(t *testing.T) {
 		force bool
 		want  string
 	}{{newer, false, "invalid_backup"}, {older, false, ""}, {newer, true, ""}} {
-		_, err := h.Operator().Restore(patient(t), bytes.NewReader(test.file),
-			client.RestoreOptions{Force: test.force})
+		err := h.restore(test.file, test.force)
 		if codeOf(err) != test.want {
 			t.Errorf("forced %v: %v, want %q", test.force, err, test.want)
 		}

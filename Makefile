@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race elections raced browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -67,12 +67,8 @@ check:
 	go vet ./...
 	go test $(VETTED) -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
-race: elections raced
-
-elections:
+race:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(ELECTING)
-
-raced:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(RACED)
 
 ## browser: tier render and the portal in a real Chromium, which there has to be

@@ -211,11 +211,11 @@ func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
 	if it.state != waiting || !f.mayStart(q.job.customer) {
 		return false
 	}
-	q.items.remove(&it.node)
-	q.items.pushFront(&it.node)
-	if at, free := q.host.readyAt(q); !free || at > t {
+	if at, free := q.host.after(q, it.Pace); !free || at > t {
 		return false
 	}
+	q.items.remove(&it.node)
+	q.items.pushFront(&it.node)
 	f.start(q, t)
 	return true
 }

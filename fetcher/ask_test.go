@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/hold"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -41,6 +43,16 @@ func (r *rig) site(host string) {
 		prose+`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>`)
 	r.web.page("http://"+host+"/contact", prose+"<form></form>")
 	r.web.page("http://"+host+"/imprint", prose+"<p>Mail: info@"+host+"</p>")
+}
+
+// jobLike is a run like the rig's, a different one for each number.
+func (r *rig) jobLike(number int) ids.ID {
+	job := ids.ID{10: byte(number), 11: 9}
+	r.control.change(func() {
+		r.control.jobs[job] = &client.Job{ID: job, State: model.Running,
+			Charge: r.control.jobs[jobID].Charge}
+	})
+	return job
 }
 
 // status is the status and the address of a contacts row.
@@ -202,6 +214,36 @@ func TestKeptPagesDoNotBlock(t *testing.T) {
 				t.Errorf("row is %s", p.Rows)
 			}
 		}
+	})
+}
+
+// What waiting units of some customers keep keeps no other customer's pages from being begun, and
+// all of them end.
+func TestKeptPagesStopNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const units, customers = 120, 6
+		r, _, stop := startContacts(t, func(r *rig, config *Config) {
+			config.MaxBytes = 6400                        // ten units keep more
+			config.Pace = Pace{Rate: 0.2, Connections: 1} // for as long as they wait
+			for n := range units {
+				r.site(fmt.Sprintf("s%d.test", n))
+			}
+		})
+		defer stop()
+		for n := range units {
+			task := r.task(n, fmt.Sprintf("http://s%d.test/", n))
+			task.Customer, task.Job = fmt.Sprint("keeps-", n%customers), r.jobLike(n%customers)
+			r.send(task)
+		}
+		pass(6 * time.Second) // robots.txt and the page itself have been read
+		task := r.task(units, "http://a.test/")
+		task.Customer, task.Job = "other", r.jobLike(customers)
+		r.send(task)
+		pass(6 * time.Second)
+		if !slices.Contains(r.web.asked, "http://a.test/") {
+			t.Error("the page of somebody else waits for what others keep")
+		}
+		r.pages(units + 1)
 	})
 }
 

@@ -23,8 +23,9 @@ type simulation struct {
 	running []*run
 	hosts   map[string]*simHost
 	delayed map[*Item]bool
-	resting map[*Item]bool // whose customers are to rest
-	left    int            // items that have not ended
+	weights map[*Item]int64 // bytes held
+	kept    map[*Item]bool  // of these, items that wait, which nobody has taken
+	left    int             // items that have not ended
 }
 
 type run struct {
@@ -75,8 +76,20 @@ func (s *simulation) connect(name string, pace Pace) {
 	h.active++
 }
 
-// checkShare checks that a customer leaves places to others.
-func (s *simulation) checkShare(it *Item) {
+// checkShare checks that a customer leaves places and bytes to others.
+func (s *simulation) checkShare(it *Item, kept bool) {
+	weights, all := map[string]int64{}, int64(0)
+	for other, bytes := range s.weights {
+		weights[other.Customer] += bytes
+	}
+	for _, bytes := range weights {
+		all += min(bytes, mostBytes/4)
+	}
+	held := weights[it.Customer]
+	if rests := held > mostBytes/4 || all >= mostBytes && held > mostBytes/64; s.bounded &&
+		rests && !kept {
+		s.t.Fatalf("%s starts while it holds %d of %d bytes", it.Customer, held, all)
+	}
 	theirs := 0
 	for _, r := range s.running {
 		if r.it.Customer == it.Customer {
@@ -94,30 +107,48 @@ func (s *simulation) checkShare(it *Item) {
 func (s *simulation) startAll() time.Duration {
 	for len(s.running) < s.workers {
 		it, wait := s.f.Next(s.now)
+		kept := it == nil && s.bounded
+		if kept {
+			it = s.takeKept()
+		}
 		if it == nil {
 			if wait <= 0 {
 				s.t.Fatalf("nothing is ready, but to be asked again in %v", wait)
 			}
 			if s.bounded {
 				s.listed()
+				if len(s.kept) > 0 {
+					wait = min(wait, 50*time.Millisecond)
+				}
 			} else {
 				s.conserved()
 			}
 			return wait
 		}
-		s.checkShare(it)
+		s.checkShare(it, kept)
 		s.checkStart(it.Host, it)
 		s.connect(it.Host, it.Pace)
 		if !s.delayed[it] {
 			s.hosts[it.Host].waiting--
 		}
 		delete(s.delayed, it)
+		delete(s.kept, it)
 		until := s.now.Add(time.Duration(s.rng.IntN(3000)) * time.Millisecond)
 		r := &run{it: it, until: until, hosts: map[string]bool{it.Host: true}}
 		s.hop(r)
 		s.running = append(s.running, r)
 	}
 	return Forever
+}
+
+// takeKept hands out an item that holds something, of a customer who begins nothing.
+func (s *simulation) takeKept() *Item {
+	for it := range s.kept {
+		if s.f.Rests(it.Customer) && s.f.TakeItem(it, s.rng.IntN(2) > 0, s.now) {
+			return it
+		}
+	}
+	return nil
 }
 
 func (s *simulation) hop(r *run) {
@@ -170,13 +201,23 @@ func (s *simulation) listed() {
 	}
 }
 
-// restOne lets a customer rest, or start again. In the end all may start.
-func (s *simulation) restOne() {
+// mostBytes is what customers are to hold together, in simulations with bounds.
+const mostBytes = 640
+
+// weighOne lets a running item hold something, or more.
+func (s *simulation) weighOne() {
 	if len(s.running) > 0 && s.rng.IntN(4) == 0 {
 		it := s.running[s.rng.IntN(len(s.running))].it
-		s.resting[it] = !s.resting[it]
-		s.f.Rest(it, s.resting[it])
+		bytes := s.rng.Int64N(mostBytes)
+		s.weights[it] += bytes
+		s.f.Weigh(it.Customer, bytes)
 	}
+}
+
+// forget gives back what an item holds.
+func (s *simulation) forget(it *Item) {
+	s.f.Weigh(it.Customer, -s.weights[it])
+	delete(s.weights, it)
 }
 
 // finish ends the running item that ends first.
@@ -210,10 +251,16 @@ func (s *simulation) finish(wait time.Duration) {
 		}
 	}
 	s.disconnect(r)
-	s.f.Rest(r.it, false)
-	clear(s.resting)
+	goesOn := s.rng.IntN(5) == 0
+	keeps := goesOn && s.weights[r.it] > 0 && s.rng.IntN(2) == 0
+	if !keeps {
+		s.forget(r.it)
+	}
 	s.f.Done(r.it, answer, s.now)
-	if s.rng.IntN(5) == 0 { // goes on
+	if goesOn {
+		if keeps {
+			s.kept[r.it] = true
+		}
 		// the host may be forgotten meanwhile, with its connections
 		s.hosts[r.it.Host].uniform = false
 		s.delayed[r.it] = true
@@ -243,11 +290,11 @@ func (s *simulation) freeOne() {
 func TestPaceAndProgress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{},
-			delayed: map[*Item]bool{}, resting: map[*Item]bool{},
+			delayed: map[*Item]bool{}, weights: map[*Item]int64{}, kept: map[*Item]bool{},
 			rng:     rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 			workers: rapid.IntRange(1, 8).Draw(t, "workers")}
 		if s.bounded = rapid.Bool().Draw(t, "bounded"); s.bounded {
-			s.f.most = s.workers
+			s.f.most, s.f.mostBytes = s.workers, mostBytes
 		}
 		hosts := rapid.IntRange(1, 6).Draw(t, "hosts")
 		total := rapid.IntRange(1, 120).Draw(t, "items")
@@ -283,7 +330,7 @@ func TestPaceAndProgress(t *testing.T) {
 			}
 			s.freeOne()
 			if s.bounded {
-				s.restOne()
+				s.weighOne()
 			}
 			if wait = s.startAll(); s.left > 0 {
 				s.finish(wait)
@@ -313,67 +360,6 @@ func TestTurnsOverAllHosts(t *testing.T) {
 			f.Done(it, Answer{}, now)
 		}
 	})
-}
-
-// However much a customer has, and however long it runs, others find places: at hosts of their own
-// and at its hosts.
-func TestNobodyTakesAllPlaces(t *testing.T) {
-	const most = 256
-	f, now := New(epoch, most, func() float64 { return 0.5 }), epoch
-	add := func(customer, items int) {
-		for n := range items {
-			f.Add(item(customer, customer, fmt.Sprint("host-", n), Pace{}), now)
-			f.Add(item(customer, customer, fmt.Sprintf("host-%d-%d", customer, n), Pace{}), now)
-		}
-	}
-	start := func() map[string]int {
-		started := map[string]int{}
-		for it, _ := f.Next(now); it != nil; it, _ = f.Next(now) {
-			started[it.Customer]++
-		}
-		return started
-	}
-	add(1, 1000)
-	if got := start(); got["customer-1"] != most*8/9+1 {
-		t.Errorf("one alone starts %v of %d", got, most)
-	}
-	add(2, 1000)
-	if got := start(); got["customer-2"] != 25 {
-		t.Errorf("then another starts %v", got)
-	}
-	add(3, 1)
-	if got := start(); got["customer-3"] != 2 || len(got) != 1 {
-		t.Errorf("then one who has two items starts %v", got)
-	}
-}
-
-// A customer who is to rest starts nothing. Others do, at its hosts, too.
-func TestRest(t *testing.T) {
-	f, now := newFrontier(), epoch
-	pace := Pace{Connections: 1}
-	f.Add(item(1, 1, "a", Pace{}), now)
-	running := takeItem(t, f, now)
-	f.Add(item(1, 1, "b", pace), now)
-	f.Add(item(1, 1, "a", pace), now)
-	f.Rest(running, true)
-	idle(t, f, now, Forever)
-	other := item(2, 2, "b", pace)
-	f.Add(other, now)
-	if it := takeItem(t, f, now); it != other {
-		t.Fatalf("%v of who rests came first", it)
-	}
-	idle(t, f, now, Forever)
-	f.Rest(running, false)
-	idle(t, f, now, Forever) // both hosts have their one connection
-	f.Free(running, Answer{}, now)
-	if it := takeItem(t, f, now); it.Host != "a" {
-		t.Fatalf("%v came, whose host is busy", it)
-	}
-	f.Done(running, Answer{Host: "a", Throttled: true}, now) // has been answered
-	f.Done(other, Answer{}, now)
-	if it := takeItem(t, f, now); it.Host != "b" {
-		t.Fatalf("%v came", it)
-	}
 }
 
 // A customer that shares all its hosts has as many turns as one that has others besides.

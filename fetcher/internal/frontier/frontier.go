@@ -85,9 +85,10 @@ type Answer struct {
 // Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the
 // items in it. A host that becomes ready takes one for each run that waits there besides.
 type Frontier struct {
-	random func() float64
-	epoch  time.Time
-	most   int // items that may run at once; 0: any number
+	random    func() float64
+	epoch     time.Time
+	most      int   // items that may run at once; 0: any number
+	mostBytes int64 // that customers are to hold together; 0: any number
 
 	hosts     map[string]*host
 	customers map[string]*customer
@@ -100,17 +101,21 @@ type Frontier struct {
 	later  heap[*Item]
 	size   int      // items waiting or delayed
 	runs   int      // items running
+	bytes  int64    // that customers hold, each up to a share
+	beyond int64    // see Beyond
 	ready  int      // hosts that are
 	left   []string // hosts, see Left
 }
 
-// New makes an empty frontier of which most items are to run at once; 0: any number. random gives
-// numbers from 0 up to 1, for jitter. Times given later are not before epoch.
-func New(epoch time.Time, most int, random func() float64) *Frontier {
+// New makes an empty frontier of which most items are to run at once, and whose customers are to
+// hold mostBytes together; 0: any number. random gives numbers from 0 up to 1, for jitter. Times
+// given later are not before epoch.
+func New(epoch time.Time, most int, mostBytes int64, random func() float64) *Frontier {
 	return &Frontier{
 		random:    random,
 		epoch:     epoch,
 		most:      most,
+		mostBytes: mostBytes,
 		hosts:     map[string]*host{},
 		customers: map[string]*customer{},
 		jobs:      map[ids.ID]*job{},
@@ -203,17 +208,26 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// TakeItem hands out a certain item out of turn, if its host may be asked now.
-func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
+// TakeItem hands out a certain item out of turn, if its host may be asked now, though its customer
+// holds much. Where others may start as well, who has waited longest at the host comes at least
+// every second time.
+func (f *Frontier) TakeItem(it *Item, others bool, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
 	q := it.queue
-	if it.state != waiting || !f.mayStart(q.job.customer) {
+	if it.state != waiting || !f.hasPlace(q.job.customer) {
 		return false
 	}
-	if at, free := q.host.after(q, it.Pace); !free || at > t {
+	h := q.host
+	if at, free := h.after(q, it.Pace); !free || at > t {
 		return false
 	}
+	if turn := h.turn(f, t); others && h.overtaken && turn != q {
+		if at, _ := h.readyAt(turn); at <= t && f.mayStart(turn.job.customer) {
+			return false
+		}
+	}
+	h.overtaken = true
 	q.items.remove(&it.node)
 	q.items.pushFront(&it.node)
 	f.start(q, t)

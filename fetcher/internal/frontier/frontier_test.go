@@ -11,7 +11,7 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-func newFrontier() *Frontier { return New(epoch, 0, func() float64 { return 0.5 }) }
+func newFrontier() *Frontier { return New(epoch, 0, 0, func() float64 { return 0.5 }) }
 
 func jobID(n int) ids.ID { return ids.ID{10: byte(n >> 8), 11: byte(n)} }
 
@@ -72,7 +72,7 @@ func TestTakeFromBehind(t *testing.T) {
 	first, second := item(1, 1, "a", Pace{}), item(1, 1, "a", Pace{})
 	f.Add(first, now)
 	f.Add(second, now)
-	if !f.TakeItem(second, now) || takeItem(t, f, now) != first || f.Waiting() != 0 {
+	if !f.TakeItem(second, false, now) || takeItem(t, f, now) != first || f.Waiting() != 0 {
 		t.Fatal("the second cannot be taken before the first")
 	}
 }
@@ -85,15 +85,16 @@ func TestTake(t *testing.T) {
 	f.Add(other, now)
 	f.Add(first, now)
 	f.Resume(second, now.Add(2*time.Second), now)
-	if f.TakeItem(second, now) || !f.TakeItem(first, now) || f.TakeItem(first, now) {
+	if f.TakeItem(second, false, now) || !f.TakeItem(first, false, now) ||
+		f.TakeItem(first, false, now) {
 		t.Fatal("at first")
 	}
 	now = now.Add(2 * time.Second)
-	if f.TakeItem(second, now) {
+	if f.TakeItem(second, false, now) {
 		t.Fatal("both connections of a host that has one are taken")
 	}
 	f.Done(first, Answer{Host: "a"}, now)
-	if !f.TakeItem(second, now) || takeItem(t, f, now) != other || f.Waiting() != 0 {
+	if !f.TakeItem(second, false, now) || takeItem(t, f, now) != other || f.Waiting() != 0 {
 		t.Fatal("at last")
 	}
 	f.Done(second, Answer{}, now)

@@ -10,7 +10,7 @@ type customer struct {
 	name    string
 	jobs    int            // known
 	running int            // items
-	resting bool           // see Rest
+	bytes   int64          // see Weigh
 	ready   list[job]      // next turn first
 	node    node[customer] // in Frontier.turns
 }
@@ -21,16 +21,49 @@ type customer struct {
 // for shared-memory packet switches", 1998.)
 const shareOfFree = 8
 
-// mayStart says whether another item of a customer may start now. The last free place is for who
-// has none, however few there are.
-func (f *Frontier) mayStart(c *customer) bool {
+// mayStart says whether another item of a customer may start now.
+func (f *Frontier) mayStart(c *customer) bool { return !f.rests(c) && f.hasPlace(c) }
+
+// hasPlace says whether there is a place for another item of a customer. The last free one is for
+// who has none, however few there are.
+func (f *Frontier) hasPlace(c *customer) bool {
 	free := f.most - f.runs
-	return !c.resting && (f.most <= 0 || c.running == 0 && free > 0 ||
-		free > 1 && c.running < shareOfFree*free)
+	return f.most <= 0 || c.running == 0 && free > 0 ||
+		free > 1 && c.running < shareOfFree*free
 }
 
-// Rest lets nothing more start of the customer of a running item, or again what may.
-func (f *Frontier) Rest(it *Item, rest bool) { it.whose.resting = rest }
+// Parts of the bytes that may be held.
+const (
+	shareOfBytes = 4  // what one customer may hold while there is room
+	leastOfBytes = 64 // and what one may hold in any case
+)
+
+// rests says whether a customer holds so much that nothing more of theirs starts.
+func (f *Frontier) rests(c *customer) bool {
+	return f.mostBytes > 0 && (c.bytes > f.mostBytes/shareOfBytes ||
+		f.bytes >= f.mostBytes && c.bytes > f.mostBytes/leastOfBytes)
+}
+
+// Rests says whether nothing more of a customer starts for the bytes that they hold.
+func (f *Frontier) Rests(name string) bool {
+	c := f.customers[name]
+	return c != nil && f.rests(c)
+}
+
+// Weigh counts bytes that a customer's items hold, or gives them back where it is negative.
+func (f *Frontier) Weigh(name string, bytes int64) {
+	c := f.customerOf(name)
+	before := c.bytes
+	c.bytes += bytes
+	share, least := f.mostBytes/shareOfBytes, f.mostBytes/leastOfBytes
+	f.bytes += min(c.bytes, share) - min(before, share)
+	f.beyond += max(c.bytes-least, 0) - max(before-least, 0)
+	f.forgetCustomer(c)
+}
+
+// Beyond is what customers hold beyond what each may in any case. Others need not wait for it,
+// since large pages that are costly to read may be held for long.
+func (f *Frontier) Beyond() int64 { return f.beyond }
 
 type job struct {
 	id       ids.ID
@@ -100,17 +133,22 @@ func (f *Frontier) jobOf(it *Item) *job {
 	if j := f.jobs[it.Job]; j != nil {
 		return j
 	}
-	c := f.customers[it.Customer]
-	if c == nil {
-		c = &customer{name: it.Customer}
-		c.node.value = c
-		f.customers[it.Customer] = c
-	}
+	c := f.customerOf(it.Customer)
 	c.jobs++
 	j := &job{id: it.Job, customer: c}
 	j.node.value = j
 	f.jobs[it.Job] = j
 	return j
+}
+
+func (f *Frontier) customerOf(name string) *customer {
+	c := f.customers[name]
+	if c == nil {
+		c = &customer{name: name}
+		c.node.value = c
+		f.customers[name] = c
+	}
+	return c
 }
 
 // dropQueue forgets an empty queue.
@@ -133,7 +171,7 @@ func (f *Frontier) forget(j *job) {
 }
 
 func (f *Frontier) forgetCustomer(c *customer) {
-	if c.jobs == 0 && c.running == 0 && c.node.in == nil {
+	if c.jobs == 0 && c.running == 0 && c.bytes == 0 && c.node.in == nil {
 		delete(f.customers, c.name)
 	}
 }

@@ -105,10 +105,10 @@ type Hold struct {
 	opening  map[uint16]*opening
 	beats    uint64             // heartbeats sent
 	timed    map[*Task]struct{} // tasks that wait and whose unit has a time limit, or keeps pages
+	keeping  map[*Task]struct{} // of these, those that keep pages
+	kept     bool               // the last turn was first one of these
 	open     int                // tasks held open
 	held     int64              // bytes of bodies and unpublished pages
-	read     map[string]int64   // of these, bodies that are read, by customer
-	beyond   int64              // of these, what customers have beyond their share
 	fetchers int                // that share a host which none of our shards has
 	leaving  bool               // the process stops: no shard is taken, all are let go of
 	leased   time.Time          // when the heartbeat that the leases count from was sent
@@ -120,11 +120,11 @@ func New(config Config) *Hold {
 		config:   config,
 		wake:     make(chan struct{}, 1),
 		beatNow:  make(chan struct{}, 1),
-		frontier: frontier.New(config.Clock.Now(), config.Workers, rand.Float64),
-		read:     map[string]int64{},
+		frontier: frontier.New(config.Clock.Now(), config.Workers, config.MaxBytes, rand.Float64),
 		shards:   map[uint16]*shard{},
 		opening:  map[uint16]*opening{},
 		timed:    map[*Task]struct{}{},
+		keeping:  map[*Task]struct{}{},
 		fetchers: 1,
 	}
 }

@@ -185,9 +185,6 @@ func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
 	h.releaseWhenDone(s)
 }
 
-// shareOfBytes is the part of MaxBytes that the pages of one customer may have while they are read.
-const shareOfBytes = 4
-
 // BeginReading gives back the connections of the turn's requests, with what their host answered: a
 // page of so many bytes. It may take long to read. Nothing more is asked for in this turn.
 func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
@@ -196,7 +193,7 @@ func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
 	defer h.mu.Unlock()
 	h.frontier.Free(&t.item, answer, h.config.Clock.Now())
 	notify(h.wake)
-	h.countRead(t, bytes)
+	h.weigh(t, bytes)
 }
 
 // EndReading says that the page has been read.
@@ -204,25 +201,21 @@ func (t *Task) EndReading(bytes int64) {
 	h := t.shard.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.countRead(t, -bytes)
+	h.weigh(t, -bytes)
 }
 
-// countRead counts bytes that are read. A customer who has more of them than one's share begins
-// nothing. Others do not wait for what is beyond it, since large pages that are costly to read may
-// be held for long. It needs mu.
-func (h *Hold) countRead(t *Task, bytes int64) {
-	customer, share := t.task.Customer, h.config.MaxBytes/shareOfBytes
-	before := h.read[customer]
-	after := before + bytes
-	if h.read[customer] = after; after == 0 {
-		delete(h.read, customer)
+// weigh counts bytes that the task's customer holds: others are not to wait for them. It needs mu.
+func (h *Hold) weigh(t *Task, bytes int64) {
+	if bytes == 0 {
+		return
 	}
-	if after > share || before > share {
-		h.beyond += max(after-share, 0) - max(before-share, 0)
-		h.frontier.Rest(&t.item, after > share)
+	customer := t.task.Customer
+	rested, full := h.frontier.Rests(customer), h.isFull()
+	h.held += bytes
+	h.frontier.Weigh(customer, bytes)
+	if full && !h.isFull() || rested && !h.frontier.Rests(customer) {
 		notify(h.wake)
 	}
-	h.countBytes(bytes)
 }
 
 // KeepBytes counts bytes that are kept while the task waits for another page of its unit. They are
@@ -234,7 +227,7 @@ func (t *Task) KeepBytes(bytes int64) {
 	if t.shard.gone {
 		return
 	}
-	h.countBytes(bytes)
+	h.weigh(t, bytes)
 	t.kept += bytes
 }
 
@@ -249,7 +242,8 @@ func (t *Task) ForgetBytes() {
 // forgetBytes is ForgetBytes under the lock.
 func (h *Hold) forgetBytes(t *Task) {
 	delete(h.timed, t)
-	h.countBytes(-t.kept)
+	delete(h.keeping, t)
+	h.weigh(t, -t.kept)
 	t.kept = 0
 }
 
@@ -264,7 +258,7 @@ func (h *Hold) countBytes(bytes int64) {
 }
 
 // isFull says that nothing is to be begun. It needs mu.
-func (h *Hold) isFull() bool { return h.held-h.beyond >= h.config.MaxBytes }
+func (h *Hold) isFull() bool { return h.held-h.frontier.Beyond() >= h.config.MaxBytes }
 
 func notify(ch chan struct{}) {
 	select {

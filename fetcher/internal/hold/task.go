@@ -205,31 +205,54 @@ func (h *Hold) AwaitTurn(ctx context.Context) *Task {
 func (h *Hold) nextTurn() (*Task, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	next := h.frontier.Next
-	if h.isFull() {
-		next = h.nextKept
-	}
-	it, wait := next(h.config.Clock.Now())
+	it, wait := h.nextItem(h.config.Clock.Now())
 	if it == nil {
 		return nil, wait
 	}
 	task := it.Value.(*Task)
 	delete(h.timed, task)
+	delete(h.keeping, task)
 	return task, 0
 }
 
-// lookAgain is how long nextKept waits for a host.
-const lookAgain = 50 * time.Millisecond
+// nextItem is the item whose turn it is, or how long to wait for one. It needs mu.
+func (h *Hold) nextItem(now time.Time) (*frontier.Item, time.Duration) {
+	if h.isFull() {
+		return h.nextKept(mostLooks, now)
+	}
+	if h.kept = !h.kept && len(h.keeping) > 0; h.kept {
+		if it, _ := h.nextKept(fewLooks, now); it != nil {
+			return it, 0
+		}
+	}
+	it, wait := h.frontier.Next(now)
+	if it != nil || len(h.keeping) == 0 {
+		return it, wait
+	}
+	it, again := h.nextKept(mostLooks, now)
+	return it, min(wait, again)
+}
 
-// nextKept is Next while too much is held: only tasks that keep something may go on, since their
-// end gives it back. It needs mu.
-func (h *Hold) nextKept(now time.Time) (*frontier.Item, time.Duration) {
-	wait := frontier.Forever
-	for t := range h.timed {
-		if t.kept == 0 {
+// Bounds of nextKept.
+const (
+	fewLooks  = 8                     // tasks looked at while others may have their turn
+	mostLooks = 256                   // and while nobody else may
+	lookAgain = 50 * time.Millisecond // where none of these may be asked for
+)
+
+// nextKept is Next for tasks that keep something, and whose customer begins nothing, or nobody
+// does: too much is held, and their end gives it back. It looks at a few of them, drawn by lot. It
+// needs mu.
+func (h *Hold) nextKept(looks int, now time.Time) (*frontier.Item, time.Duration) {
+	full, wait := h.isFull(), frontier.Forever
+	for t := range h.keeping {
+		if looks--; looks < 0 {
+			return nil, lookAgain
+		}
+		if !full && !h.frontier.Rests(t.task.Customer) {
 			continue
 		}
-		if h.frontier.TakeItem(&t.item, now) {
+		if h.frontier.TakeItem(&t.item, !full, now) {
 			return &t.item, 0
 		}
 		wait = lookAgain
@@ -322,6 +345,9 @@ func (h *Hold) waitForTurn(t *Task, o Outcome, now time.Time) {
 	}
 	if !t.until.IsZero() || t.kept > 0 {
 		h.timed[t] = struct{}{}
+	}
+	if t.kept > 0 {
+		h.keeping[t] = struct{}{}
 	}
 	h.frontier.Resume(&t.item, now.Add(o.Wait), now)
 }

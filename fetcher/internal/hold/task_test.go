@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // A host of somebody else's shard is shared with all fetchers.
@@ -30,7 +31,7 @@ func TestBytesOfAShardThatGoes(t *testing.T) {
 	h := New(Config{Clock: clock.System{}, MaxBytes: 1 << 20})
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &shard{hold: h, ctx: ctx, cancel: cancel}
-	task := &Task{shard: s}
+	task := &Task{shard: s, task: &model.Task{Customer: "a"}}
 	s.open = map[ids.ID]map[uint32]*Task{{1}: {0: task}}
 	task.KeepBytes(100)
 	h.mu.Lock()

@@ -240,9 +240,8 @@ const (
 	lookAgain = 50 * time.Millisecond // where none of these may be asked for
 )
 
-// nextKept is Next for tasks that keep something, and whose customer begins nothing, or nobody
-// does: too much is held, and their end gives it back. It looks at a few of them, drawn by lot. It
-// needs mu.
+// nextKept is Next for tasks that keep something while too much is held, by all or by their
+// customer. Their end gives it back. It looks at a few of them, drawn by lot. It needs mu.
 func (h *Hold) nextKept(looks int, now time.Time) (*frontier.Item, time.Duration) {
 	full, wait := h.isFull(), frontier.Forever
 	for t := range h.keeping {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -24,7 +25,7 @@ import (
 const tracedPages = 3 // paid by free requests
 
 // runSmall runs a list of tracedPages pages to its end and returns the job.
-func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
+func runSmall(t *testing.T, web *synthweb.Web, data, server, name string) string {
 	t.Helper()
 	client, err := (&commands.Connection{Data: data, Server: server}).Client(quietTerminal())
 	if err != nil {
@@ -41,7 +42,7 @@ func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
 	}
 	list := strings.Join(slices.Collect(web.URLs(tracedPages)), "\n")
 	answer, err := client.RunList(t.Context(),
-		url.Values{"groupId": {group.ID}, "name": {"traced"},
+		url.Values{"groupId": {group.ID}, "name": {name},
 			"itemsConfig": {string(items)}},
 		func() io.Reader { return strings.NewReader(list) }, int64(len(list)), "text/uri-list")
 	if err != nil {
@@ -80,7 +81,7 @@ func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 	tracer := telemetry.NewTracerTo(exporter,
 		telemetry.TraceConfig{Ratio: 1, Node: service.NodeName})
 	whileServing(t, web, nil, tracer, func(demo *demo.Command, server string) {
-		job = runSmall(t, web, demo.Data, server)
+		job = runSmall(t, web, demo.Data, server, "traced")
 	})
 	spans = exporter.GetSpans()
 	byID := map[trace.SpanID]tracetest.SpanStub{}
@@ -135,7 +136,7 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	var job string
 	web := startWeb(t, products())
 	data := whileServing(t, web, nil, nil, func(demo *demo.Command, server string) {
-		job = runSmall(t, web, demo.Data, server)
+		job = runSmall(t, web, demo.Data, server, "traced")
 	})
 	log, err := os.ReadFile(filepath.Join(data, "shoal.log"))
 	if err != nil {
@@ -160,4 +161,64 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	if !launched || !closed {
 		t.Errorf("launched %v, closed %v:\n%s", launched, closed, log)
 	}
+}
+
+// TestWhatGoesWellIsOneShortLine wants one line of at most 400 bytes for each run and each call
+// that went well, and no others.
+func TestWhatGoesWellIsOneShortLine(t *testing.T) {
+	const runs = 3
+	web := startWeb(t, products())
+	var before int
+	jobs := map[string]bool{}
+	data := whileServing(t, web, nil, nil, func(demo *demo.Command, server string) {
+		connect := &commands.Connection{Data: demo.Data, Server: server}
+		customer, err := connect.Self(t.Context(), quietTerminal())
+		if err == nil {
+			_, err = commands.Adjust(t.Context(), quietTerminal(), connect, customer, 1_000_000, "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		runSmall(t, web, demo.Data, server, "first")
+		log, err := os.ReadFile(filepath.Join(demo.Data, "shoal.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = len(log)
+		for n := range runs {
+			jobs[runSmall(t, web, demo.Data, server, fmt.Sprint("run ", n))] = true
+		}
+	})
+	log, err := os.ReadFile(filepath.Join(data, "shoal.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, calls := map[string]int{}, map[string]int{}
+	for line := range strings.Lines(string(log[before:])) {
+		switch {
+		case strings.Contains(line, " msg=stopped "):
+			if len(closed) < runs {
+				t.Fatalf("%d of %d runs are closed when the service stops", len(closed), runs)
+			}
+			return
+		case strings.Contains(line, ` msg="run closed" `):
+			closed[field(line, "job")]++
+		case strings.Contains(line, " msg=call "):
+			calls[field(line, "correlationId")]++
+		default:
+			t.Errorf("neither a call nor a run: %s", line)
+		}
+		if len(line) > 400 || closed[field(line, "job")] > 1 ||
+			calls[field(line, "correlationId")] > 1 {
+			t.Errorf("long, or not the only one: %s", line)
+		}
+	}
+	t.Errorf("%d runs, %d closed, %d calls, and no end", len(jobs), len(closed), len(calls))
+}
+
+// field is a field's value in a line of the log.
+func field(line, name string) string {
+	_, rest, _ := strings.Cut(line, " "+name+"=")
+	value, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	return value
 }

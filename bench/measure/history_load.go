@@ -79,7 +79,8 @@ const (
 )
 
 // settleWork waits until the work that goes over all ended runs is through with them. After a
-// restore it begins with the first one. In a service that has grown it has gone along.
+// restore it begins with the first one. In a service that has grown it has gone along. The daily
+// check is not waited for: it reads one run at a time, for hours of each day.
 func (c *historyCase) settleWork(ctx context.Context) error {
 	c.on.Say("history: background work goes over the runs")
 	begun := time.Now()
@@ -88,7 +89,7 @@ func (c *historyCase) settleWork(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, kind := range []string{work.Changes, work.LinkStates, work.Recount, work.Retain} {
+		for _, kind := range []string{work.Changes, work.LinkStates, work.Retain} {
 			for _, state := range []string{"ready", "held"} {
 				if metric(text, `shoal_work_items{kind="`+kind+`",state="`+state+`"}`) > 0 {
 					last = time.Now()

@@ -53,7 +53,14 @@ func skipDigits(text string) (rest string, ok bool) {
 
 // Fold maps texts that differ only in case to one form, by Unicode's simple folding: the letters
 // that RE2 takes for equal under (?i).
-func Fold(text string) string { return strings.Map(foldRune, text) }
+func Fold(text string) string {
+	for i := range len(text) { // most text is folded already, and bytes tell so sooner than runes
+		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return text[:i] + strings.Map(foldRune, text[i:])
+		}
+	}
+	return text
+}
 
 // foldRune is the least rune of r's folding orbit, but for ASCII the lower-case letter, so that
 // common text stays as it is.

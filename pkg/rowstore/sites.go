@@ -67,6 +67,48 @@ type SiteQuery struct {
 	Descending    bool
 	Offset        int
 	Limit         int // 0: all
+	// Among leaves out what is not in it, and Limit must be set then; nil leaves nothing out.
+	Among LinkSet
+	// Stateless says that the states are not wanted: all are LinkPending then.
+	Stateless bool
+}
+
+// LinkSet is a set of links of one version by their seq, with a bit for each.
+type LinkSet []uint64
+
+// Add adds a link.
+func (s *LinkSet) Add(seq uint32) {
+	word := int(seq / 64)
+	for len(*s) <= word {
+		*s = append(*s, 0)
+	}
+	(*s)[word] |= 1 << (seq % 64)
+}
+
+// Has says whether a link is in it.
+func (s LinkSet) Has(seq uint32) bool {
+	word := int(seq / 64)
+	return word < len(s) && s[word]&(1<<(seq%64)) != 0
+}
+
+// LinkPage gathers a page of a set while the numbers of all links come in the order of a query. It
+// passes over the first ones of the set, and takes up to Most of those behind them.
+type LinkPage struct {
+	Among      LinkSet
+	Skip, Most int
+	Seqs       []uint32
+}
+
+// Take takes the next number; more says whether another one is wanted.
+func (p *LinkPage) Take(seq uint32) (more bool) {
+	switch {
+	case !p.Among.Has(seq):
+	case p.Skip > 0:
+		p.Skip--
+	default:
+		p.Seqs = append(p.Seqs, seq)
+	}
+	return len(p.Seqs) < p.Most
 }
 
 // Sites keeps the links of sites. The links that one call gave are a version, which is never

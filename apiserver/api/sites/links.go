@@ -111,29 +111,42 @@ func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQu
 	return api.NewPage(content, total, int(page), size), err
 }
 
-// filtered reads one page of the links that a filter lets pass, which takes a look at all of them.
+// filtered reads one page of the links that a filter lets pass. It looks at all of them as they
+// stand, notes which pass by a bit each, and finds the page among those by its order.
 func (r Resource) filtered(ctx context.Context, q rowstore.SiteQuery, wanted filter.Node,
 	page int64, size int) (api.Page[SiteLink], error) {
-	var content []SiteLink
-	total, number := int64(0), int64(0)
+	total := int64(0)
 	doc := map[string]any{}
-	err := r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+	all := rowstore.SiteQuery{Version: q.Version, Site: q.Site, Stateless: !filtersState(wanted)}
+	err := r.Store.SiteLinks(ctx, all, func(l *rowstore.SiteLink) error {
 		doc["url"], doc["title"], doc["curl"] = l.URL, l.Title, l.Curl
 		doc["state"] = l.State.String()
-		if !filter.Match(wanted, doc) {
-			return ctx.Err() // patterns may take long
+		if filter.Match(wanted, doc) {
+			total++
+			q.Among.Add(l.Seq)
 		}
-		if total++; (total-1)/int64(size) > page {
-			return ctx.Err()
-		}
-		if len(content) == size {
-			content = content[:0]
-			number++
-		}
-		content = append(content, NewLink(l))
+		return ctx.Err() // patterns may take long
+	})
+	page = min(page, max(api.Pages(total, size)-1, 0))
+	var content []SiteLink
+	if err == nil && total > 0 {
+		q.Offset, q.Limit = int(page)*size, size
+		err = r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+			content = append(content, NewLink(l))
+			return nil
+		})
+	}
+	return api.NewPage(content, total, int(page), size), err
+}
+
+// filtersState says whether a filter asks for the states of links.
+func filtersState(wanted filter.Node) bool {
+	asks := false
+	_ = filter.Each(wanted, func(c filter.Compare) error { // it never fails
+		asks = asks || c.Field == "state"
 		return nil
 	})
-	return api.NewPage(content, total, int(number), size), err
+	return asks
 }
 
 // filter is what links have to meet; nil: nothing.

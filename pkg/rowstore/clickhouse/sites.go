@@ -121,16 +121,27 @@ func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
 	if q.Descending {
 		direction = ` DESC`
 	}
-	page := ``
+	order := fmt.Sprintf(` ORDER BY %s%s, seq%[2]s`, linkOrders[q.By], direction)
+	from := fmt.Sprintf(` FROM %s FINAL WHERE version = %s AND seq >= %d`, s.table("sitelinks"),
+		id(q.Version), q.From)
+	page := order
 	if q.Limit > 0 {
-		page = fmt.Sprintf(` LIMIT %d`, q.Limit)
+		page += fmt.Sprintf(` LIMIT %d`, q.Limit)
 	}
 	if q.Offset > 0 {
 		page += fmt.Sprintf(` OFFSET %d`, q.Offset)
 	}
-	rows, err := s.conn.Query(ctx, fmt.Sprintf(`SELECT seq, hash, url, title, curl FROM %s FINAL
-		WHERE version = %s AND seq >= %d ORDER BY %s%s, seq%[5]s%s`, s.table("sitelinks"),
-		id(q.Version), q.From, linkOrders[q.By], direction, page))
+	if q.Among != nil {
+		seqs, err := s.linksAmong(ctx, `SELECT seq`+from+order, &q)
+		if err != nil || len(seqs) == 0 {
+			return err
+		}
+		page = ` AND seq IN (` + join(seqs, func(seq uint32) string {
+			return strconv.FormatUint(uint64(seq), 10)
+		}) + `)` + order
+	}
+	query := `SELECT seq, hash, url, title, curl` + from + page
+	rows, err := s.conn.Query(sized(ctx, query), query)
 	if err != nil {
 		return err
 	}
@@ -148,8 +159,10 @@ func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
 			}
 			links = append(links, l)
 		}
-		if err := s.addStates(ctx, q.Site, links); err != nil {
-			return err
+		if !q.Stateless {
+			if err := s.addStates(ctx, q.Site, links); err != nil {
+				return err
+			}
 		}
 		for i := range links {
 			if err := visit(&links[i]); err != nil {
@@ -158,6 +171,25 @@ func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
 		}
 	}
 	return rows.Err()
+}
+
+// linksAmong are the numbers of the links on a page of a query's set, in its order.
+func (s *Store) linksAmong(ctx context.Context, query string, q *rowstore.SiteQuery) (_ []uint32,
+	err error) {
+	page := rowstore.LinkPage{Among: q.Among, Skip: q.Offset, Most: q.Limit}
+	rows, err := s.conn.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for more := true; more && rows.Next(); {
+		var seq uint32
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		more = page.Take(seq)
+	}
+	return page.Seqs, rows.Err()
 }
 
 // addStates looks the states of links up.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -132,6 +133,10 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	if q.By != rowstore.BySeq {
 		order += `, seq` + direction
 	}
+	state := `coalesce((SELECT state FROM link_states AS s WHERE s.site = ? AND s.hash = l.hash), 0)`
+	if q.Stateless {
+		state = `coalesce(0, ?)`
+	}
 	err := view(ctx, s.reads, func(conn *sql.Conn) error {
 		var id int64
 		var count uint32
@@ -145,12 +150,25 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		}
 		// The page is found by what it is sorted by alone. The rest, and the states, are looked up
 		// of what is on it.
-		rows, err := conn.QueryContext(ctx, `SELECT l.seq, l.hash, l.url, l.title, l.curl,
-			coalesce((SELECT state FROM link_states AS s WHERE s.site = ? AND s.hash = l.hash), 0)
-			FROM (SELECT seq FROM site_links WHERE version = ? AND seq >= ? ORDER BY `+order+limit+
-			` OFFSET CAST(? AS INTEGER)) AS page
-			CROSS JOIN site_links AS l ON l.version = ? AND l.seq = page.seq`, q.Site[:], id,
-			q.From, most, q.Offset, id)
+		wanted := `SELECT seq FROM site_links WHERE version = ? AND seq >= ? ORDER BY ` + order
+		page, args := `(`+wanted+limit+` OFFSET CAST(? AS INTEGER))`, []any{q.Site[:], id, q.From, most,
+			q.Offset}
+		if q.Among != nil {
+			seqs, err := linksAmong(ctx, conn, wanted, id, &q)
+			if err != nil {
+				return err
+			}
+			page, args = `(SELECT value AS seq FROM json_each(?))`, []any{q.Site[:], seqs}
+		}
+		from := page + ` AS page CROSS JOIN site_links AS l ON l.version = ? AND l.seq = page.seq`
+		args = append(args, id)
+		if q.By == rowstore.BySeq && q.Among == nil { // they stand like that
+			from = `site_links AS l WHERE l.version = ? AND l.seq >= ? ORDER BY l.` + order + limit +
+				` OFFSET CAST(? AS INTEGER)`
+			args = args[:len(args)-1]
+		}
+		rows, err := conn.QueryContext(ctx, `SELECT l.seq, l.hash, l.url, l.title, l.curl, `+state+
+			` FROM `+from, args...)
 		var link rowstore.SiteLink
 		return each(rows, err, func(rows *sql.Rows) error {
 			var hash int64
@@ -167,6 +185,32 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	}
 	return nil
 }
+
+// linksAmong are the numbers of the links on a page of a query's set, as a JSON array. It reads
+// numbers alone, which the index of addresses has.
+func linksAmong(ctx context.Context, conn *sql.Conn, wanted string, id int64,
+	q *rowstore.SiteQuery) (string, error) {
+	page := rowstore.LinkPage{Among: q.Among, Skip: q.Offset, Most: q.Limit}
+	rows, err := conn.QueryContext(ctx, wanted, id, q.From)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var seq uint32
+		if err := rows.Scan(&seq); err != nil {
+			return err
+		}
+		if !page.Take(seq) {
+			return errPageFull
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return "", err
+	}
+	encoded, err := json.Marshal(page.Seqs)
+	return string(encoded), err
+}
+
+// errPageFull says that no more links are wanted.
+var errPageFull = errors.New("the page is full")
 
 // PutLinkStates is rowstore.Sites.
 func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,

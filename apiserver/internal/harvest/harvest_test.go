@@ -47,6 +47,7 @@ type rig struct {
 	client  *clienttest.Client
 	store   rowstore.Store
 	egress  *egress.Client
+	place   string // of the site
 	scraper ids.ID
 
 	mu     sync.Mutex
@@ -68,9 +69,9 @@ func newRig(t *testing.T, files map[string]string) *rig {
 	}
 	r.store = store
 	site := httptest.NewServer(http.HandlerFunc(r.serve))
-	place := site.Listener.Addr().String()
+	r.place = site.Listener.Addr().String()
 	r.egress, err = egress.New(egress.Config{Allow: []netip.Prefix{
-		netip.MustParsePrefix("127.0.0.0/8")}, Origins: map[string]string{"*.test": place,
+		netip.MustParsePrefix("127.0.0.0/8")}, Origins: map[string]string{"*.test": r.place,
 		"dead.example": "127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -88,24 +90,29 @@ func TestPortalOperates(t *testing.T) {
 	v.ends()
 }
 
+const pricesPath = "/api/admin/prices"
+
+type priceTable struct {
+	Version int              `json:"version"`
+	Rows    []map[string]any `json:"rows"`
+}
+
+// prices are those that are set.
+func (v *visit) prices() (now priceTable) {
+	t := v.person.t
+	t.Helper()
+	if err := v.Admin().Call(t.Context(), "GET", pricesPath, nil, nil, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
 // setsPrices changes prices after a look at what that changes. Where somebody else has changed some
 // meanwhile nothing is set, and what was entered stays.
 func (v *visit) setsPrices() {
 	t := v.person.t
 	t.Helper()
-	const path = "/api/admin/prices"
-	type table struct {
-		Version int              `json:"version"`
-		Rows    []map[string]any `json:"rows"`
-	}
-	read := func() (now table) {
-		t.Helper()
-		if err := v.Admin().Call(t.Context(), "GET", path, nil, nil, &now); err != nil {
-			t.Fatal(err)
-		}
-		return now
-	}
-	first := read()
+	first := v.prices()
 	v.goes("/operators/prices", `document.querySelector("#price-1")`)
 	if rows := asks[int](v.person, `document.querySelectorAll("main tbody tr").length`); rows !=
 		len(first.Rows) {
@@ -123,13 +130,13 @@ func (v *visit) setsPrices() {
 	v.says("A page costs €0.00085 in place of €0.00075.")
 	v.says("It is disabled: customers do not see it")
 	v.shows("prices-set")
-	if now := read(); now.Version != first.Version {
+	if now := v.prices(); now.Version != first.Version {
 		t.Errorf("a look at the changes has made version %d", now.Version)
 	}
 
-	other := read()
+	other := v.prices()
 	other.Rows[0]["sellingPriceMicros"] = 160
-	if err := v.Admin().Call(t.Context(), "PUT", path, nil, other, nil); err != nil {
+	if err := v.Admin().Call(t.Context(), "PUT", pricesPath, nil, other, nil); err != nil {
 		t.Fatal(err)
 	}
 	v.presses("Set these prices")
@@ -143,7 +150,7 @@ func (v *visit) setsPrices() {
 	v.presses("See what changes")
 	v.presses("Set these prices")
 	v.says("The prices are set.")
-	now := read()
+	now := v.prices()
 	if now.Version != 3 || now.Rows[0]["sellingPriceMicros"] != 160.0 ||
 		now.Rows[1]["sellingPriceMicros"] != 850.0 || now.Rows[2]["enabled"] != false {
 		t.Errorf("set are version %d, %v", now.Version, now.Rows[:3])
@@ -155,6 +162,55 @@ func (v *visit) setsPrices() {
 	v.presses("See what changes")
 	v.presses("Set these prices") // the plain tier stays enabled
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Enabled (Plain)")`)
+	v.pricesADomain()
+}
+
+// pricesADomain gives a domain a price, changes it and disables it.
+func (v *visit) pricesADomain() {
+	t := v.person.t
+	t.Helper()
+	row := func(version int, want map[string]any) {
+		t.Helper()
+		v.sees(fmt.Sprintf(`document.querySelector("main .facts dd").innerText === "%d"`, version))
+		now := v.prices()
+		if last := now.Rows[len(now.Rows)-1]; now.Version != version || !maps.Equal(last, want) {
+			t.Errorf("version %d ends with %v, want %d and %v", now.Version, last, version, want)
+		}
+	}
+	adds := func(domain, price string) {
+		v.enters("domain-name", domain)
+		v.enters("domain-price", price)
+		v.presses("Add it to the table")
+	}
+	sets := func() {
+		v.presses("See what changes")
+		v.presses("Set these prices")
+	}
+	v.goes("/operators/prices", `document.querySelector("#price-1")`)
+	adds("https://shop.example/", "0.002")
+	v.says("Enter a domain")
+	adds("Shop.example", "dear")
+	v.says("Enter an amount in euro")
+	adds("Shop.example", "0.002")
+	adds("shop.example", "0.003")
+	v.says("The domain is in the table.")
+	v.presses("See what changes")
+	v.says("It is new. A page costs €0.002.")
+	v.presses("Set these prices")
+	shop := map[string]any{"rowKey": "domain:shop.example", "kind": "DOMAIN",
+		"label": "shop.example", "sellingPriceMicros": 2000.0, "enabled": true}
+	row(4, shop)
+	last := len(v.prices().Rows) - 1
+	v.enters(fmt.Sprintf("price-%d", last), "0.001")
+	sets()
+	shop["sellingPriceMicros"] = 1000.0
+	row(5, shop)
+	asks[bool](v.person, fmt.Sprintf(
+		`(document.querySelectorAll("main tbody [type=checkbox]")[%d].click(), true)`, last))
+	sets()
+	shop["enabled"] = false
+	row(6, shop)
+	v.judge("a domain with a price")
 }
 
 // Who is no administrator has no link to the pages of operators. Who enters their address all the

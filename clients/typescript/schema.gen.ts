@@ -3112,7 +3112,7 @@ export interface components {
             connections?: number;
             /** @description Read pages that robots.txt forbids; recorded in the run */
             ignoreRobots?: boolean;
-            /** @description Request starts per host and second; 0 is the default of the server */
+            /** @description Request starts per host and second, one in 30 seconds at least; 0 is the default of the server */
             requestsPerSecond?: number;
         };
         PolitenessInput: {
@@ -3120,7 +3120,7 @@ export interface components {
             connections?: number | null;
             /** @description Read pages that robots.txt forbids; recorded in the run */
             ignoreRobots?: boolean | null;
-            /** @description Request starts per host and second; 0 is the default of the server */
+            /** @description Request starts per host and second, one in 30 seconds at least; 0 is the default of the server */
             requestsPerSecond?: number | null;
         };
         PostProcessRule: {

@@ -152,10 +152,14 @@ type Recipe struct {
 	KeepDays uint8 `cbor:"21,keyasint,omitempty" since:"2"`
 }
 
+// MinRequestsPerSecond is the slowest pace that a scraper may ask for: what a Crawl-delay may
+// (decision 17).
+const MinRequestsPerSecond = 1. / 30
+
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's
 // defaults; the operator's ceilings hold whatever is asked.
 type Politeness struct {
-	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" min:"0" doc:"Request starts per host and second; 0 is the default of the server"`
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" min:"0" doc:"Request starts per host and second, one in 30 seconds at least; 0 is the default of the server"`
 	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty" min:"0" doc:"Connections per host; 0 is the default of the server"`
 	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty" doc:"Read pages that robots.txt forbids; recorded in the run"`
 }

@@ -187,6 +187,40 @@ func (r *rig) nameOf(t *testing.T, scraper string) string {
 	return r.Client.View().Scraper(id).Spec.Name
 }
 
+// The cap of a group's run goes by what pages of a site's domain cost: of the link that is read
+// first.
+func TestRunOfAGroupOverDomains(t *testing.T) {
+	r := start(t)
+	r.priceDomain(t, "dear.test", 1000)
+	r.site(t, "dear", "https://www.dear.test/1")
+	r.site(t, "other", "https://other.test/1")
+	path := "POST /api/scraper/group/" + r.group.String() + "/run?maxChargeMicros="
+	a := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "2300"})
+	_, jobs := launchedIn(a)
+	parts := map[string]int64{}
+	for _, job := range jobs {
+		id, err := ids.Parse(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := r.Client.View().Job(id)
+		parts[r.nameOf(t, made.Scraper.String())] = *made.MaxCharge
+	}
+	if a.Status != 200 || parts["dear"] != 2000 || parts["other"] != 300 {
+		t.Errorf("parts %v of %s", parts, a.Body)
+	}
+	r.nothingLeft(t)
+}
+
+// site gives a new scraper a site of one link.
+func (r *rig) site(t *testing.T, name, link string) {
+	t.Helper()
+	scraper := r.newScraper(t, name, "https://other.test/")
+	r.Run(t, apitest.Scenario{Name: name, As: apitest.User, Do: "PUT /api/scraper/site",
+		Header: key(name), Status: 200, Body: fmt.Sprintf(
+			`{"links":[{"url":%q}],"name":%q,"scraperRef":%q}`, link, name, scraper)})
+}
+
 // Whoever cannot pay for a page hears so of each scraper.
 func TestRunOfAGroupWithoutMoney(t *testing.T) {
 	r := start(t)

@@ -306,6 +306,10 @@ func (c *checker) config(config *model.ScraperConfig) {
 			"must be at most %g, this server's ceiling, and not below 0",
 			most.RequestsPerSecond)
 	}
+	if p.RequestsPerSecond > 0 && p.RequestsPerSecond < model.MinRequestsPerSecond {
+		c.invalid("config.politeness.requestsPerSecond",
+			"must be at least 1/30 (0.0334), one request in 30 seconds, or 0 for the default")
+	}
 	if p.Connections < 0 || p.Connections > most.Connections {
 		c.invalid("config.politeness.connections",
 			"must be at most %d, this server's ceiling, and not below 0",

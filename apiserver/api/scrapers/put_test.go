@@ -222,6 +222,8 @@ func TestPutRefuses(t *testing.T) {
 		{"negative pace", []any{"config",
 			source(`{"politeness":{"requestsPerSecond":-1,"connections":-1}}`)}, invalid,
 			"config.politeness.requestsPerSecond config.politeness.connections"},
+		{"too slow", []any{"config", source(`{"politeness":{"requestsPerSecond":0.0333}}`)},
+			invalid, "config.politeness.requestsPerSecond"},
 		{"tiers", []any{"config", source(`{"tiers":["plain","fast","plain"]}`)}, invalid,
 			"config.tiers[1] config.tiers[2]"},
 		{"no fields", []any{"itemsConfig", []any{}}, invalid, "itemsConfig"},
@@ -336,6 +338,22 @@ func TestPutTakesPagination(t *testing.T) {
 			Has: map[string]any{"sourceConfig.pagination": json.RawMessage(text),
 				"config.politeness.ignoreRobots": true,
 				"config.tiers":                   []any{"render"}}})
+	}
+}
+
+// A scraper may ask for one request in 30 seconds, and 0 is the server's default. What is between
+// them is refused (TestPutRefuses).
+func TestPutTakesSlowPaces(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	for i, rate := range []string{"0", "0.03333333333333333", "0.0334"} {
+		a := s.Call(t, apitest.Scenario{Name: rate, As: apitest.User, Do: put,
+			Header: key(fmt.Sprint(i)), Body: body(group, "name", rate, "config",
+				source(`{"politeness":{"requestsPerSecond":`+rate+`}}`))})
+		if a.Status != 200 ||
+			i > 0 && !strings.Contains(string(a.Body), `"requestsPerSecond":`+rate) {
+			t.Errorf("%s: %s", rate, a.Body)
+		}
 	}
 }
 

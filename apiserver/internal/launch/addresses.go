@@ -21,6 +21,7 @@ const (
 	maxStreamed = 5_000_000
 	maxLine     = 64 << 10 // bytes of a line
 	linksAtOnce = 10_000   // read of a stored list
+	maxSkimmed  = 100      // read of a site to say where its run begins
 )
 
 // listing is one address of a list.

@@ -19,7 +19,7 @@ const (
 	// gatherTime is how long the hosts of a group are looked up and its lists written, altogether.
 	// What is not ready by then is skipped.
 	gatherTime = 45 * time.Second
-	// hostsAtOnce are looked up, and listsAtOnce written, at a time.
+	// hostsAtOnce are looked up, and listsAtOnce read or written, at a time.
 	hostsAtOnce = 32
 	listsAtOnce = 8
 )
@@ -51,6 +51,9 @@ func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 		g.add(s)
 		return ctx.Err() == nil
 	})
+	if maxCharge != nil {
+		g.priceSites(ctx)
+	}
 	g.leaveOut(maxCharge)
 	if err := g.makeReady(ctx); err != nil {
 		g.dropLists(ctx)
@@ -177,7 +180,7 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
-	m.page, m.free = g.pageOf(m), !m.run.Charge.PaidOnly
+	m.page, m.free = g.pageOf(m, m.host), !m.run.Charge.PaidOnly
 	if job := g.view.Job(s.LastJob); job != nil && job.Closed && !job.File {
 		m.past = job.Charged
 	}
@@ -211,15 +214,33 @@ func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason
 	return 0
 }
 
-// pageOf is the least that a page of a run costs, unless a free request pays for it. Where it is
-// not known from which domain the pages are, none with a price of its own counts.
-func (g *gathering) pageOf(m *member) int64 {
+// pageOf is the least that a page of a run costs at a host, unless a free request pays for it.
+// Without a host it is what pages cost whose domain has no price of its own.
+func (g *gathering) pageOf(m *member, host string) int64 {
 	prices := g.view.CurrentPrices()
 	if prices == nil || g.view.Settings().BillingOff {
 		return 0
 	}
-	page, _ := prices.Rows.Cheapest(m.run.Tiers, prices.Rows.At(m.run.Charge, m.host))
+	page, _ := prices.Rows.Cheapest(m.run.Tiers, prices.Rows.At(m.run.Charge, host))
 	return page
+}
+
+// priceSites prices the pages of sites as the link that each begins with, where domains have prices
+// of their own. What cannot be read keeps the price of its tiers; writing its list tells why.
+func (g *gathering) priceSites(ctx context.Context) {
+	if prices := g.view.CurrentPrices(); prices == nil || len(prices.Rows.Domains()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.within)
+	defer cancel()
+	_ = g.each(ctx, func(ctx context.Context, m *member) error {
+		if site, ok := m.begin.(*siteAddresses); ok {
+			if link, err := site.first(ctx); err == nil {
+				m.page = g.pageOf(m, address.AuthorityOf(link.canonical))
+			}
+		}
+		return nil
+	})
 }
 
 // makeReady looks the hosts up and writes the lists.
@@ -238,7 +259,7 @@ func (g *gathering) makeReady(ctx context.Context) error {
 			g.runs[i].reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
 		}
 	}
-	if err := g.writeLists(within); err != nil && within.Err() == nil {
+	if err := g.each(within, g.writeList); err != nil && within.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -283,8 +304,9 @@ func (g *gathering) checkHosts(ctx context.Context, hosts map[string]error) {
 	workers.Wait()
 }
 
-// writeLists writes the list of each member that is not skipped. Its error is the first one's.
-func (g *gathering) writeLists(ctx context.Context) error {
+// each does something for each member that is not skipped, several at a time. Its error is the
+// first one's.
+func (g *gathering) each(ctx context.Context, do func(context.Context, *member) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	places := make(chan int, len(g.runs))
@@ -301,7 +323,7 @@ func (g *gathering) writeLists(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := g.writeList(ctx, &g.runs[i]); err != nil {
+				if err := do(ctx, &g.runs[i]); err != nil {
 					cancel(err)
 				}
 			}

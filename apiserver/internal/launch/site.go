@@ -248,7 +248,7 @@ func (s *siteAddresses) next(ctx context.Context) (listing, error) {
 			}
 			s.from, s.all = 0, true
 		}
-		if err := s.read(ctx); err != nil {
+		if err := s.read(ctx, linksAtOnce); err != nil {
 			return listing{}, err
 		}
 	}
@@ -258,10 +258,24 @@ func (s *siteAddresses) next(ctx context.Context) (listing, error) {
 	return listing{url: url, canonical: canonical}, err
 }
 
-// read reads the next links that the pass wants.
-func (s *siteAddresses) read(ctx context.Context) error {
-	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from,
-		Limit: linksAtOnce}
+// first is the link that a run begins with. Where the first maxSkimmed are visited, it is taken to
+// be the first of all. What next answers stays as it is.
+func (s *siteAddresses) first(ctx context.Context) (listing, error) {
+	for _, all := range []bool{false, true} {
+		skim := siteAddresses{store: s.store, site: s.site, all: all}
+		if err := skim.read(ctx, maxSkimmed); err != nil {
+			return listing{}, err
+		}
+		if len(skim.links) > 0 {
+			return skim.next(ctx)
+		}
+	}
+	return listing{}, io.EOF
+}
+
+// read reads the next links that the pass wants, of so many at most.
+func (s *siteAddresses) read(ctx context.Context, most int) error {
+	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from, Limit: most}
 	s.from = s.site.Links // unless some come
 	s.links = nil
 	err := s.store.SiteLinks(ctx, q, func(link *rowstore.SiteLink) error {

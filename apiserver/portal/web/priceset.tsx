@@ -16,6 +16,7 @@ interface Entered { price?: string; enabled?: boolean }
 export function PriceSet() {
   const read = useLoaded((signal) => call<PriceTable>("GET", path, { signal }), [resynced.value]);
   const entered = useSignal<Record<string, Entered>>({});
+  const added = useSignal<PriceTableRow[]>([]); // rows of domains that are not set yet
   const sure = useSignal(false); // the changes are looked at
   const problem = useSignal(""); // the key of a row with no amount, or that nothing is entered
   const act = useAct();
@@ -24,20 +25,26 @@ export function PriceSet() {
     sure.value = false;
     problem.value = "";
   };
-  const look = (now: PriceTable) => {
-    const bad = now.rows.findIndex((row) => Number.isNaN(microsOf(row, entered.value)));
-    problem.value = bad >= 0 ? now.rows[bad]!.rowKey : changed(now, entered.value).length === 0
-      ? nothing : "";
+  const add = (row: PriceTableRow) => {
+    added.value = [...added.value, row];
+    sure.value = false;
+    problem.value = "";
+  };
+  const look = (all: PriceTableRow[], fresh: PriceTableRow[]) => {
+    const bad = all.findIndex((row) => Number.isNaN(microsOf(row, entered.value)));
+    problem.value = bad >= 0 ? all[bad]!.rowKey
+      : fresh.length === 0 && changed(all, entered.value).length === 0 ? nothing : "";
     sure.value = problem.value === "";
     document.getElementById(`price-${bad}`)?.focus();
   };
-  const set = async (now: PriceTable) => {
-    const body = { version: now.version, rows: now.rows.map((row) => after(row, entered.value)) };
+  const set = async (version: number, all: PriceTableRow[]) => {
+    const body = { version, rows: all.map((row) => after(row, entered.value)) };
     if (await act.run(body, async (key) => {
       await call("PUT", path, { key, body });
       return texts.pricesDone;
     })) {
       entered.value = {};
+      added.value = [];
     }
     sure.value = false;
     read.again(); // where they were refused, somebody else may have set some
@@ -46,45 +53,91 @@ export function PriceSet() {
     <h1 tabIndex={-1}>{texts.prices}</h1>
     <p class="lead">{texts.pricesLead}</p>
     <p class="hint">{texts.pricesKeep}</p>
-    <Shown of={read}>{(now) => <>
-      <dl class="facts">
-        <Fact name={texts.version}>{count(now.version)}</Fact>
-        <Fact name={texts.changed}>{when(now.changedAt)}</Fact>
-        <Fact name={texts.changedBy}><Scraped value={now.changedBy || "–"} most={60} /></Fact>
-      </dl>
-      <form noValidate aria-label={texts.prices} onSubmit={(event) => {
-        event.preventDefault();
-        look(now);
-      }}>
-        <Rows now={now} entered={entered.value} problem={problem.value} enter={enter} />
-        {problem.value && <p class="trouble" role="alert">{problem.value === nothing
-          ? texts.pricesSame : texts.pricesBad}</p>}
-        {!sure.value && <p><button disabled={act.busy}>{texts.pricesLook}</button></p>}
-      </form>
-      {sure.value && <div class="card" role="group" aria-label={texts.pricesSure}>
-        <p><strong>{texts.pricesSure}</strong></p>
-        <Changes now={now} entered={entered.value} />
-        <p class="actions">
-          <Do act={act} text={texts.pricesSet} kind="danger" go={() => void set(now)} />
-          <Do act={act} text={texts.pricesBack} go={() => { sure.value = false; }} />
-        </p>
-      </div>}
-      <Came of={act} names={Object.fromEntries(now.rows.flatMap((row, i) => [
-        [`rows[${i}].sellingPriceMicros`, `${texts.priceNew} (${row.label})`],
-        [`rows[${i}].enabled`, `${texts.priceOn} (${row.label})`]]))} />
-    </>}</Shown>
+    <Shown of={read}>{(now) => {
+      const fresh = added.value.filter((row) => !has(now.rows, row.rowKey));
+      const all = [...now.rows, ...fresh];
+      return <>
+        <dl class="facts">
+          <Fact name={texts.version}>{count(now.version)}</Fact>
+          <Fact name={texts.changed}>{when(now.changedAt)}</Fact>
+          <Fact name={texts.changedBy}><Scraped value={now.changedBy || "–"} most={60} /></Fact>
+        </dl>
+        <form noValidate aria-label={texts.prices} onSubmit={(event) => {
+          event.preventDefault();
+          look(all, fresh);
+        }}>
+          <Rows all={all} entered={entered.value} problem={problem.value} enter={enter} />
+          {problem.value && <p class="trouble" role="alert">{problem.value === nothing
+            ? texts.pricesSame : texts.pricesBad}</p>}
+          {!sure.value && <p><button disabled={act.busy}>{texts.pricesLook}</button></p>}
+        </form>
+        {sure.value && <div class="card" role="group" aria-label={texts.pricesSure}>
+          <p><strong>{texts.pricesSure}</strong></p>
+          <Changes all={all} fresh={fresh} entered={entered.value} />
+          <p class="actions">
+            <Do act={act} text={texts.pricesSet} kind="danger"
+              go={() => void set(now.version, all)} />
+            <Do act={act} text={texts.pricesBack} go={() => { sure.value = false; }} />
+          </p>
+        </div>}
+        <Came of={act} names={Object.fromEntries(all.flatMap((row, i) => [
+          [`rows[${i}].rowKey`, `${texts.domain} (${row.label})`],
+          [`rows[${i}].sellingPriceMicros`, `${texts.priceNew} (${row.label})`],
+          [`rows[${i}].enabled`, `${texts.priceOn} (${row.label})`]]))} />
+        <AddDomain all={all} add={add} />
+        {fresh.length > 0 && <p><button type="button" onClick={() => {
+          added.value = [];
+          sure.value = false;
+        }}>{texts.domainsBack}</button></p>}
+      </>;
+    }}</Shown>
   </>;
 }
 
+/** Enters a domain that is to have a price of its own. It is set with the others. */
+function AddDomain(props: { all: PriceTableRow[]; add: (row: PriceTableRow) => void }) {
+  const domain = useSignal("");
+  const price = useSignal("");
+  const problem = useSignal("");
+  return <form noValidate aria-label={texts.domainAdd} onSubmit={(event) => {
+    event.preventDefault();
+    const name = domain.value.trim().toLowerCase();
+    const micros = parseMoney(price.value) ?? NaN;
+    problem.value = !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(name) ? texts.domainBad
+      : has(props.all, `domain:${name}`) ? texts.domainThere
+        : Number.isNaN(micros) ? texts.pricesBad : "";
+    if (problem.value) {
+      return;
+    }
+    props.add({ rowKey: `domain:${name}`, kind: "DOMAIN", label: name.slice(0, 100),
+      sellingPriceMicros: micros, enabled: true });
+    domain.value = price.value = "";
+  }}>
+    <h2>{texts.domainAdd}</h2>
+    <p class="hint">{texts.domainLead}</p>
+    <p class="actions">
+      <label>{texts.domain} <input id="domain-name" autocomplete="off" spellcheck={false}
+        value={domain.value} onInput={(e) => { domain.value = e.currentTarget.value; }} /></label>
+      <label>{texts.domainPrice} <input id="domain-price" class="short" inputMode="decimal"
+        autocomplete="off" value={price.value}
+        onInput={(e) => { price.value = e.currentTarget.value; }} /></label>
+      <button>{texts.domainDo}</button>
+    </p>
+    {problem.value && <p class="trouble" role="alert">{problem.value}</p>}
+  </form>;
+}
+
+const has = (rows: PriceTableRow[], key: string) => rows.some((row) => row.rowKey === key);
+
 const nothing = "-"; // no row has this key
 
-function Rows(props: { now: PriceTable; entered: Record<string, Entered>; problem: string;
+function Rows(props: { all: PriceTableRow[]; entered: Record<string, Entered>; problem: string;
   enter: (row: PriceTableRow, change: Entered) => void; }) {
-  const { now, entered, enter } = props;
+  const { all, entered, enter } = props;
   const nameOf = (what: string, row: PriceTableRow) =>
     `${what}: ${visible(row.label, 100)}, ${visible(row.rowKey, 100)}`;
   return <Table caption={texts.prices} none={texts.pricesNone}
-    items={now.rows.map((row, i) => ({ row, i, said: entered[row.rowKey] }))} columns={[
+    items={all.map((row, i) => ({ row, i, said: entered[row.rowKey] }))} columns={[
       { name: texts.priceOf, of: ({ row }) => <Scraped value={row.label} most={100} /> },
       { name: texts.priceNew, of: ({ row, i, said }) => <input id={`price-${i}`} class="short"
         inputMode="decimal" autocomplete="off" aria-label={nameOf(texts.priceNew, row)}
@@ -112,17 +165,29 @@ const after = (row: PriceTableRow, entered: Record<string, Entered>): PriceTable
   enabled: entered[row.rowKey]?.enabled ?? row.enabled });
 
 /** The rows that become others, before and after. */
-const changed = (now: PriceTable, entered: Record<string, Entered>) => now.rows
+const changed = (all: PriceTableRow[], entered: Record<string, Entered>) => all
   .map((row) => ({ row, next: after(row, entered) }))
   .filter(({ row, next }) => row.sellingPriceMicros !== next.sellingPriceMicros
     || row.enabled !== next.enabled);
 
-function Changes(props: { now: PriceTable; entered: Record<string, Entered> }) {
-  return <ul>{changed(props.now, props.entered).map(({ row, next }) => <li key={row.rowKey}>
-    <strong><Scraped value={row.label} most={100} /></strong>{" "}
-    (<Scraped value={row.rowKey} most={100} />):
-    {row.sellingPriceMicros !== next.sellingPriceMicros
-      && " " + texts.priceFrom(money(row.sellingPriceMicros), money(next.sellingPriceMicros))}
-    {row.enabled !== next.enabled && " " + (next.enabled ? texts.priceBack : texts.priceGone)}
-  </li>)}</ul>;
+function Changes(props: { all: PriceTableRow[]; fresh: PriceTableRow[];
+  entered: Record<string, Entered>; }) {
+  const { all, fresh, entered } = props;
+  const kept = all.filter((row) => !has(fresh, row.rowKey));
+  return <ul>
+    {changed(kept, entered).map(({ row, next }) => <li key={row.rowKey}>
+      <Named row={row} />
+      {row.sellingPriceMicros !== next.sellingPriceMicros
+        && " " + texts.priceFrom(money(row.sellingPriceMicros), money(next.sellingPriceMicros))}
+      {row.enabled !== next.enabled && " " + (next.enabled ? texts.priceBack : texts.priceGone)}
+    </li>)}
+    {fresh.map((row) => after(row, entered)).map((row) => <li key={row.rowKey}>
+      <Named row={row} /> {texts.domainNew(money(row.sellingPriceMicros))}
+      {!row.enabled && " " + texts.priceGone}
+    </li>)}
+  </ul>;
 }
+
+const Named = ({ row }: { row: PriceTableRow }) => <>
+  <strong><Scraped value={row.label} most={100} /></strong>{" "}
+  (<Scraped value={row.rowKey} most={100} />):</>;

@@ -2604,7 +2604,7 @@ type Politeness struct {
 	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
-	// RequestsPerSecond Request starts per host and second; 0 is the default of the server
+	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
 	RequestsPerSecond *float32 `json:"requestsPerSecond,omitempty"`
 }
 
@@ -2616,7 +2616,7 @@ type PolitenessInput struct {
 	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
-	// RequestsPerSecond Request starts per host and second; 0 is the default of the server
+	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
 	RequestsPerSecond *float32 `json:"requestsPerSecond,omitempty"`
 }
 

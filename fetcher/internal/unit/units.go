@@ -177,16 +177,13 @@ func (u *Units) countPage(p *model.Page) {
 // PagesPassed counts the pages passed on since the start.
 func (u *Units) PagesPassed() uint64 { return u.counts.pages.Load() }
 
-// slowest is what a scraper may ask for: what robots.txt may (decision 17). A host is remembered
-// for as long.
-const slowest = float64(time.Second) / float64(frontier.MaxDelay)
-
 // paceFor is what a scraper gets of a host: the default unless it asks for another, and never more
-// than the most.
+// than the most. Scrapers of before may ask for less than the least, for which no host is
+// remembered long enough.
 func (c *Config) paceFor(asked frontier.Pace) frontier.Pace {
 	pace := c.Pace
 	if asked.Rate > 0 {
-		pace.Rate = atMost(max(asked.Rate, slowest), c.MaxPace.Rate)
+		pace.Rate = atMost(max(asked.Rate, model.MinRequestsPerSecond), c.MaxPace.Rate)
 	}
 	if asked.Connections > 0 {
 		pace.Connections = atMost(asked.Connections, c.MaxPace.Connections)

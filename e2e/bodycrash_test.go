@@ -20,7 +20,7 @@ func TestCrashesOfKeptBodies(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, run := newKeeping(t)
-			c.bring(crash.At + "=" + point)
+			c.bring(crash.At + "=" + storePoint(point))
 			third := c.relaunch(run)
 			c.survive("follow", func(ctx context.Context) error {
 				_, err := c.Report(ctx, third)
@@ -53,7 +53,7 @@ func TestCrashesOfReExtracts(t *testing.T) {
 			asked := len(slices.Collect(c.Web.Requests()))
 			before := suite.Must(c.Wallet(t.Context()))(t).BalanceMicros
 			c.Down(t)
-			c.bring(crash.At + "=" + point)
+			c.bring(crash.At + "=" + storePoint(point))
 			key := suite.NewKey()
 			var again suite.Launched
 			c.survive("re-extract", func(ctx context.Context) error {

@@ -16,7 +16,9 @@ var (
 	seeds     = flag.Int("crash-seeds", 1, "kills at each named point")
 	losses    = flag.Int("loss-seeds", 2, "runs over a log that loses records, of each kind")
 	prebuilt  = flag.String("binary", "", "test this binary instead of building one")
-	race      = flag.Bool("race-binary", false, "build the binary with the race detector")
+	onServer  = flag.String("clickhouse", "", "keep rows on the ClickHouse server of this URL "+
+		"instead of SQLite: what copies data directories is not for it")
+	race = flag.Bool("race-binary", false, "build the binary with the race detector")
 )
 
 func TestMain(m *testing.M) {

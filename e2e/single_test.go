@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/testkit/process"
 	"shoal.dev/shoal/testkit/synthweb"
@@ -54,6 +57,7 @@ func newWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
 // single is one data directory and the processes that serve it, one after the other.
 type single struct {
 	data string
+	rows string // URL of its database on ClickHouse; "": its rows are on SQLite
 	args []string
 	env  []string // KEY=VALUE
 	p    *process.Process
@@ -65,6 +69,12 @@ func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 		args: slices.Concat([]string{"--egress-allow", "127.0.0.0/8"}, suite.AtOnce(), args)}
 	for _, web := range webs {
 		s.args = append(s.args, "--egress-origin", web.Pattern()+"="+web.Addr())
+	}
+	if *onServer != "" {
+		server := suite.Must(url.Parse(*onServer))(t)
+		server.Path = "/test_" + rand.Text() // what is in it goes with the server
+		s.rows = server.String()
+		s.args = append(s.args, "--clickhouse-url", s.rows)
 	}
 	return s
 }
@@ -128,18 +138,27 @@ func (s *single) Command(ctx context.Context, args ...string) (string, error) {
 // rowsDir is where the row store lives in a data directory.
 const rowsDir = "rows"
 
-// Records reads the page records of a job from the row store, which only one process may open.
+// Records reads the page records of a job from the row store. One on SQLite only one process may
+// open.
 func (s *single) Records(ctx context.Context, job string) ([]rowstore.Record, error) {
-	return readRecords(ctx, s.data, job)
+	return recordsIn(ctx, s.withRows, job)
 }
 
 func readRecords(ctx context.Context, data, job string) ([]rowstore.Record, error) {
+	return recordsIn(ctx, func(_ context.Context, use func(rowstore.Store) error) error {
+		return withStore(data, use)
+	}, job)
+}
+
+func recordsIn(ctx context.Context,
+	with func(context.Context, func(rowstore.Store) error) error, job string) ([]rowstore.Record,
+	error) {
 	id, err := ids.Parse(job)
 	if err != nil {
 		return nil, err
 	}
 	records := []rowstore.Record{}
-	err = withStore(data, func(store rowstore.Store) error {
+	err = with(ctx, func(store rowstore.Store) error {
 		return store.EachRecord(ctx, id, func(r rowstore.Record) error {
 			records = append(records, r)
 			return nil
@@ -148,9 +167,29 @@ func readRecords(ctx context.Context, data, job string) ([]rowstore.Record, erro
 	return records, err
 }
 
+// withRows opens the product's row store, wherever it is.
+func (s *single) withRows(ctx context.Context, use func(rowstore.Store) error) error {
+	if s.rows == "" {
+		return withStore(s.data, use)
+	}
+	store, err := clickhouse.Open(ctx, clickhouse.Config{URL: s.rows})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(store), store.Close())
+}
+
+// storePoint is what a place of SQLite is called on the row store that is tested.
+func storePoint(point string) string {
+	if *onServer == "" || !strings.HasPrefix(point, "rowstore.") {
+		return point
+	}
+	return strings.Replace(point, "_commit", "_insert", 1)
+}
+
 // Lists are the link lists in the row store.
 func (s *single) Lists(ctx context.Context) (lists []rowstore.ListInfo, err error) {
-	err = withStore(s.data, func(store rowstore.Store) error {
+	err = s.withRows(ctx, func(store rowstore.Store) error {
 		lists, err = store.AllLists(ctx)
 		return err
 	})

@@ -47,7 +47,7 @@ func TestCrashesOfUploads(t *testing.T) {
 				url.Values{"format": {"csv"}, "name": {"prices"}}, 0)
 			c.awaitFile(group, 0)
 			c.Down(t)
-			c.bring(crash.At + "=" + point)
+			c.bring(crash.At + "=" + storePoint(point))
 			second := c.upload("/api/scraper/"+first.Scraper.ID+"/file",
 				url.Values{"format": {"csv"}}, uploadedRows)
 			c.awaitFile(group, uploadedRows)

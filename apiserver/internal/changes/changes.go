@@ -151,32 +151,91 @@ func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*
 		return nil, nil // or the rows of the run before it are gone each time
 	}
 	c.alerts = group.Alerts
+	if err := t.findOlder(ctx, view, c); err != nil || c.older == nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// findOlder finds what a run is compared with: the newest run before it that is ready. One of kept
+// bodies stands for the run whose pages it reads. So it counts where that is the newest one itself:
+// what it has of an older run, or of a rerun, is not what changed.
+func (t *teller) findOlder(ctx context.Context, view *client.View, c *comparison) error {
+	var newest *client.Job
+	var extracts []*client.Job
 	seen := 0
-	err = t.History.ScraperRuns(ctx, view, c.scraper.ID, func(j *client.Job) bool {
-		if !client.Newer(c.job, j) {
+	err := t.History.ScraperRuns(ctx, view, c.scraper.ID, func(j *client.Job) bool {
+		switch {
+		case !client.Newer(c.job, j):
 			return true
-		}
-		if ready(view, j) {
-			c.older = j
+		case !ready(view, j):
+		case isExtract(j):
+			extracts = append(extracts, j)
+		default:
+			newest = j
 			return false
 		}
 		seen++
 		return seen < lookedBack
 	})
 	if err != nil {
-		return nil, fmt.Errorf("apiserver: runs before %s: %w", id, err)
+		return fmt.Errorf("apiserver: runs before %s: %w", c.job.ID, err)
 	}
-	if c.older == nil {
-		return nil, nil
+	if newest == nil {
+		return nil
 	}
-	return c, nil
+	if isExtract(c.job) {
+		if of, err := t.reads(ctx, view, c.job, newest); err != nil || !of {
+			return err
+		}
+	}
+	for _, j := range extracts {
+		of, err := t.reads(ctx, view, j, newest)
+		if err != nil {
+			return err
+		}
+		if of {
+			c.older = j
+			return nil
+		}
+	}
+	c.older = newest
+	return nil
+}
+
+// isExtract says whether a run is one of kept bodies.
+func isExtract(job *client.Job) bool { return job.File && job.Rest }
+
+// reads says whether a run of kept bodies has rows of the pages that another run kept.
+func (t *teller) reads(ctx context.Context, view *client.View, extract, of *client.Job) (bool,
+	error) {
+	upto, err := t.Store.Horizon(ctx)
+	if err != nil {
+		return false, fmt.Errorf("apiserver: rows of run %s: %w", extract.ID, err)
+	}
+	docs, _, err := t.Store.Scan(ctx, rowstore.ScanQuery{Scope: client.ShownOf(view, extract),
+		Upto: upto, Limit: 1})
+	if err != nil || len(docs) == 0 {
+		return false, err
+	}
+	var row struct {
+		ID model.RowID `json:"_rowId"`
+	}
+	if err := json.Unmarshal(docs[0], &row); err != nil {
+		return false, fmt.Errorf("apiserver: a row of run %s: %w", extract.ID, err)
+	}
+	record, err := t.Store.Record(ctx, extract.ID, row.ID.Unit)
+	if err != nil || record == nil || record.Kept == nil || record.Kept.From == nil {
+		return false, err
+	}
+	return record.Kept.From.Job == of.ID, nil
 }
 
 // ready says whether a run is complete and counts, and reads all that its scraper reads. A rerun
 // reads what other runs left: beside them all else would seem to be gone.
 func ready(v *client.View, job *client.Job) bool {
 	return job.Closed && job.State == model.Completed && !job.Trial() && client.Counts(v, job) &&
-		(job.File || !job.Rest)
+		(isExtract(job) || !job.Rest)
 }
 
 // compare compares the next part.

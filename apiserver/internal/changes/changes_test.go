@@ -386,6 +386,63 @@ func TestRerunsAreNotCompared(t *testing.T) {
 	}
 }
 
+// extract is a run of the pages that another one has kept.
+func (r *rig) extract(from ids.ID, rows ...string) ids.ID {
+	r.Helper()
+	r.clock.Advance(time.Second)
+	begin := client.BeginReExtract{Job: r.ids.New(), Customer: "alice", Scraper: r.scraper,
+		From: from, Links: 1}
+	r.client.Must(r, begin)
+	page := &model.Page{Job: begin.Job, Fetch: r.ids.New(), Outcome: model.Delivered, Last: true,
+		Kept: &model.KeptBody{Pack: r.ids.New(), Length: 1, Days: 1,
+			From: &model.KeptFrom{Job: from, Group: r.group, Fetch: r.ids.New()}}}
+	for n, row := range rows {
+		id := model.RowID{Job: begin.Job, Place: uint32(n)}
+		page.Rows = append(page.Rows, fmt.Appendf(nil, `%s,"_rowId":"%s"}`,
+			strings.TrimSuffix(row, "}"), id))
+	}
+	if _, err := r.store.PutPages(r.Context(), []rowstore.PageWrite{{Page: page,
+		Job: rowstore.Job{ID: begin.Job, Customer: "alice", Group: r.group, Scraper: r.scraper,
+			Started: 1}}}); err != nil {
+		r.Fatal(err)
+	}
+	r.client.Must(r, client.EndReExtract{Job: begin.Job, Done: client.ReExtracted{Success: 1,
+		Pages: 1, Delivered: 1, Items: uint64(len(rows))}})
+	return begin.Job
+}
+
+// A run of kept bodies is compared, and compared with, where its pages are those of the newest run.
+// Pages of a rerun or of an older run are no change.
+func TestExtractsOfTheNewestRunAreCompared(t *testing.T) {
+	r := newRig(t)
+	first := r.run(rowA)
+	rest := r.launched(client.LaunchRun{Rest: true}, rowC)
+	r.client.CloseRun(t, rest)
+	r.extract(rest, rowC)
+	second := r.run(rowA, rowB)
+	r.extract(first, rowA)
+	r.work()
+	if told := r.told(); len(told) != 1 || told[0].Subject != second ||
+		told[0].Changes.From != first || told[0].Changes.Added != 1 {
+		t.Fatalf("told: %+v", told)
+	}
+	const newA = `{"sku":"a","price":"1","size":"L"}`
+	again := r.extract(second, newA, rowB)
+	r.work()
+	if told := r.told(); len(told) != 2 || told[0].Subject != again ||
+		told[0].Changes.From != second || told[0].Changes.Changed != 1 {
+		t.Fatalf("told: %+v", told)
+	}
+	r.extract(first, rowA)
+	third := r.run(newA)
+	r.work()
+	if told := r.told(); len(told) != 3 || told[0].Subject != third ||
+		told[0].Changes.From != again || told[0].Changes.Removed != 1 ||
+		told[0].Changes.Changed != 0 {
+		t.Errorf("told: %+v", told)
+	}
+}
+
 // Of a scraper that keeps one run's rows nothing is told, not at each run that they are gone.
 func TestWhoKeepsOneRunIsToldNothing(t *testing.T) {
 	for keeps, wanted := range map[int]int{1: 0, 2: 1} {

@@ -53,11 +53,14 @@ func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error
 }
 
 // judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
-// runs of its scraper before it that were complete and are not held back themselves.
+// runs of its scraper before it that were complete and are not held back themselves. A rerun reads
+// what others left, of which any number and kind of pages may be sound. So it is not judged, and
+// nothing is judged by it.
 func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	view := l.view()
 	group := view.Group(job.Group)
-	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() {
+	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() ||
+		job.Rest {
 		return "", nil
 	}
 	run, err := l.sumsOf(ctx, job.ID)
@@ -70,7 +73,8 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 		if !client.Newer(job, j) {
 			return true
 		}
-		if seen++; j.Closed && j.State == model.Completed && view.HeldRun(j.ID) == nil {
+		if seen++; j.Closed && j.State == model.Completed && !j.Rest &&
+			view.HeldRun(j.ID) == nil {
 			jobs = append(jobs, j)
 		}
 		return seen < judgedBack && len(jobs) < profile.MostBefore

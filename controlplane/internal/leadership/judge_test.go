@@ -125,6 +125,17 @@ func TestRunsAreJudged(t *testing.T) {
 	sound := run(110, "11")
 	judged(sound, "")
 	c.CloseRun(t, sound)
+	// A rerun may have any number of rows, and those behind it are not judged by it.
+	left := run(1, "10")
+	c.Spoil(t, func(tx *clienttest.Tx) {
+		rerun := *tx.Job(left)
+		rerun.Rest = true
+		tx.PutJob(&rerun)
+	})
+	judged(left, "")
+	c.CloseRun(t, left)
+	two := run(2, "10")
+	c.HoldRun(t, two, judged(two, "2 rows, where the last runs had 100 to 110"))
 	// A judgement without time left is none. The end of the leadership is told, and so is a
 	// failure of the row store.
 	odd := run(9, "10")

@@ -48,7 +48,8 @@ type Job struct {
 	Source model.Source `cbor:"40,keyasint,omitempty"`
 	// the key whose trials of the day it is one of; zero: none
 	Key ids.ID `cbor:"41,keyasint,omitempty"`
-	// Rest says that its list is what a rerun left of one that was given before.
+	// Rest says that its list is what a rerun left of one that was given before. With File: that it
+	// reads the kept bodies of another run.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
 	// File says that its rows are those of an uploaded file, or of the kept bodies of another run.
 	// It has no list, no sets of units and no ledger entry, and nobody dispatches it.

@@ -189,17 +189,20 @@ func (b *builder) findStart(known int, s *Selector) int {
 		return at
 	}
 	at := len(b.s)
-	for _, begins := range [...]string{s.start[:2], s.upper} {
-		for i := b.pos; ; i += len(begins) {
-			next := strings.Index(b.s[min(i, at):at], begins)
-			if next < 0 {
-				break
-			}
-			i += next
-			if end := i + len(s.start); end <= len(b.s) && strings.EqualFold(b.s[i:end], s.start) {
-				at = i
-				break
-			}
+	lower, upper := s.start[1], s.upper[1]
+	for i := b.pos; i < len(b.s); i++ { // one look at the page, whichever the case
+		next := strings.IndexByte(b.s[i:], '<')
+		if next < 0 {
+			break
+		}
+		i += next
+		end := i + len(s.start)
+		if end > len(b.s) {
+			break
+		}
+		if c := b.s[i+1]; (c == lower || c == upper) && strings.EqualFold(b.s[i:end], s.start) {
+			at = i
+			break
 		}
 	}
 	b.next[known] = at

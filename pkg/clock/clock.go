@@ -86,3 +86,15 @@ func (m *Manual) Advance(d time.Duration) {
 	}
 	m.timers = kept
 }
+
+// Waiting is how many wait for a time.
+func (m *Manual) Waiting(at time.Time) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.timers {
+		if t.at.Equal(at) {
+			n++
+		}
+	}
+	return n
+}

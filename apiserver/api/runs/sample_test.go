@@ -276,6 +276,51 @@ func TestSampleIsGivenUp(t *testing.T) {
 	r.nothingLeft(t)
 }
 
+// Who waits for the sample of another call waits no longer, and begins none of its own then.
+func TestJoinedSampleEndsInTime(t *testing.T) {
+	for begun, wants := range map[bool]string{false: "not asked for within 55s",
+		true: "asked for late"} {
+		r := start(t)
+		path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() +
+			"/get-sample-data?useCache=true"
+		until := r.Clock.Now().Add(model.TrialWait)
+		answers := make(chan apitest.Answer, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for n := 1; n <= cap(answers); n++ {
+			go func() { answers <- r.Call(t, apitest.Scenario{As: apitest.User, Do: path}) }()
+			for r.Clock.Waiting(until) < n {
+				if ctx.Err() != nil {
+					t.Fatalf("%d wait, want %d", r.Clock.Waiting(until), n)
+				}
+				<-time.After(time.Millisecond)
+			}
+		}
+		job, before := r.AwaitTrial(ctx), model.TrialWait-model.TrialTime+time.Second
+		r.Clock.Advance(before)
+		if begun {
+			r.Client.Dispatch(t, job.ID, 0)
+		}
+		r.Clock.Advance(model.TrialWait - before)
+		for range cap(answers) {
+			select {
+			case a := <-answers:
+				if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" ||
+					!strings.Contains(a.Text("detail"), wants) {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+			case <-ctx.Done():
+				t.Fatal("a call goes on")
+			}
+		}
+		if n := len(r.Client.View().OpenJobs()); n != 1 {
+			t.Errorf("%d runs were launched, want 1", n)
+		}
+		r.Client.CloseRun(t, job.ID)
+		r.nothingLeft(t)
+	}
+}
+
 // What a trial's caller sees of a page with many rows is bounded.
 func TestSampleIsBounded(t *testing.T) {
 	r := start(t)

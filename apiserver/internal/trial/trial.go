@@ -89,12 +89,14 @@ func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]
 
 // tryRun is try, with the run that it was. That may be the same trial of another call, on whichever
 // server. What came of it may be its caller's alone, such as a cap: then this one has its own. Rows
-// that are there and cannot be read are nobody's fault, and would be found again.
+// that are there and cannot be read are nobody's fault, and would be found again. Whosever run it
+// is, the wait ends 55 s after the call began.
 func (t *Trials) tryRun(ctx context.Context, from *Caller,
 	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
+	until := t.Clock.Now().Add(model.TrialWait)
 	for {
-		rows, job, err := t.tryOnce(ctx, from, trial)
-		if err == nil || !from.Joined || ctx.Err() != nil ||
+		rows, job, err := t.tryOnce(ctx, from, trial, until)
+		if err == nil || !from.Joined || ctx.Err() != nil || !t.Clock.Now().Before(until) ||
 			fault.CodeOf(err) == fault.SourceUnreachable || from.Waits() != nil ||
 			job != nil && job.Delivered > 0 {
 			return rows, job, err
@@ -103,12 +105,12 @@ func (t *Trials) tryRun(ctx context.Context, from *Caller,
 	}
 }
 
-func (t *Trials) tryOnce(ctx context.Context, from *Caller,
-	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
+func (t *Trials) tryOnce(ctx context.Context, from *Caller, trial *launch.Trial,
+	until time.Time) ([]json.RawMessage, *client.Job, error) {
 	err := t.Launcher.StartTrial(ctx, &from.Caller, trial)
 	if err == nil {
 		var closed *client.Job
-		if closed, err = t.await(ctx, from); err == nil {
+		if closed, err = t.await(ctx, from, until); err == nil {
 			rows, err := t.read(ctx, from, closed)
 			return rows, closed, err
 		}
@@ -145,13 +147,15 @@ func (t *Trials) keep(ctx context.Context, from *Caller, key string, rows []json
 
 var (
 	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", model.TrialWait)
-	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v",
-		model.TrialWait)
+	errNotBegun = fault.New(fault.Unavailable, "the page was not asked for within %v, as other "+
+		"requests go before: call again", model.TrialWait)
+	errNotDone = fault.New(fault.Unavailable, "the page was asked for late, and is not there "+
+		"within %v: call again", model.TrialWait)
 )
 
-// await waits until the run of a call is closed.
-func (t *Trials) await(ctx context.Context, from *Caller) (*client.Job, error) {
-	tooSlow := t.Clock.After(model.TrialWait)
+// await waits until the run of a call is closed, but no longer than until a time.
+func (t *Trials) await(ctx context.Context, from *Caller, until time.Time) (*client.Job, error) {
+	tooSlow := t.Clock.After(until.Sub(t.Clock.Now()))
 	for {
 		view := t.Client.View()
 		job, changed := view.WatchJob(from.Job)
@@ -171,8 +175,11 @@ func (t *Trials) await(ctx context.Context, from *Caller) (*client.Job, error) {
 				return nil, err
 			}
 		case <-tooSlow:
-			if job == nil || job.State == model.Pending {
+			switch {
+			case job == nil || job.State == model.Pending:
 				return nil, errNotBegun
+			case time.UnixMilli(job.Started).Add(model.TrialTime).After(t.Clock.Now()):
+				return nil, errNotDone // the site has had less than its time
 			}
 			return nil, errTooSlow
 		case <-ctx.Done():

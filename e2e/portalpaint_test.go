@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"shoal.dev/shoal/testkit/browser"
+)
+
+const (
+	slowedCPU = 4
+	paints    = 9         // of each page, so that one has a middle
+	firstPage = 300 << 10 // bytes, as they come
+)
+
+// paint is what a page tells of its coming, in milliseconds since it was asked for.
+type paint struct {
+	First   float64 // that anything is drawn
+	Content float64 // that something is read
+	Done    float64 // that what it is about is there
+	Bytes   int     // that came for it, compressed
+	Kept    int     // that came from the browser's store
+}
+
+// paintOf reads it. Answers of the API are no part of the page.
+const paintOf = `(() => { const at = name => performance.getEntriesByName(name)[0].startTime,
+	parts = [performance.getEntriesByType("navigation")[0], ...performance
+		.getEntriesByType("resource").filter(e => e.name.includes("/assets/"))];
+	return { First: at("first-paint"), Content: at("first-contentful-paint"),
+		Done: performance.now(), Bytes: parts.reduce((sum, e) => sum + e.encodedBodySize, 0),
+		Kept: parts.filter(e => e.transferSize === 0).length }; })()`
+
+// TestPortalPaintsSoon prints when a browser draws the first page, with nothing of it in its store,
+// by a processor that is slowed down. What comes for it is held to its bytes.
+func TestPortalPaintsSoon(t *testing.T) {
+	t.Parallel()
+	path := browser.Path(t)
+	v := newVisit(t, false)
+	visitor := newPerson(t, path, v.Server) // who has not signed in
+	for _, c := range []struct {
+		by                *person
+		name, place, done string
+	}{
+		{v.person, "the portal", "/portal", `document.querySelector("#addresses") &&
+			document.querySelector(".balance strong")`},
+		{visitor, "the sign-in", "/sign-in", `document.querySelector("#password")`},
+	} {
+		if _, err := chromedp.Call(c.by.ctx, emulation.SetCPUThrottlingRate,
+			emulation.SetCPUThrottlingRateParams{Rate: slowedCPU}); err != nil {
+			t.Fatal(err)
+		}
+		var seen []paint
+		for range paints {
+			c.by.do(chromedp.Navigate("about:blank"))
+			if _, err := chromedp.Call(c.by.ctx, network.ClearBrowserCache,
+				cdp.Empty{}); err != nil {
+				t.Fatal(err)
+			}
+			c.by.do(chromedp.Navigate(v.Server + c.place))
+			c.by.sees(c.done)
+			c.by.sees(`performance.getEntriesByName("first-contentful-paint")[0]`)
+			p := asks[paint](c.by, paintOf)
+			if p.Bytes == 0 || p.Bytes > firstPage || p.Kept > 0 {
+				t.Errorf("%s: %d bytes have come, %d parts were there", c.name, p.Bytes, p.Kept)
+			}
+			seen = append(seen, p)
+		}
+		middle := func(of func(paint) float64) (mid, most float64) {
+			slices.SortFunc(seen, func(a, b paint) int { return int(of(a)*1000 - of(b)*1000) })
+			return of(seen[paints/2]), of(seen[paints-1])
+		}
+		first, firstMost := middle(func(p paint) float64 { return p.First })
+		content, contentMost := middle(func(p paint) float64 { return p.Content })
+		done, doneMost := middle(func(p paint) float64 { return p.Done })
+		t.Logf("%s, CPU slowed %d times, middle and most of %d: first paint %.0f and %.0f ms, with "+
+			"content %.0f and %.0f ms, at most %.0f and %.0f ms until all is there; %d bytes", c.name,
+			slowedCPU, paints, first, firstMost, content, contentMost, done, doneMost,
+			seen[0].Bytes)
+	}
+	v.ends()
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"shoal.dev/shoal/e2e/suite"
@@ -237,6 +238,116 @@ func (v *visit) collectsFiles(group string) {
 	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
 	v.presses("Send the file") // under a name that is taken
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Choose another name")`)
+	v.movesFiles(group)
+	v.sendsAgain(group)
+}
+
+// movesFiles renames an upload, and moves it to the other group.
+func (v *visit) movesFiles(group string) {
+	t := v.person.t
+	t.Helper()
+	v.goes("/uploads", `document.querySelector("main tbody td")`)
+	v.presses("Rename or move")
+	v.sees(`document.activeElement?.id === "sent-name"`)
+	v.enters("sent-name", " ")
+	v.presses("Save")
+	v.sees(`document.querySelector("#sent-name[aria-invalid=true]")`)
+	v.shows("uploads-move")
+	v.enters("sent-name", "prices of <b>today</b>")
+	other := asks[string](v.person, fmt.Sprintf(`[...document.querySelectorAll(
+		"#sent-group option")].find(o => o.value !== %q).value`, group))
+	v.chooses("sent-group", other)
+	v.presses("Save")
+	v.says("It is saved.")
+	v.sees(`document.querySelector("main tbody td").innerText === "prices of <b>today</b>"`)
+	v.do(chromedp.Reload())
+	v.sees(fmt.Sprintf(`document.querySelector("main tbody a")?.pathname === "/portal/rows/%s"`,
+		other))
+	v.harmless()
+}
+
+// breaking has uploads break off half way while the browser's store says so. What the page does
+// after two seconds or more it does when it is told to.
+const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = setTimeout;
+	const held = [];
+	window.setTimeout = (what, ms) => ms >= 2000 ? held.push(what) : after(what, ms);
+	window.later = () => held.splice(0).forEach(what => what());
+	XMLHttpRequest.prototype.send = function (body) {
+		if (!localStorage.breaks) { return send.call(this, body); }
+		setTimeout(() => {
+			this.upload.dispatchEvent(new ProgressEvent("progress", {loaded: body.size / 2}));
+			this.dispatchEvent(new ProgressEvent("error"));
+		}); }; })()`
+
+// breaks says whether uploads break off.
+func (v *visit) breaks(now bool) {
+	v.person.t.Helper()
+	asks[bool](v.person, fmt.Sprintf(`(localStorage.breaks = %v ? "yes" : "", true)`, now))
+}
+
+// sendsAgain sends a file whose connection breaks, over a reload, and until it is there. It is
+// stored once.
+func (v *visit) sendsAgain(group string) {
+	t := v.person.t
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "long.csv")
+	if err := os.WriteFile(file, []byte("title\n"+strings.Repeat("x", 10_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v.before(breaking)
+	v.goes("/uploads", `document.querySelector("#file")`)
+	v.chooses("group", group)
+	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	v.clicks("#upload-name") // a page that nobody has touched may not ask whether it may be left
+	v.breaks(true)
+	v.presses("Send the file")
+	v.says("The connection broke.")
+	v.says("50 %")
+	v.shows("uploads-broke")
+	asks[bool](v.person, `(later(), true)`)
+	v.says(" 2 of 5.")
+	v.presses("Send it now")
+	v.says(" 3 of 5.")
+	v.presses("Stop sending")
+	v.says("You have stopped it.")
+	v.presses("Try again")
+	v.says("The connection broke.")
+	v.leavesAnyway()
+	v.do(chromedp.Reload())
+	v.says("A file was on its way when this page was left.")
+	v.sees(fmt.Sprintf(`document.querySelector("#group").value === %q &&
+		document.querySelector("#upload-name").value === "long"`, group))
+	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	v.presses("Send the file")
+	v.says("The connection broke.")
+	v.breaks(false)
+	asks[bool](v.person, `(dispatchEvent(new Event("online")), true)`) // so a browser tells it
+	v.says("The file was taken.")
+	var list struct{ Items []struct{ Name string } }
+	if err := v.Call(t.Context(), "GET", "/api/scraper/list", nil, nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	made := slices.DeleteFunc(list.Items, func(one struct{ Name string }) bool {
+		return one.Name != "long"
+	})
+	if len(made) != 1 {
+		t.Errorf("the file has made %v, want one scraper", list.Items)
+	}
+}
+
+// leavesAnyway says yes where a page asks whether it may be left.
+func (v *visit) leavesAnyway() {
+	v.person.t.Helper()
+	if err := chromedp.Listen(v.ctx, func(event any) {
+		if _, asked := event.(*page.EventJavascriptDialogOpening); asked {
+			go func() { // which the answer would wait for otherwise
+				_, _ = chromedp.Call(v.ctx, page.HandleJavaScriptDialog,
+					page.HandleJavaScriptDialogParams{Accept: true}) // or the browser has ended
+			}()
+		}
+	}); err != nil {
+		v.person.t.Fatal(err)
+	}
 }
 
 func (v *visit) collectsSchemas() {

@@ -7,7 +7,7 @@ import { call, newKey, type Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { about, choices, count, duration, Fact, money, Scraped, visible, when } from "./show";
+import { about, choices, count, duration, Fact, money, Scraped, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
 

@@ -122,6 +122,17 @@ export const texts = {
   uploadStopped: "You have stopped it. Nothing was stored.",
   uploadAgain: (n: string) => `Attempt ${n}. Another one sends the file from its start, under the `
     + "same key: it is stored once.",
+  uploadBroke: (n: string, of: string) => "The connection broke. The file is sent again by itself, "
+    + `from its start, as soon as it can be: ${n} of ${of}. It is stored once.`,
+  uploadNow: "Send it now",
+  uploadGone: "The file was changed meanwhile, or cannot be read any more.",
+  uploadLeft: "A file was on its way when this page was left. Choose it again to go on. It is "
+    + "stored once:",
+  uploadsSent: "What was uploaded",
+  uploadsNone: "No file has become a scraper yet.",
+  uploadMove: "Rename or move",
+  uploadMoveHint: "Rows of later files go there. Those that are stored stay where they are.",
+  seeRuns: "See the runs",
   uploadDone: "The file was taken. Its rows are being stored.",
   seeRun: "See the run",
 

@@ -180,6 +180,7 @@ export const texts = {
   network: "The service does not answer.",
   // What to do about a refusal, by its code.
   todo: {
+    file: "Choose it again.",
     network: "Look whether you are connected, then try again.",
     WALLET_INSUFFICIENT_BALANCE: "Top up the wallet, then try again.",
     feature_not_in_plan: "Choose a plan that has it.",
@@ -188,6 +189,7 @@ export const texts = {
     prices_changed: "They are read again, and what you entered stays. See what it changes, then set it.",
     scraper_already_running: "Wait until its run has ended, or stop it.",
     source_unreachable: "Look at the address in your browser, then try again.",
+    stopped: "Send it again when you like.",
     start_urls_unreachable: "Look at the address in your browser, then try again.",
     too_many_streams: "Close other tabs of the portal, then try again.",
     trial_limit_reached: "Try again tomorrow.",

@@ -3,10 +3,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
 import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
-import { Came, Entry, named, Select, useAct } from "./kit";
+import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address } from "./route";
-import { about, bytes, choices, count, Scraped } from "./show";
+import { about, bytes, choices, count, Scraped, when } from "./show";
 import { texts } from "./texts.rest";
 import { texts as first } from "./texts";
 
@@ -28,6 +28,32 @@ interface Sending {
   key: string;
 }
 
+// What is being sent, as a reload has to know it: the form, and the key, which holds for the same
+// file in the same place alone.
+const place = "shoal-upload";
+interface Left { group: string; target: string; name: string; file: string; said: string;
+  key: string }
+
+function left(): Left | undefined {
+  try {
+    return JSON.parse(sessionStorage.getItem(place) ?? "null") ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key of a file in a place: the one under which it was sent before a reload. */
+function keep(now: Omit<Left, "key">): string {
+  const before = left();
+  const key = before?.said === now.said ? before.key : newKey();
+  try {
+    sessionStorage.setItem(place, JSON.stringify({ ...now, key }));
+  } catch { /* a browser that keeps nothing forgets the form at a reload */ }
+  return key;
+}
+
+const forget = () => sessionStorage.removeItem(place);
+
 /** Sends a file, and tells how far it is. */
 function send<T>(what: Sending, progress: (sent: number) => void, signal: AbortSignal):
 Promise<T> {
@@ -37,7 +63,9 @@ Promise<T> {
     request.setRequestHeader("Content-Type", types[what.format]!);
     request.setRequestHeader("Idempotency-Key", what.key);
     request.upload.onprogress = (event) => progress(event.loaded);
-    request.onerror = () => fail(new Refused("network", first.network));
+    request.onerror = () => what.file.slice(0, 1).arrayBuffer().then(
+      () => fail(new Refused("network", first.network)),
+      () => fail(new Refused("file", texts.uploadGone))); // it was changed, or is away
     request.onabort = () => fail(new Refused("stopped", texts.uploadStopped));
     request.onload = () => {
       if (request.status === 401) {
@@ -80,16 +108,24 @@ export function Uploads() {
     <p class="lead">{texts.uploadsLead}</p>
     <Shown of={read}>{({ groups, files }) => groups.length === 0
       ? <p>{texts.uploadNoGroup} <a href={address("/groups")}>{texts.groups}</a></p>
-      : <Upload groups={groups} files={files} />}</Shown>
+      : <>
+        <Upload groups={groups} files={files} changed={read.again} />
+        <Sent groups={groups} files={files} changed={read.again} />
+      </>}</Shown>
   </>;
 }
 
 type Done = { scraper: string; job: string };
 
-function Upload(props: { groups: Group[]; files: Scraper[] }) {
-  const group = useSignal(props.groups[0]!.id);
-  const target = useSignal("");
-  const name = useSignal("");
+interface Own { groups: Group[]; files: Scraper[]; changed: () => void }
+
+function Upload(props: Own) {
+  const before = useSignal(left());
+  const kept = before.value && props.groups.some((g) => g.id === before.value?.group)
+    ? before.value : undefined;
+  const group = useSignal(kept?.group ?? props.groups[0]!.id);
+  const target = useSignal(kept?.target ?? "");
+  const name = useSignal(kept?.name ?? "");
   const file = useSignal<File | undefined>(undefined);
   const problem = useSignal("");
   const sending = useSignal<Sending | undefined>(undefined);
@@ -112,16 +148,21 @@ function Upload(props: { groups: Group[]; files: Scraper[] }) {
       return;
     }
     done.value = undefined;
+    before.value = undefined;
     const path = target.value ? `/api/scraper/${target.value}/file`
       : `/api/scraper/group/${group.value}/file-scraper`;
     const query = target.value ? { format } : { format, name: name.value };
     void act.run([path, query, chosen.name, chosen.size], async () => {
       // what would be refused is refused before the file is sent
       await call("POST", path, { query: { ...query, check: true }, type: types[format] });
-      sending.value = { file: chosen, path, query, format, key: newKey() };
+      const said = JSON.stringify([path, query, chosen.name, chosen.size, chosen.lastModified]);
+      const key = keep({ group: group.value, target: target.value, name: name.value,
+        file: chosen.name, said });
+      sending.value = { file: chosen, path, query, format, key };
     });
   };
   return <>
+    {kept && <p class="note">{texts.uploadLeft} <Scraped value={kept.file} most={80} /></p>}
     <form noValidate onSubmit={(e) => { e.preventDefault(); begin(); }}>
       <Select id="group" label={texts.group} value={group}
         options={choices(props.groups)} />
@@ -142,37 +183,70 @@ function Upload(props: { groups: Group[]; files: Scraper[] }) {
       <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile }} />
     </form>
     {sending.value && <Progress key={sending.value.key} of={sending.value}
-      done={(d) => { done.value = d; sending.value = undefined; }}
+      done={(d) => { done.value = d; sending.value = undefined; props.changed(); }}
       leave={() => { sending.value = undefined; }} />}
     {done.value && <p class="note" role="status">{texts.uploadDone}{" "}
       <a href={address(`/runs/${done.value.scraper}/${done.value.job}`)}>{texts.seeRun}</a></p>}
   </>;
 }
 
-/** How far a file is. One that broke off is sent again under its key, so that it counts once. */
+// One that broke off is sent again by itself, so often and so late (milliseconds).
+const byItself = { most: 5, first: 2_000, last: 30_000 };
+const passing = new Set(["network", "unavailable"]);
+
+/** How far a file is. Each attempt has the same key, so that it counts once. */
 function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => void }) {
   const { of } = props;
   const sent = useSignal(0);
   const error = useSignal<Refused | undefined>(undefined);
   const tries = useSignal(0);
+  const round = useSignal(0); // the attempt with which a person began
   const cancel = useRef(new AbortController());
+  const again = tries.value - round.value;
+  const waits = !!error.value && passing.has(error.value.code) && again < byItself.most;
+  const under = !error.value || waits;
   useEffect(() => {
     const own = new AbortController();
     cancel.current = own;
-    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener("beforeunload", stay);
     sent.value = 0;
     error.value = undefined;
     send<NewFileScraper | SentFile>(of, (n) => { sent.value = n; }, own.signal).then((answer) => {
+      forget();
       props.done({ job: answer.jobId, scraper: "scraper" in answer ? answer.scraper.id
         : of.path.split("/")[3]! });
-    }, (e: unknown) => { error.value = e as Refused; })
-      .finally(() => removeEventListener("beforeunload", stay));
-    return () => {
-      removeEventListener("beforeunload", stay);
-      own.abort();
-    };
+    }, (e: unknown) => {
+      const refused = e as Refused;
+      error.value = refused;
+      if (!passing.has(refused.code)) {
+        forget(); // the service knows nothing of it
+      }
+    });
+    return () => own.abort();
   }, [tries.value]);
+  useEffect(() => {
+    if (!waits) {
+      return;
+    }
+    const next = () => { tries.value++; };
+    const timer = setTimeout(next, Math.min(byItself.first * 2 ** again, byItself.last));
+    addEventListener("online", next);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("online", next);
+    };
+  }, [waits, tries.value]);
+  useEffect(() => {
+    if (!under) {
+      return;
+    }
+    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener("beforeunload", stay);
+    return () => removeEventListener("beforeunload", stay);
+  }, [under]);
+  const stop = () => {
+    cancel.current.abort();
+    error.value = new Refused("stopped", texts.uploadStopped);
+  };
   const size = Math.max(1, of.file.size);
   return <section class="card" aria-label={texts.uploadProgress}>
     <label for="sent">{texts.uploadProgress}: <Scraped value={of.file.name} most={80} /></label>
@@ -180,12 +254,69 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     <p>{texts.uploadSent(bytes(Math.min(sent.value, of.file.size)), bytes(of.file.size),
       about(Math.min(100, sent.value / size * 100)))}</p>
     {!error.value && sent.value >= of.file.size && <p role="status">{texts.uploadImporting}</p>}
-    {error.value ? <>
-      <Trouble error={named(error.value, { name: texts.uploadName })}
-        again={() => { tries.value++; }} />
+    {waits && <p class="note" role="status">
+      {texts.uploadBroke(count(again + 1), count(byItself.most))}</p>}
+    {under ? <p class="actions">
+      {waits && <button type="button" onClick={() => { tries.value++; }}>{texts.uploadNow}</button>}
+      <button type="button" class="second" onClick={stop}>{texts.uploadStop}</button></p> : <>
+      <Trouble error={named(error.value!, { name: texts.uploadName })} again={() => {
+        round.value = tries.value + 1;
+        tries.value++;
+      }} />
       <p class="hint">{texts.uploadAgain(count(tries.value + 1))}</p>
-      <p><button type="button" class="second" onClick={props.leave}>{texts.cancel}</button></p>
-    </> : <p><button type="button" class="second" onClick={() => cancel.current.abort()}>
-      {texts.uploadStop}</button></p>}
+      <p><button type="button" class="second" onClick={() => {
+        forget();
+        props.leave();
+      }}>{texts.cancel}</button></p>
+    </>}
+  </section>;
+}
+
+/** The scrapers that files have made. A name and a group can be changed. */
+function Sent(props: Own) {
+  const chosen = useSignal("");
+  const act = useAct();
+  const one = props.files.find((s) => s.id === chosen.value);
+  const groups = new Map(props.groups.map((g) => [g.id, g.name]));
+  return <>
+    <h2>{texts.uploadsSent}</h2>
+    <Table caption={texts.uploadsSent} items={props.files} none={texts.uploadsNone} columns={[
+      { name: texts.name, of: (s) => <Scraped value={s.name} most={100} /> },
+      { name: texts.change, of: (s) => <Do act={act} text={texts.uploadMove} of={s.name}
+        kind="plain" go={() => { chosen.value = s.id; }} /> },
+      { name: texts.group, of: (s) => <a href={address(`/rows/${s.groupRef}`)}>
+        <Scraped value={groups.get(s.groupRef) ?? s.groupRef} most={100} /></a> },
+      { name: texts.navRuns, of: (s) => <a href={address("/runs", { scraperId: s.id })}>
+        {texts.seeRuns}</a> },
+      { name: texts.made, of: (s) => when(s.createdAt) }]} />
+    {one && <Move key={one.id} of={one} groups={props.groups}
+      leave={() => { chosen.value = ""; }} changed={props.changed} />}
+  </>;
+}
+
+/** Renames an upload, and moves it to another group. */
+function Move(props: { of: Scraper; groups: Group[]; leave: () => void; changed: () => void }) {
+  const { of } = props;
+  const name = useSignal(of.name);
+  const group = useSignal(of.groupRef);
+  const act = useAct();
+  useEffect(() => document.getElementById("sent-name")?.focus(), []);
+  const save = () => {
+    const body = { ...of, name: name.value, groupRef: group.value };
+    void act.run([name.value, group.value], async (key) => {
+      await call<Scraper>("PUT", "/api/scraper", { key, body });
+      props.changed();
+      return texts.saved;
+    });
+  };
+  return <section class="card">
+    <h3>{texts.uploadMove}: <Scraped value={of.name} most={100} /></h3>
+    <Form act={act} send={save} button={texts.save} label={texts.uploadMove}
+      names={{ name: texts.name, groupRef: texts.group }}>
+      <Entry id="sent-name" label={texts.name} value={name} most={200} />
+      <Select id="sent-group" label={texts.group} value={group} hint={texts.uploadMoveHint}
+        options={choices(props.groups)} />
+    </Form>
+    <p><Do act={act} text={texts.close} go={props.leave} /></p>
   </section>;
 }

@@ -153,9 +153,11 @@ function Upload(props: Own) {
       : `/api/scraper/group/${group.value}/file-scraper`;
     const query = target.value ? { format } : { format, name: name.value };
     void act.run([path, query, chosen.name, chosen.size], async () => {
-      // what would be refused is refused before the file is sent
-      await call("POST", path, { query: { ...query, check: true }, type: types[format] });
       const said = JSON.stringify([path, query, chosen.name, chosen.size, chosen.lastModified]);
+      if (left()?.said !== said) { // and may be there already
+        // what would be refused is refused before the file is sent
+        await call("POST", path, { query: { ...query, check: true }, type: types[format] });
+      }
       const key = keep({ group: group.value, target: target.value, name: name.value,
         file: chosen.name, said });
       sending.value = { file: chosen, path, query, format, key };
@@ -227,7 +229,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     if (!waits) {
       return;
     }
-    const next = () => { tries.value++; };
+    const next = () => { error.value = undefined; tries.value++; };
     const timer = setTimeout(next, Math.min(byItself.first * 2 ** again, byItself.last));
     addEventListener("online", next);
     return () => {
@@ -257,9 +259,13 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     {waits && <p class="note" role="status">
       {texts.uploadBroke(count(again + 1), count(byItself.most))}</p>}
     {under ? <p class="actions">
-      {waits && <button type="button" onClick={() => { tries.value++; }}>{texts.uploadNow}</button>}
+      {waits && <button type="button" onClick={() => {
+        error.value = undefined;
+        tries.value++;
+      }}>{texts.uploadNow}</button>}
       <button type="button" class="second" onClick={stop}>{texts.uploadStop}</button></p> : <>
       <Trouble error={named(error.value!, { name: texts.uploadName })} again={() => {
+        error.value = undefined;
         round.value = tries.value + 1;
         tries.value++;
       }} />

@@ -293,6 +293,9 @@ type Reads interface {
 	Rows(ctx context.Context, q RowsQuery) ([]json.RawMessage, error)
 	// Count counts the rows that Rows would return without a limit.
 	Count(ctx context.Context, scope Scope, f filter.Node) (int64, error)
+	// CountUpto counts the rows of scopes up to a place. It falls when some are removed, and never
+	// rises once Horizon has been there.
+	CountUpto(ctx context.Context, scopes []Scope, upto int64) (int64, error)
 	// Horizon is the newest place there is. Rows whose PutPages begins after it returned have a
 	// greater one, and rows whose PutPages had returned before do not. Rows under way may fall on
 	// either side.

@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -82,6 +83,12 @@ func (r Resource) export() *operation.Operation {
 		}
 		e := exporter{Resource: r, view: from.View, customer: from.Customer, upto: upto,
 			groups: map[ids.ID]bool{}}
+		for _, group := range e.view.Groups(e.customer) {
+			e.shown = append(e.shown, client.Shown(e.view, group.ID, ids.ID{}))
+		}
+		if e.there, err = r.Store.CountUpto(ctx, e.shown, upto); err != nil {
+			return operation.Download{}, fmt.Errorf("rows to export: %w", err)
+		}
 		return operation.Download{ContentType: media, Name: "customer.jsonl",
 			Write: func(ctx context.Context, w io.Writer) error {
 				e.lines = json.NewEncoder(w)
@@ -97,6 +104,8 @@ type exporter struct {
 	view     *client.View
 	customer string
 	upto     int64 // the place of the last row
+	shown    []rowstore.Scope
+	there    int64 // rows of these
 	lines    *json.Encoder
 	groups   map[ids.ID]bool // that have, or had, rows of the customer
 	order    []ids.ID        // of groups, as they were met
@@ -301,6 +310,13 @@ func (e *exporter) rows(ctx context.Context) error {
 			}
 			q.After = last
 		}
+	}
+	left, err := e.Store.CountUpto(ctx, e.shown, e.upto)
+	if err == nil && left < e.there {
+		err = fault.New(fault.Unavailable, "rows were removed while they were read; ask again")
+	}
+	if err != nil {
+		return fmt.Errorf("rows to export: %w", err)
 	}
 	return nil
 }

@@ -174,6 +174,33 @@ func TestExportLongRows(t *testing.T) {
 	}
 }
 
+// A file does not look whole when rows of it were removed while it was read.
+func TestExportOfRowsThatGo(t *testing.T) {
+	store := &scanned{Store: apitest.NewStore(t)}
+	r := startOn(t, store)
+	long := strings.Repeat("x", 900_000)
+	for n := range 2 {
+		r.run(t, r.other, fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, long),
+			fmt.Sprintf(`{"n":%d,"text":"%s"}`, n+2, long))
+	}
+	gone := r.jobs[len(r.jobs)-1]
+	for _, path := range []string{"/api/scraper/data/export?format=jsonl&scraperId=" +
+		r.other.String(), "/api/customer/export"} {
+		store.expect(0, func(now int) {
+			if now == 2 {
+				if err := store.DeleteJob(t.Context(), gone, false); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if body, err := r.get(t, path); err == nil {
+			t.Errorf("%s: %d bytes look whole, without a run that was removed", path, len(body))
+		}
+		r.run(t, r.other, fmt.Sprintf(`{"n":5,"text":"%s"}`, long))
+		gone = r.jobs[len(r.jobs)-1]
+	}
+}
+
 // An export is one of the customer's open streams until it is sent: what slow readers hold is
 // bounded.
 func TestOpenExportsAreBounded(t *testing.T) {

@@ -163,6 +163,10 @@ func (r *rights) apiserver(s *clickhouse.Store) []call {
 			_, err := s.Count(ctx, scope, nil)
 			return err
 		}},
+		{"CountUpto", func(ctx context.Context) error {
+			_, err := s.CountUpto(ctx, []rowstore.Scope{scope}, 1)
+			return err
+		}},
 		{"Order", func(ctx context.Context) error {
 			_, err := s.Order(ctx, rowstore.OrderQuery{Scopes: []rowstore.Scope{scope},
 				Sort: rowstore.Sort{Field: "a"}, Upto: 1, Limit: 1})

@@ -132,6 +132,20 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 	return total, nil
 }
 
+// CountUpto is rowstore.Reads.
+func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64, error) {
+	from, err := s.source(ctx)
+	if err != nil {
+		return 0, err
+	}
+	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND %s AND kind = 1`,
+		from.from, printScopes(scopes), from.places(0, upto)), scanBlock)
+	if err != nil {
+		return 0, fmt.Errorf("row store: count up to a place: %w", err)
+	}
+	return int64(counts[0]), nil
+}
+
 // Horizon is rowstore.Reads.
 func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	l, err := s.layout(ctx)

@@ -411,3 +411,41 @@ func testScanRace(s *suite) {
 	}
 	s.equal("in order", numbered(0, 5), during[:5])
 }
+
+// testCountUpto counts rows up to a place, while more come and some are removed.
+func testCountUpto(s *suite) {
+	group, scraper := s.ids.New(), s.ids.New()
+	first, second := s.jobOf(group, scraper), s.jobOf(group, scraper)
+	write := func(job rowstore.Job, from, to int) {
+		for n := from; n < to; n++ {
+			s.put(s.delivered(job, uint32(n), 0, fmt.Sprintf(`{"n":%d}`, n)))
+		}
+	}
+	write(first, 0, 30)
+	write(second, 0, 12)
+	upto, err := s.store.Horizon(s.ctx)
+	s.ok(err)
+	write(second, 12, 20)
+	whole := []rowstore.Scope{{Group: group}}
+	count := func(scopes []rowstore.Scope, upto int64) int64 {
+		s.Helper()
+		n, err := s.store.CountUpto(s.ctx, scopes, upto)
+		s.ok(err)
+		return n
+	}
+	s.equal("as they stood", int64(42), count(whole, upto))
+	newest, err := s.store.Horizon(s.ctx)
+	s.ok(err)
+	s.equal("with those that came", int64(50), count(whole, newest))
+	s.equal("of two scopes", int64(42), count([]rowstore.Scope{{Group: group,
+		Jobs: []ids.ID{first.ID}}, {Group: group, Jobs: []ids.ID{second.ID}}}, upto))
+	s.equal("of none", int64(0), count([]rowstore.Scope{{Group: group, Jobs: []ids.ID{}}}, upto))
+	docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: whole[0], Upto: upto, Limit: 7})
+	s.ok(err)
+	s.equal("rows of a look", 7, len(docs))
+	rest, err := s.store.CountUpto(s.ctx, whole, last)
+	s.ok(err)
+	s.equal("up to where a look ended", int64(7), rest)
+	s.ok(s.store.DeleteJob(s.ctx, second.ID, false))
+	s.equal("once some are removed", int64(30), count(whole, upto))
+}

@@ -65,6 +65,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Documents", testDocuments},
 		{"Scopes", testScopes},
 		{"ManyJobs", testManyJobs},
+		{"CountUpto", testCountUpto},
 		{"FilterOperators", testFilterOperators},
 		{"FilterFields", testFilterFields},
 		{"FilterTrees", testFilterTrees},

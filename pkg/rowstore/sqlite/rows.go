@@ -110,6 +110,25 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 	return count, nil
 }
 
+// CountUpto is rowstore.Reads. Every place of a span has a row, and both go in one transaction.
+func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64, error) {
+	total := int64(0)
+	for _, scope := range scopes {
+		jobs, args := scopeJobs(scope)
+		var count int64
+		err := view(ctx, s.reads, func(conn *sql.Conn) error {
+			return conn.QueryRowContext(ctx, `SELECT coalesce(sum(min(last, ?) - first + 1), 0)
+				FROM (`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id WHERE first <= ?`,
+				slices.Concat([]any{upto}, args, []any{upto})...).Scan(&count)
+		})
+		if err != nil {
+			return 0, fmt.Errorf("row store: count up to a place: %w", err)
+		}
+		total += count
+	}
+	return total, nil
+}
+
 // shortly is the context of statements that read little. What would end one early, goroutines of
 // database/sql and of the driver, costs more than the statement.
 func shortly(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

@@ -23,8 +23,6 @@ const group = "File uploads"
 // answerTime is for everything behind the coming of a file.
 const answerTime = 5 * time.Minute
 
-const jsonType = "application/json"
-
 // Blobs is where files are until they are imported.
 type Blobs interface {
 	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
@@ -51,14 +49,11 @@ func (r Resource) Operations() []*operation.Operation {
 		r.catalogue()}
 }
 
-// places are for JSON bodies: each is in memory.
+// places are for JSON bodies that have come: each is in memory, decoded, too.
 type places chan struct{}
 
-// admit takes a place for a JSON body, and none for a file.
-func (p places) admit(mediaType string) (leave func(), err error) {
-	if mediaType != jsonType {
-		return func() {}, nil
-	}
+// admit takes a place. Nobody's slow sending keeps others from one: it has none.
+func (p places) admit() (leave func(), err error) {
 	select {
 	case p <- struct{}{}:
 		return func() { <-p }, nil

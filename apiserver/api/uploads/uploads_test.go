@@ -3,6 +3,7 @@ package uploads_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/ingest"
@@ -24,6 +26,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -381,50 +384,80 @@ func TestLengthsOfUploads(t *testing.T) {
 	}
 }
 
-// Eight JSON uploads are taken at a time, whoever they are of. A ninth is refused, and no file is.
+// held are blobs of which some are begun and not yet written.
+type held struct {
+	data.Blobs
+	begun, let chan struct{}
+}
+
+// Put implements uploads.Blobs. It waits if somebody waits for begun.
+func (h held) Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
+	error) {
+	select {
+	case h.begun <- struct{}{}:
+		<-h.let
+	default:
+	}
+	return h.Blobs.Put(ctx, key, from)
+}
+
+// Eight JSON uploads are worked on at a time, whoever they are of. A ninth is refused, and no file
+// is. Those that are still being sent have no place: slow senders keep nobody from one.
 func TestJSONUploadsAtATime(t *testing.T) {
-	r := start(t)
+	blobs := held{begun: make(chan struct{}), let: make(chan struct{})}
+	r := start(t, func(config *apiserver.Config) {
+		blobs.Blobs = config.Blobs
+		config.Blobs = blobs
+	})
 	path := "/api/scraper/group/" + r.group.String() + "/file-scraper"
-	var open [8]net.Conn
-	var answers [8]*bufio.Reader
-	begin := func(n int) {
-		body := fmt.Sprintf(`{"name":"%d","format":"csv","content":"a\n1%s"}`, n,
+	body := func(name string) string {
+		return fmt.Sprintf(`{"name":%q,"format":"csv","content":"a\n1%s"}`, name,
 			strings.Repeat("1", prefetched))
-		answers[n], open[n] = r.dial(t, path, fmt.Sprintf(
-			"Content-Type: application/json\r\nContent-Length: %d", len(body)), body[:len(body)-1])
 	}
-	for n := range open {
-		begin(n)
-	}
-	ninth := apitest.Scenario{As: apitest.User, Do: "POST " + path,
-		Body: `{"name":"x","format":"csv","content":"a\n1"}`}
-	patience := time.Now().Add(time.Minute)
-	for r.Call(t, ninth).Status != 429 { // not all eight have come so far
-		if time.Now().After(patience) {
-			t.Fatal("the ninth is taken")
-		}
-		for n, c := range open { // one that came beside the ninth has been refused
-			if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+	begin := func(name string) (*bufio.Reader, func()) {
+		whole := body(name)
+		answer, c := r.dial(t, path, fmt.Sprintf(
+			"Content-Type: application/json\r\nContent-Length: %d", len(whole)),
+			whole[:len(whole)-1])
+		return answer, func() {
+			t.Helper()
+			if _, err := c.Write([]byte("}")); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := answers[n].Peek(1); err == nil {
-				begin(n)
-			}
 		}
 	}
-	r.Run(t, refused("the ninth", ninth, 429, "INGEST_CAPACITY_GLOBAL"))
-	file := r.first("file", "csv", csv, "a\n1\n")
-	r.Run(t, file)
-	for _, c := range open {
-		if _, err := c.Write([]byte("}")); err != nil {
+	status := func(answer *bufio.Reader) int {
+		t.Helper()
+		response, err := http.ReadResponse(answer, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return response.StatusCode
 	}
-	for r.Call(t, ninth).Status == 429 {
-		if time.Now().After(patience) {
-			t.Fatal("no place gets free")
+	var sent [upload.MaxJSONBodies]*bufio.Reader
+	for n := range sent {
+		begin(fmt.Sprintf("slow %d", n)) // and never ends
+		var end func()
+		sent[n], end = begin(fmt.Sprint(n))
+		end()
+		select {
+		case <-blobs.begun:
+		case <-time.After(time.Minute):
+			t.Fatal("an upload has no place beside slow senders")
 		}
 	}
+	ninth := apitest.Scenario{Name: "the ninth", As: apitest.User, Do: "POST " + path,
+		Body: body("x")}
+	r.Run(t, refused("the ninth", ninth, 429, "INGEST_CAPACITY_GLOBAL"))
+	r.Run(t, r.first("file", "csv", csv, "a\n1\n"))
+	close(blobs.let)
+	for _, answer := range sent {
+		if got := status(answer); got != 201 {
+			t.Errorf("an upload that had a place: %d", got)
+		}
+	}
+	ninth.Status = 201
+	r.Run(t, ninth)
 }
 
 // A server without a blob store takes no files.

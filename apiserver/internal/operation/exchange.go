@@ -62,7 +62,7 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		return nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Encoding",
 			"bodies are taken uncompressed only")
 	}
-	in.read = func(limit int) ([]byte, error) { return x.read(ctx, limit) }
+	in.read = func(limit int) ([]byte, error) { return x.readAdmitted(ctx, limit) }
 	for name, value := range x.rc.QueryArgs().All() {
 		if !utf8.Valid(name) || !utf8.Valid(value) {
 			return nil, fault.New(fault.InvalidRequest, "the query is not valid UTF-8")
@@ -86,8 +86,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	if x.op.request.streams(in.contentType) || x.op.request.splits(in.contentType) {
 		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
-	if err := x.admitBody(in); err != nil {
-		return nil, err
+	if x.op.Sized && x.body.declared < 0 {
+		return nil, fault.Invalid(fault.LengthRequired, "Content-Length",
+			"this operation takes no body without it")
 	}
 	in.stream = &Stream{ContentType: in.contentType, Length: x.body.declared}
 	in.stream.within = func(d time.Duration) {

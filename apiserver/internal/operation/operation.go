@@ -114,9 +114,9 @@ type Declaration struct {
 	Long bool
 	// Sized says that a body has to say how long it is (Content-Length).
 	Sized bool
-	// Admit is asked before a body of a media type comes, and leave called when the call has its
-	// answer; nil: all may.
-	Admit   func(mediaType string) (leave func(), err error)
+	// Admit is asked when a JSON body has come and before it is decoded, and leave called when the
+	// call has its answer; nil: all may.
+	Admit   func() (leave func(), err error)
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data
 	Event any

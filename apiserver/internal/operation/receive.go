@@ -168,19 +168,17 @@ func (r *reading) Read(p []byte) (int, error) {
 // after has something done when the call has its answer.
 func (x *exchange) after(do func()) { x.undo = append(x.undo, do) }
 
-// admitBody asks the operation whether a body may come. Where the operation wants that, one that
-// does not say how long it is may not.
-func (x *exchange) admitBody(in *incoming) error {
-	if x.op.Sized && x.body.declared < 0 {
-		return fault.Invalid(fault.LengthRequired, "Content-Length",
-			"this operation takes no body without it")
+// readAdmitted reads the whole body, and then asks the operation whether it may be worked on: what
+// is scarce is held around work, never around waiting for a sender.
+func (x *exchange) readAdmitted(ctx context.Context, limit int) ([]byte, error) {
+	whole, err := x.read(ctx, limit)
+	if err != nil || x.op.Admit == nil || len(whole) == 0 {
+		return whole, err
 	}
-	if x.op.Admit == nil || !in.hasBody {
-		return nil
+	leave, err := x.op.Admit()
+	if err != nil {
+		return nil, err
 	}
-	leave, err := x.op.Admit(in.contentType)
-	if err == nil {
-		x.after(leave)
-	}
-	return err
+	x.after(leave)
+	return whole, nil
 }

@@ -440,7 +440,8 @@ func testCountUpto(s *suite) {
 	s.equal("of two scopes", int64(42), count([]rowstore.Scope{{Group: group,
 		Jobs: []ids.ID{first.ID}}, {Group: group, Jobs: []ids.ID{second.ID}}}, upto))
 	s.equal("of none", int64(0), count([]rowstore.Scope{{Group: group, Jobs: []ids.ID{}}}, upto))
-	docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: whole[0], Upto: upto, Limit: 7})
+	docs, last, err := s.store.Scan(s.ctx,
+		rowstore.ScanQuery{Scope: whole[0], Upto: upto, Limit: 7})
 	s.ok(err)
 	s.equal("rows of a look", 7, len(docs))
 	rest, err := s.store.CountUpto(s.ctx, whole, last)

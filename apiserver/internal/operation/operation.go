@@ -114,8 +114,8 @@ type Declaration struct {
 	Long bool
 	// Sized says that a body has to say how long it is (Content-Length).
 	Sized bool
-	// Admit is asked when a JSON body has come and before it is decoded, and leave called when the
-	// call has its answer; nil: all may.
+	// Admit is asked when a JSON body has come, before it is decoded. leave is called when the call
+	// has its answer. nil: all may.
 	Admit   func() (leave func(), err error)
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data

@@ -168,8 +168,8 @@ func (r *reading) Read(p []byte) (int, error) {
 // after has something done when the call has its answer.
 func (x *exchange) after(do func()) { x.undo = append(x.undo, do) }
 
-// readAdmitted reads the whole body, and then asks the operation whether it may be worked on. What is
-// scarce is held around work, never around waiting for a sender.
+// readAdmitted reads the whole body, and then asks the operation whether it may be worked on. What
+// is scarce is held around work, never around waiting for a sender.
 func (x *exchange) readAdmitted(ctx context.Context, limit int) ([]byte, error) {
 	whole, err := x.read(ctx, limit)
 	if err != nil || x.op.Admit == nil || len(whole) == 0 {

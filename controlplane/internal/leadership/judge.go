@@ -54,13 +54,13 @@ func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error
 
 // judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
 // runs of its scraper before it that were complete and are not held back themselves. A rerun reads
-// what others left, of which any number and kind of pages may be sound. So it is not judged, and
-// nothing is judged by it.
+// what others left, of which any number and kind of pages may be sound. So it is not judged.
+// Nothing is judged by it, nor by what was read of kept bodies.
 func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	view := l.view()
 	group := view.Group(job.Group)
 	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() ||
-		job.Rest {
+		job.Rest && !job.File {
 		return "", nil
 	}
 	run, err := l.sumsOf(ctx, job.ID)

@@ -134,6 +134,13 @@ func TestRunsAreJudged(t *testing.T) {
 	})
 	judged(left, "")
 	c.CloseRun(t, left)
+	extract := run(1, "10") // of kept bodies
+	c.Spoil(t, func(tx *clienttest.Tx) {
+		measured := *tx.Job(extract)
+		measured.Rest, measured.File = true, true
+		tx.PutJob(&measured)
+	})
+	c.HoldRun(t, extract, judged(extract, "1 rows, where the last runs had 100 to 110"))
 	two := run(2, "10")
 	c.HoldRun(t, two, judged(two, "2 rows, where the last runs had 100 to 110"))
 	// A judgement without time left is none. The end of the leadership is told, and so is a

@@ -43,8 +43,7 @@ func (*History) Help() string {
 	return `A state with all customers and scrapers is restored into a fresh 'shoal serve' whose row store has so many ended runs; the
 state keeps the newest ten runs and entries of each customer, as if the runs had left it one by one. A hundredth of all runs
 are one customer's. Then the process is killed and started again, and the time is taken until it is ready. Live heap is what
-is left after a collection, once background work is through with the runs. History's part is told before any run goes through
-the API, since these leave notices and idempotency records besides. Pages are read by one reader, one at a time, of
+is left after a collection, once background work is through with the runs. Pages are read by one reader, one at a time, of
 customers at random: the newest page by number, any other by number, and all of a customer's by cursor. Commands (a group is
 replaced, of some customers by turns) are sent when they are due, as in 'shoal bench api'. Every 20 seconds or so a snapshot
 is written beside them. The seconds in which one was, and those in which none was, are told apart: both are of one process,
@@ -317,9 +316,8 @@ func (c *historyCase) look(ctx context.Context) error {
 		if live, err = c.settleHeap(ctx); err != nil {
 			return err
 		}
-		c.report.note("%s, %s runs: live heap was %s MB before the last %d went through the API; "+
-			"they leave notices and what repeated calls are answered, too", c.storeName,
-			thousands(strconv.Itoa(c.runs)), figure(point.history), c.live)
+		c.report.note("%s, %s runs: live heap was %s MB before the last %d went through the API",
+			c.storeName, thousands(strconv.Itoa(c.runs)), figure(point.history), c.live)
 	}
 	usage, err := s.Usage()
 	if err != nil {
@@ -399,7 +397,7 @@ func (c *historyCase) judge() {
 	}
 	r.atMost(named("live heap"), last.heap, historyHeap, "MB")
 	if first := c.points[0]; first.runs == 0 && last.runs > 0 {
-		r.atMost(named("history's part of it"), last.history-first.history, historyPart, "MB")
+		r.atMost(named("history's part of it"), last.heap-first.heap, historyPart, "MB")
 	}
 	r.atMost(named("what a snapshot delays commands by, p99.9"),
 		max(last.snapshotsP999-last.aloneP999, 0), snapshotDelay, "ms")

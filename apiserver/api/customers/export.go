@@ -20,10 +20,10 @@ import (
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -86,8 +86,8 @@ func (r Resource) export() *operation.Operation {
 		for _, group := range e.view.Groups(e.customer) {
 			e.shown = append(e.shown, client.Shown(e.view, group.ID, ids.ID{}))
 		}
-		if e.there, err = r.Store.CountUpto(ctx, e.shown, upto); err != nil {
-			return operation.Download{}, fmt.Errorf("rows to export: %w", err)
+		if e.watch, err = export.StartWatch(ctx, r.Store, e.shown, upto); err != nil {
+			return operation.Download{}, err
 		}
 		return operation.Download{ContentType: media, Name: "customer.jsonl",
 			Write: func(ctx context.Context, w io.Writer) error {
@@ -105,7 +105,7 @@ type exporter struct {
 	customer string
 	upto     int64 // the place of the last row
 	shown    []rowstore.Scope
-	there    int64 // rows of these
+	watch    export.Watch
 	lines    *json.Encoder
 	groups   map[ids.ID]bool // that have, or had, rows of the customer
 	order    []ids.ID        // of groups, as they were met
@@ -311,12 +311,5 @@ func (e *exporter) rows(ctx context.Context) error {
 			q.After = last
 		}
 	}
-	left, err := e.Store.CountUpto(ctx, e.shown, e.upto)
-	if err == nil && left < e.there {
-		err = fault.New(fault.Unavailable, "rows were removed while they were read; ask again")
-	}
-	if err != nil {
-		return fmt.Errorf("rows to export: %w", err)
-	}
-	return nil
+	return e.watch.Check(ctx)
 }

@@ -136,33 +136,27 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	if q.Upto, err = r.Store.Horizon(ctx); err != nil {
 		return nil, fmt.Errorf("rows to export: %w", err)
 	}
-	there, err := r.Store.CountUpto(ctx, scopes, q.Upto)
+	watch, err := export.StartWatch(ctx, r.Store, scopes, q.Upto)
 	if err != nil {
-		return nil, fmt.Errorf("rows to export: %w", err)
+		return nil, err
 	}
 	most := in.Limit
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
-		return checkWhole(ctx, r.Store, scopes, q.Upto, there,
-			readAll(ctx, r.Store, scopes, q, sort, most))
+		return checkWhole(ctx, watch, readAll(ctx, r.Store, scopes, q, sort, most))
 	}, nil
 }
 
-// checkWhole passes rows on. Behind them it fails when fewer are left than were there: a run, a
-// scraper or a file was removed meanwhile, perhaps with rows that had not been read.
-func checkWhole(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope, upto,
-	there int64, rows iter.Seq2[[]json.RawMessage, error]) iter.Seq2[[]json.RawMessage, error] {
+// checkWhole passes rows on. Behind them it fails when some have gone meanwhile.
+func checkWhole(ctx context.Context, watch export.Watch,
+	rows iter.Seq2[[]json.RawMessage, error]) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
 		for some, err := range rows {
 			if !yield(some, err) || err != nil {
 				return
 			}
 		}
-		left, err := store.CountUpto(ctx, scopes, upto)
-		if err == nil && left < there {
-			err = fault.New(fault.Unavailable, "rows were removed while they were read; ask again")
-		}
-		if err != nil {
-			yield(nil, fmt.Errorf("rows to export: %w", err))
+		if err := watch.Check(ctx); err != nil {
+			yield(nil, err)
 		}
 	}
 }

@@ -90,8 +90,18 @@ type scanned struct {
 	// not nil: it is told of each read before that is made
 	reading func(read int)
 	// not nil: each read says that it began, and ends when it is closed
-	held  chan struct{}
-	began chan struct{}
+	held    chan struct{}
+	began   chan struct{}
+	counted func() // not nil: it is told once rows have been counted
+}
+
+func (s *scanned) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64,
+	error) {
+	there, err := s.Store.CountUpto(ctx, scopes, upto)
+	if s.counted != nil {
+		s.counted()
+	}
+	return there, err
 }
 
 func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error) {
@@ -175,7 +185,7 @@ func TestExportLongRows(t *testing.T) {
 }
 
 // A file does not look whole when rows of it were removed while it was read.
-func TestExportOfRowsThatGo(t *testing.T) {
+func TestReadsOfRowsThatGo(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)
 	long := strings.Repeat("x", 900_000)
@@ -199,6 +209,22 @@ func TestExportOfRowsThatGo(t *testing.T) {
 		r.run(t, r.other, fmt.Sprintf(`{"n":5,"text":"%s"}`, long))
 		gone = r.jobs[len(r.jobs)-1]
 	}
+}
+
+// What the fields of a run are like is not said of some of its rows.
+func TestProfileOfRowsThatGo(t *testing.T) {
+	store := &scanned{Store: apitest.NewStore(t)}
+	r := startOn(t, store)
+	r.run(t, r.other, `{"n":1}`)
+	gone := r.jobs[len(r.jobs)-1]
+	store.counted = func() {
+		store.counted = nil
+		if err := store.DeleteJob(t.Context(), gone, false); err != nil {
+			t.Error(err)
+		}
+	}
+	r.Run(t, apitest.Scenario{Name: "profile", As: apitest.Reader,
+		Do: "GET /api/scraper/data/profile?jobId=" + gone.String(), Status: 503, Code: "unavailable"})
 }
 
 // An export is one of the customer's open streams until it is sent: what slow readers hold is

@@ -219,14 +219,14 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 			return nil, o, err
 		}
 	}
-	there, err := k.Store.CountUpto(ctx, scopes, asked.Upto)
+	watch, err := export.StartWatch(ctx, k.Store, scopes, asked.Upto)
 	if err != nil {
-		return nil, o, fmt.Errorf("rows to export: %w", err)
+		return nil, o, err
 	}
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		*count = 0 // columns may ask for a look of their own
 		return func(yield func([]json.RawMessage, error) bool) {
-			for rows, err := range checkWhole(ctx, k.Store, scopes, asked.Upto, there,
+			for rows, err := range checkWhole(ctx, watch,
 				readAll(ctx, k.Store, scopes, q, sort, asked.Limit)) {
 				if now := k.Client.View(); err == nil {
 					if refused := k.revoked(now, e); refused != nil {

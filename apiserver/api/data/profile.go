@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
@@ -89,6 +90,10 @@ func (r Resource) profile() *operation.Operation {
 			return RunProfile{}, err
 		}
 		scope := client.ShownOf(from.View, job)
+		sums, err := r.sums(ctx, job, scope)
+		if err != nil {
+			return RunProfile{}, err
+		}
 		rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
 			Limit: exampleRows, Bytes: exportBytes})
 		if err != nil {
@@ -100,10 +105,6 @@ func (r Resource) profile() *operation.Operation {
 		answer := RunProfile{JobID: job.ID, ScraperID: job.Scraper, Fields: []FieldProfile{}}
 		if len(rows) == 0 {
 			return answer, nil
-		}
-		sums, err := r.sums(ctx, job, scope)
-		if err != nil {
-			return answer, err
 		}
 		answer.Rows, answer.MoreFields = sums.Rows, sums.More
 		for _, f := range sums.Fields {
@@ -117,8 +118,16 @@ func (r Resource) profile() *operation.Operation {
 // stored, all rows are read.
 func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scope) (*profile.Sums,
 	error) {
+	upto, err := r.Store.Horizon(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+	}
+	watch, err := export.StartWatch(ctx, r.Store, []rowstore.Scope{scope}, upto)
+	if err != nil {
+		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+	}
 	sums, whole := &profile.Sums{}, true
-	err := r.Records.EachRecord(ctx, job.ID, func(record rowstore.Record) error {
+	err = r.Records.EachRecord(ctx, job.ID, func(record rowstore.Record) error {
 		if !whole || record.Outcome != model.Delivered || record.Items == 0 {
 			return nil
 		}
@@ -132,14 +141,10 @@ func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scop
 		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
 	}
 	if whole {
-		return sums, nil
-	}
-	horizon, err := r.Store.Horizon(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+		return sums, watch.Check(ctx)
 	}
 	sums = &profile.Sums{}
-	q := rowstore.ScanQuery{Upto: horizon, Bytes: exportBytes}
+	q := rowstore.ScanQuery{Upto: upto, Bytes: exportBytes}
 	for rows, err := range scanAll(ctx, r.Store, []rowstore.Scope{scope}, q, 0) {
 		if err != nil {
 			return nil, err
@@ -148,7 +153,7 @@ func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scop
 			sums.Add(row)
 		}
 	}
-	return sums, nil
+	return sums, watch.Check(ctx)
 }
 
 func newFieldProfile(f *profile.Field, rows uint64, examples []json.RawMessage) FieldProfile {

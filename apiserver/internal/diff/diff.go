@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 
+	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -256,6 +257,9 @@ func (r Runs) fill(ctx context.Context, part int) (*table, Sums, error) {
 		}
 		return nil
 	})
+	if err == nil && (int64(h.number) < r.Rows || int64(newer.number) < r.NewerRows) {
+		err = export.RowsRemoved()
+	}
 	if err == nil {
 		err = r.known(h, newer)
 	}

@@ -91,6 +91,21 @@ func told(changes []Change) (texts []string) {
 	return texts
 }
 
+// Rows that have gone since they were counted are no changes.
+func TestRowsThatGo(t *testing.T) {
+	rows := []string{`{"k":1}`, `{"k":2}`}
+	for _, gone := range []func(r *Runs){
+		func(r *Runs) { r.Rows++ },
+		func(r *Runs) { r.NewerRows = int64(len(rows)) + 1 },
+	} {
+		r := runs(1, rows, rows)
+		gone(&r)
+		if sums, err := r.Sum(t.Context()); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%+v, %v", sums, err)
+		}
+	}
+}
+
 func TestChanges(t *testing.T) {
 	row := func(text string) string { return "{" + text + "}" }
 	for _, c := range []struct {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"sync"
 
 	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -247,6 +249,7 @@ type RunPage struct {
 	Customer string
 	// Wanted says of group, scraper and state whether their runs are listed; nil: all.
 	Wanted func(rowstore.PastKind) bool
+	Narrow bool // Wanted will hardly want all of them
 	// Without are runs that are not listed, at most rowstore.MaxPast.
 	Without []ids.ID
 	Queued  rowstore.PastSpan // when they were queued
@@ -276,22 +279,37 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 		return true
 	})
 	slices.SortFunc(here, order)
-	total, kinds, err := h.countRuns(ctx, v, p)
+	first := max(p.Offset-len(here), 0)
+	q := rowstore.PastQuery{Customer: p.Customer, Without: p.Without, Queued: p.Queued, By: p.By,
+		Descending: p.Descending, Offset: first, Limit: p.Offset + p.Limit - first}
+	past, total, err := h.archivedPage(ctx, v, p, q)
 	if err != nil {
 		return nil, 0, err
 	}
-	first := max(p.Offset-len(here), 0)
-	var past []*Job
-	if int64(first) < total {
-		past, err = h.runs(ctx, v, rowstore.PastQuery{Customer: p.Customer, Kinds: kinds,
-			Without: p.Without, Queued: p.Queued, By: p.By, Descending: p.Descending, Offset: first,
-			Limit: p.Offset + p.Limit - first})
-		if err != nil {
-			return nil, 0, err
-		}
-	}
 	page := mergePage(past, here, order, first, p.Offset)
 	return page[:min(p.Limit, len(page))], total + int64(len(here)), nil
+}
+
+// archivedPage is what the archive has of a page, and how many runs it has on all pages. The page
+// is q with the kinds that are wanted, which the count tells. Mostly they are all there are, so
+// these are read meanwhile.
+func (h *History) archivedPage(ctx context.Context, v *View, p RunPage,
+	q rowstore.PastQuery) (past []*Job, total int64, err error) {
+	var meanwhile sync.WaitGroup
+	var unread error
+	if !p.Narrow {
+		meanwhile.Go(func() { past, unread = h.runs(ctx, v, q) })
+	}
+	total, kinds, err := h.countRuns(ctx, v, p)
+	meanwhile.Wait()
+	if err = errors.Join(err, unread); err != nil || int64(q.Offset) >= total {
+		return nil, total, err
+	}
+	if p.Narrow || kinds != nil {
+		q.Kinds = kinds
+		past, err = h.runs(ctx, v, q)
+	}
+	return past, total, err
 }
 
 // mergePage is what begins at an offset of two rows together, both in an order. Of the one, past
@@ -346,17 +364,22 @@ func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int6
 // EntriesOf are the ledger entries of runs, by their ids. A trial that delivered nothing has none.
 func (h *History) EntriesOf(ctx context.Context, v *View, jobs []*Job) (map[ids.ID]*Entry, error) {
 	found, elsewhere := map[ids.ID]*Entry{}, []ids.ID{}
+	var whose []string
 	for _, job := range jobs {
 		if entry := v.Entry(job.Entry); entry != nil {
 			found[job.Entry] = entry
 		} else {
 			elsewhere = append(elsewhere, job.Entry)
+			if !slices.Contains(whose, job.Customer) {
+				whose = append(whose, job.Customer)
+			}
 		}
 	}
 	if len(elsewhere) == 0 {
 		return found, nil
 	}
-	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{IDs: elsewhere, Limit: len(elsewhere)})
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: whose, IDs: elsewhere,
+		Limit: len(elsewhere)})
 	for _, entry := range past {
 		found[entry.ID] = entry
 	}

@@ -42,8 +42,8 @@ func (h *History) Entries(ctx context.Context, v *View, customer string, made ro
 	// Entries are archived in the order in which they were sealed, not made: what is here may be
 	// older than what is there.
 	first := max(offset-len(here), 0)
-	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Offset: first,
-		Limit: offset + limit - first})
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: []string{customer},
+		Offset: first, Limit: offset + limit - first})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -71,8 +71,8 @@ func (h *History) since(ctx context.Context, v *View, customer string, at int64)
 	low, high := 0, int(v.Wallet(customer).Archived)
 	for low < high {
 		middle := low + (high-low)/2
-		one, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Offset: middle,
-			Limit: 1})
+		one, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: []string{customer},
+			Offset: middle, Limit: 1})
 		if err != nil {
 			return sinceThen{}, err
 		}
@@ -115,8 +115,8 @@ func (h *History) EntriesWithin(ctx context.Context, v *View, customer string,
 // that an index alone is no place.
 func (h *History) EntriesBefore(ctx context.Context, v *View, customer string,
 	before *rowstore.PastPlace, most int) ([]*Entry, error) {
-	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Before: before,
-		Limit: most})
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: []string{customer},
+		Before: before, Limit: most})
 	if err != nil {
 		return nil, err
 	}

@@ -172,9 +172,9 @@ type PastPlace struct {
 
 // PastEntriesQuery wants entries that meet everything it names.
 type PastEntriesQuery struct {
-	Path     Path
-	Customer string   // "": any, with IDs
-	IDs      []ids.ID // nil: any
+	Path      Path
+	Customers []string // whose, several only with IDs; nil: anybody's, with IDs
+	IDs       []ids.ID // nil: any
 	// Before leaves out what does not come before a place of the order; nil: begin with the newest.
 	// One command makes many entries of a customer where it launches many runs.
 	Before *PastPlace

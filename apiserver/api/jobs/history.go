@@ -67,9 +67,9 @@ func (r Resource) history() *operation.Operation {
 				without = append(without, deleted.Job)
 			}
 		}
-		query := client.RunPage{Customer: owner, Wanted: wanted, Without: without,
-			Queued: api.Span(in.From, in.To), By: order.by, Compare: order.compare,
-			Descending: order.descending,
+		query := client.RunPage{Customer: owner, Wanted: wanted, Narrow: node != nil,
+			Without: without, Queued: api.Span(in.From, in.To), By: order.by,
+			Compare: order.compare, Descending: order.descending,
 			Offset:     in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
 		if err != nil {

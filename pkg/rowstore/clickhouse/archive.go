@@ -45,8 +45,9 @@ var archiveSchema = []string{
 	INDEX by_list list TYPE bloom_filter(0.001) GRANULARITY 1,
 	INDEX by_scraper scraper TYPE bloom_filter(0.001) GRANULARITY 1,
 	INDEX by_sealed sealed TYPE minmax GRANULARITY 1
-) ENGINE = ` + engine + `ReplacingMergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Milli(finished, 'UTC'))
-ORDER BY (customer, id, generation)` + durable + `, index_granularity = 512`,
+) ENGINE = ` + engine + `ReplacingMergeTree PARTITION BY toYYYYMM(toStartOfInterval(
+	fromUnixTimestamp64Milli(finished, 'UTC'), INTERVAL 6 MONTH))
+ORDER BY (customer, queued, id, generation)` + pastParts,
 	`CREATE TABLE IF NOT EXISTS DB.past_entries (
 	customer   String,
 	created    UInt64 CODEC(Delta, ZSTD(1)),
@@ -55,9 +56,15 @@ ORDER BY (customer, id, generation)` + durable + `, index_granularity = 512`,
 	sealed     UInt64 CODEC(Delta, ZSTD(1)),
 	body       String CODEC(ZSTD(1)),
 	INDEX by_id id TYPE bloom_filter(0.001) GRANULARITY 1
-) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (customer, created, id, generation)` + durable +
-		`, index_granularity = 512`,
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (customer, created, id, generation)` + pastParts,
 }
+
+// pastParts are settings of tables of which a read wants a few records of one customer. What it
+// costs is the files that it opens: of each part, whatever it has of that customer. So a part is
+// one file, and there are few parts. A partition is half a year. Once nothing more comes into one,
+// the server makes one part of it.
+const pastParts = durable + `, index_granularity = 512, min_bytes_for_wide_part = 1000000000000,
+	min_age_to_force_merge_seconds = 600, min_age_to_force_merge_on_partition_only = 1`
 
 const (
 	pastRunColumns = `id, generation, sealed, customer, trial, grp, scraper, state, list, queued, ` +
@@ -146,14 +153,21 @@ func (s *Store) fill(ctx context.Context, table, columns string,
 	})
 }
 
-// onPath wants the records of a path.
+// onPath wants the records of a path. Several steps are not asked of the key: an OR has it searched
+// mark by mark.
 func onPath(path rowstore.Path) string {
-	steps := []string{`0`}
+	var steps []string
 	for _, step := range path {
 		steps = append(steps, fmt.Sprintf(`generation = %s AND sealed <= %d`, id(step.Generation),
 			step.Upto))
 	}
-	return `(` + strings.Join(steps, ` OR `) + `)`
+	switch len(steps) {
+	case 0:
+		return `0`
+	case 1:
+		return steps[0]
+	}
+	return `identity(` + strings.Join(steps, ` OR `) + `)`
 }
 
 // within adds what a span asks of runs to conditions.
@@ -175,6 +189,17 @@ func past[T any](ctx context.Context, s *Store, query string,
 		return nil, nil
 	}
 	return all, err
+}
+
+// nearOffset is how many runs of a customer are better read whole, in the order of the key, than
+// found first.
+const nearOffset = 2_000
+
+// behind wants what comes behind a place of an order. The server chooses granules by the first
+// condition alone.
+func behind(by, further string, place rowstore.PastPlace) string {
+	return fmt.Sprintf(`%s %s= %d AND (%[1]s, id) %[2]s (%[3]d, %[4]s)`, by, further, place.Value,
+		id(place.ID))
 }
 
 // PastRuns is rowstore.Archive.
@@ -214,16 +239,18 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	}
 	by := string(q.By)
 	if q.Behind != nil {
-		where = append(where, `(`+by+`, id) `+further+` (`+strconv.FormatInt(q.Behind.Value, 10)+
-			`, `+id(q.Behind.ID)+`)`)
+		where = append(where, behind(by, further, *q.Behind))
 	}
-	// Which runs, first: their bodies are read of no other.
-	found := `SELECT customer, id, generation FROM ` + s.table("past_runs") + ` WHERE ` +
-		strings.Join(where, ` AND `) + ` ORDER BY ` + by + direction + `, id` + direction +
-		` LIMIT 1 BY id` + fmt.Sprintf(` LIMIT %d OFFSET %d`, q.Limit, q.Offset)
-	runs, err := past(ctx, s, `SELECT `+pastRunColumns+` FROM `+s.table("past_runs")+
-		` WHERE (customer, id, generation) IN (`+found+`) ORDER BY `+by+direction+`, id`+direction+
-		` LIMIT 1 BY id`, scanPastRun)
+	from, order := ` FROM `+s.table("past_runs"), ` ORDER BY `+by+direction+`, id`+direction+
+		` LIMIT 1 BY id`
+	wanted := from + ` WHERE ` + strings.Join(where, ` AND `) + order +
+		fmt.Sprintf(` LIMIT %d OFFSET %d`, q.Limit, q.Offset)
+	if q.Customer == "" || q.By != rowstore.ByQueued || q.Offset > nearOffset {
+		// Which runs, first: the other columns are read of no other.
+		wanted = from + ` WHERE (customer, queued, id, generation) IN (SELECT customer, queued, id, generation` +
+			wanted + `)` + order
+	}
+	runs, err := past(ctx, s, `SELECT `+pastRunColumns+wanted, scanPastRun)
 	if err != nil {
 		return nil, fmt.Errorf("row store: past runs: %w", err)
 	}
@@ -270,14 +297,17 @@ func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer stri
 func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
 	error) {
 	where := onPath(q.Path)
-	if q.Customer != "" {
-		where += ` AND customer = ` + text(q.Customer)
+	switch {
+	case len(q.Customers) == 1: // which leaves the order of the key
+		where += ` AND customer = ` + text(q.Customers[0])
+	case q.Customers != nil:
+		where += ` AND customer IN (` + join(q.Customers, text) + `)`
 	}
 	if q.IDs != nil {
 		where += ` AND id IN ` + idSet(q.IDs)
 	}
 	if q.Before != nil {
-		where += fmt.Sprintf(` AND (created, id) < (%d, %s)`, q.Before.Value, id(q.Before.ID))
+		where += ` AND ` + behind(`created`, `<`, *q.Before)
 	}
 	entries, err := past(ctx, s, `SELECT `+pastEntryColumns+` FROM `+s.table("past_entries")+
 		` WHERE `+where+` ORDER BY created DESC, id DESC LIMIT 1 BY id`+
@@ -310,24 +340,46 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 	return head, nil
 }
 
-// ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough. What is
-// old of the month that is not over yet stays until then.
+// ExpirePast is rowstore.Archive: what is of months before that of the time goes. The rest of its
+// month stays until that is over.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
-	old, err := past(ctx, s, fmt.Sprintf(`SELECT table, partition_id FROM system.parts
-		WHERE database = %s AND table IN ('past_runs', 'sums') AND active GROUP BY table, partition_id
+	month := time.Date(before.UTC().Year(), before.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	err := s.expirePart(ctx, "sums", fmt.Sprintf(`SELECT partition_id FROM system.parts
+		WHERE database = %s AND table = 'sums' AND active GROUP BY partition_id
 		HAVING toUInt32OrZero(partition_id) > 0 AND toUInt32(partition_id) < %s`, text(s.db),
-		before.UTC().Format("200601")),
-		func(rows driver.Rows) (names [2]string, err error) {
-			return names, rows.Scan(&names[0], &names[1])
-		})
+		month.Format("200601")))
 	if err != nil {
-		return fmt.Errorf("row store: months of past runs: %w", err)
+		return err
 	}
-	for _, names := range old {
-		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(names[0])+
-			` DROP PARTITION ID `+text(names[1]))
+	runs, old := s.table("past_runs"), fmt.Sprintf(`finished < %d`, month.UnixMilli())
+	err = s.expirePart(ctx, "past_runs", `SELECT _partition_id FROM `+runs+
+		` GROUP BY _partition_id HAVING max(finished) < `+strconv.FormatInt(month.UnixMilli(), 10))
+	if err != nil {
+		return err
+	}
+	left, err := past(ctx, s, `SELECT 1 FROM `+runs+` WHERE `+old+` LIMIT 1`,
+		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+	if err == nil && len(left) > 0 {
+		err = s.exec(ctx, removeTimeout, `DELETE FROM `+runs+` WHERE `+old)
+	}
+	if err != nil {
+		return fmt.Errorf("row store: expire past runs: %w", err)
+	}
+	return nil
+}
+
+// expirePart drops the partitions of a table that a query lists.
+func (s *Store) expirePart(ctx context.Context, table, parts string) error {
+	old, err := past(ctx, s, parts,
+		func(rows driver.Rows) (name string, err error) { return name, rows.Scan(&name) })
+	if err != nil {
+		return fmt.Errorf("row store: what is old of %s: %w", table, err)
+	}
+	for _, name := range old {
+		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(table)+` DROP PARTITION ID `+
+			text(name))
 		if err != nil {
-			return fmt.Errorf("row store: expire %s of %s: %w", names[0], names[1], err)
+			return fmt.Errorf("row store: expire %s of %s: %w", name, table, err)
 		}
 	}
 	return nil

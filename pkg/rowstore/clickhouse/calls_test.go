@@ -38,7 +38,8 @@ func (r *rights) history(s *clickhouse.Store) []call {
 			return err
 		}},
 		{"PastEntries", func(ctx context.Context) error {
-			_, err := s.PastEntries(ctx, rowstore.PastEntriesQuery{Customer: "c", Limit: 1})
+			_, err := s.PastEntries(ctx, rowstore.PastEntriesQuery{Customers: []string{"c"},
+				Limit: 1})
 			return err
 		}},
 		{"Audit", func(ctx context.Context) error {

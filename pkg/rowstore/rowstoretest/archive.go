@@ -78,7 +78,8 @@ func (a *Archive) PastEntries(_ context.Context, q rowstore.PastEntriesQuery) ([
 	defer a.mu.Unlock()
 	var entries []rowstore.PastEntry
 	for _, e := range a.entries {
-		if on(q.Path, e.Generation, e.Sealed) && (q.Customer == "" || q.Customer == e.Customer) &&
+		if on(q.Path, e.Generation, e.Sealed) &&
+			(q.Customers == nil || slices.Contains(q.Customers, e.Customer)) &&
 			(q.IDs == nil || slices.Contains(q.IDs, e.ID)) &&
 			(q.Before == nil || isBefore(e, q.Before)) {
 			entries = append(entries, e)

@@ -198,13 +198,18 @@ func testPastEntries(s *suite) {
 		}
 	}
 	slices.SortFunc(want, newerEntry)
-	s.equal("ledger", want, read(rowstore.PastEntriesQuery{Customer: "one", Limit: 1000}))
+	s.equal("ledger", want, read(rowstore.PastEntriesQuery{Customers: []string{"one"},
+		Limit: 1000}))
 	s.equal("page", want[5:9],
-		read(rowstore.PastEntriesQuery{Customer: "one", Offset: 5, Limit: 4}))
+		read(rowstore.PastEntriesQuery{Customers: []string{"one"}, Offset: 5, Limit: 4}))
 	for i, e := range want[:len(want)-1] { // those of one command among them
-		s.equal("behind a place", want[i+1:], read(rowstore.PastEntriesQuery{Customer: "one",
-			Before: &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}, Limit: 1000}))
+		s.equal("behind a place", want[i+1:], read(rowstore.PastEntriesQuery{
+			Customers: []string{"one"}, Limit: 1000,
+			Before: &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}}))
 	}
+	s.equal("by id, of some", []rowstore.PastEntry{all[3]},
+		read(rowstore.PastEntriesQuery{Customers: []string{all[3].Customer, "three"},
+			IDs: []ids.ID{all[2].ID, all[3].ID, gone.ID}, Limit: 10}))
 	s.equal("by id", []rowstore.PastEntry{all[9], all[3]},
 		read(rowstore.PastEntriesQuery{IDs: []ids.ID{all[3].ID, all[9].ID, gone.ID}, Limit: 10}))
 	for upto, want := range map[uint64]uint64{0: 0, 99: 0, 120: 120, 1 << 40: 149} {
@@ -212,7 +217,8 @@ func testPastEntries(s *suite) {
 		s.ok(err)
 		s.equal("head", want, head)
 	}
-	s.equal("of nobody", 0, len(read(rowstore.PastEntriesQuery{Customer: "three", Limit: 10})))
+	s.equal("of nobody", 0, len(read(rowstore.PastEntriesQuery{Customers: []string{"three"},
+		Limit: 10})))
 }
 
 // testExpirePast: runs of months before the time go, later ones stay, and so do all entries.
@@ -234,7 +240,7 @@ func testExpirePast(s *suite) {
 		s.past(q, runs[2:])
 	}
 	entries, err := s.store.PastEntries(s.ctx,
-		rowstore.PastEntriesQuery{Path: whole(generation), Customer: "one", Limit: 10})
+		rowstore.PastEntriesQuery{Path: whole(generation), Customers: []string{"one"}, Limit: 10})
 	s.ok(err)
 	s.equal("entries", []rowstore.PastEntry{entry}, entries)
 }

@@ -76,7 +76,7 @@ func BenchPast(b *testing.B, store rowstore.Store, runs, each int) {
 		},
 		"ledger": func(b *testing.B, n int) {
 			found, err := store.PastEntries(b.Context(), rowstore.PastEntriesQuery{Path: path,
-				Customer: customer(n % customers), Offset: each / 2, Limit: pastPage})
+				Customers: []string{customer(n % customers)}, Offset: each / 2, Limit: pastPage})
 			if err != nil || len(found) != pastPage {
 				b.Fatalf("%d entries: %v", len(found), err)
 			}

@@ -294,8 +294,12 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 // pastEntries is the statement of a query, with its arguments.
 func pastEntries(q rowstore.PastEntriesQuery) (text string, args []any) {
 	where := on(q.Path)
-	if q.Customer != "" {
-		where.and(`customer = ?`, q.Customer)
+	switch {
+	case q.IDs != nil && q.Customers != nil: // the ids are the way to them
+		theirs, _ := json.Marshal(q.Customers) // strings always can be
+		where.and(`+customer IN (SELECT value FROM json_each(?))`, string(theirs))
+	case q.Customers != nil:
+		where.and(`customer = ?`, q.Customers[0])
 	}
 	where.among(`id`, q.IDs)
 	if q.Before != nil {

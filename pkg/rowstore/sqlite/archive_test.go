@@ -52,7 +52,8 @@ func TestPagesOfThePastFollowIndices(t *testing.T) {
 		}
 		wantPlan(t, store, text, args, "SEARCH past_runs USING COVERING INDEX "+test.index)
 	}
-	text, args := pastEntries(rowstore.PastEntriesQuery{Path: path, Customer: "one", Limit: 20})
+	text, args := pastEntries(rowstore.PastEntriesQuery{Path: path, Customers: []string{"one"},
+		Limit: 20})
 	wantPlan(t, store, text, args,
 		"SEARCH past_entries USING COVERING INDEX past_entries_by_time (customer=?)")
 

@@ -70,7 +70,7 @@ func (r Resource) history() *operation.Operation {
 		query := client.RunPage{Customer: owner, Wanted: wanted, Narrow: node != nil,
 			Without: without, Queued: api.Span(in.From, in.To), By: order.by,
 			Compare: order.compare, Descending: order.descending,
-			Offset:     in.Page * in.Size, Limit: in.Size}
+			Offset: in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
 		if err != nil {
 			return none, fmt.Errorf("history: %w", err)

@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,7 +47,8 @@ type Portal struct {
 	assets        map[string]asset // by their path
 	script, style string           // paths
 	icon          string
-	payments      string // "yes" or "no"
+	begins        []string // paths of what the script has before it runs
+	payments      string   // "yes" or "no"
 	signedIn      func(rc *fasthttp.RequestCtx) bool
 }
 
@@ -79,7 +82,26 @@ func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, e
 		}
 		p.keep(Path+"/"+part, data)
 	}
+	p.begins = p.before(p.script)
 	return p, nil
+}
+
+// imports finds the parts that a script has before it runs. Those that come later are imported by
+// a call.
+var imports = regexp.MustCompile(`(?:from|import)"\./([^"]+)"`)
+
+// before lists the parts that a script has before it runs, and theirs, each once.
+func (p *Portal) before(script string) []string {
+	var all []string
+	for wanted := []string{script}; len(wanted) > 0; wanted = wanted[1:] {
+		for _, name := range imports.FindAllSubmatch(p.assets[wanted[0]].plain, -1) {
+			if part := assetsPath + string(name[1]); !slices.Contains(all, part) {
+				all = append(all, part)
+				wanted = append(wanted, part)
+			}
+		}
+	}
+	return all
 }
 
 // contentTypes of assets, by the ends of their names.
@@ -155,13 +177,15 @@ func (p *Portal) send(rc *fasthttp.RequestCtx, file asset) {
 	rc.SetBody(body)
 }
 
-// show sends the page. Its nonce is good for this answer alone. Nothing but the named script and
-// style counts on the page, and scripts write no HTML into it (Trusted Types).
+// show sends the page. It names all that the script begins with, so that no part of it waits for
+// another one. Its head is drawn before any of them runs. Its nonce is good for this answer alone.
+// Nothing but the named scripts and the style counts on the page, and scripts write no HTML into it
+// (Trusted Types).
 func (p *Portal) show(rc *fasthttp.RequestCtx) {
 	nonce := rand.Text()
 	var out bytes.Buffer
-	if err := page.Execute(&out, map[string]string{"Nonce": nonce, "Script": p.script,
-		"Style": p.style, "Icon": p.icon, "Payments": p.payments}); err != nil {
+	if err := page.Execute(&out, map[string]any{"Nonce": nonce, "Script": p.script,
+		"Begins": p.begins, "Style": p.style, "Icon": p.icon, "Payments": p.payments}); err != nil {
 		panic(err) // the page is a part of the program, and its values are texts
 	}
 	h := &rc.Response.Header

@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 // TestBench runs all contenders on a few pages: each must find the rows that the web's truth has.
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
-	o, err := parseOptions([]string{"-quick", "-absent", "-profile",
+	before := filepath.Join(dir, "before")
+	if err := buildShoal(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOptions([]string{"-quick", "-absent", "-before", before, "-profile",
 		filepath.Join(dir, "profiles")})
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +63,9 @@ func TestBench(t *testing.T) {
 		if c.name != rawFasthttp && c.name != rawNetHTTP && s.Rows != want {
 			t.Errorf("%s found %s, goquery %s", c.name, s.Rows, want)
 		}
+	}
+	if !strings.Contains(r.markdown(), "of the binary before") {
+		t.Error("the report does not compare with the binary before")
 	}
 	path, err := r.save(dir)
 	if err != nil {

@@ -26,6 +26,7 @@ const (
 	egressExtract   = "egress+extract"
 	fetcherAlone    = "fetcher"
 	wholeLoop       = "whole-loop"
+	loopBefore      = "whole-loop-before"
 )
 
 // contender is one way of reading the pages.
@@ -56,6 +57,8 @@ func contenders() []contender {
 			start: startFetcher},
 		{name: wholeLoop,
 			about: "`shoal serve`: a list run through the API, from launch to its end", times: 1,
+			start: startLoop},
+		{name: loopBefore, about: "the same by the binary that -before names", times: 1,
 			start: startLoop},
 	}, jobs()...)
 }

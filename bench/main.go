@@ -82,6 +82,7 @@ type options struct {
 	contenders  []string
 	missing     []string // jobs that are not installed
 	peers       string   // directory of the jobs' programs
+	before      string   // the product's binary to compare with, "" for none
 	pages       int      // each contender's, per round
 	warmUp      int      // pages before the measuring begins
 	rounds      int
@@ -106,6 +107,8 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&only, "only", "", "contenders, by name with commas between; all unless told")
 	flags.StringVar(&o.peers, "peers", "bench/.peers/bin",
 		"directory of the peers' programs ("+installPeers+")")
+	flags.StringVar(&o.before, "before", "",
+		"binary of an earlier release, which takes its turns in the same rounds")
 	flags.StringVar(&o.out, "out", "", "directory of the result files; none unless told")
 	flags.StringVar(&o.profiles, "profile", "",
 		"directory for CPU profiles of our own contenders, which the report then sums up by stage")
@@ -138,6 +141,9 @@ func (o *options) choose(only string) error {
 	for _, c := range contenders() {
 		switch {
 		case only != "" && !slices.Contains(strings.Split(only, ","), c.name):
+		case c.name == loopBefore && o.before == "" && only != "":
+			return fmt.Errorf("-only: %s needs -before", loopBefore)
+		case c.name == loopBefore && o.before == "":
 		case isJob(c.name) && !installed(o.peers, c.name):
 			o.missing = append(o.missing, c.name)
 		default:
@@ -180,6 +186,9 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency,
 				Dir: dir, Shoal: binary,
 				Peers: o.peers, Absent: o.absent}
+			if name == loopBefore {
+				t.Shoal = o.before
+			}
 			if o.profiles != "" && ours(name) {
 				t.Profile = filepath.Join(o.profiles, name+".prof")
 			}

@@ -58,11 +58,12 @@ type chartBar struct {
 }
 
 // chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender,
-// and its bar would make all others look alike.
+// and its bar would make all others look alike. The binary before is no peer.
 func chartBars(runs []*report) []chartBar {
 	var bars []chartBar
 	for _, name := range slices.Concat(runs[0].Order, runs[len(runs)-1].Order) {
-		if slices.ContainsFunc(bars, func(b chartBar) bool { return b.name == name }) {
+		if name == loopBefore || slices.ContainsFunc(bars,
+			func(b chartBar) bool { return b.name == name }) {
 			continue
 		}
 		bar := chartBar{name: name}

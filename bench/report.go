@@ -121,6 +121,10 @@ func (r *report) markdown() string {
 			per.max, 1e6/per.median, r.of(name, sample.perSecond).median,
 			r.of(name, func(s sample) float64 { return float64(s.RSS) / 1e6 }).median, ratio, rows)
 	}
+	if s, ok := r.ratios(wholeLoop, loopBefore); ok {
+		fmt.Fprintf(&b, "\nThe whole loop brings **%.2f** [%.2f–%.2f] times the pages per "+
+			"CPU-second of the binary before.\n", s.median, s.min, s.max)
+	}
 	b.WriteString("\n")
 	for _, c := range contenders() {
 		if slices.Contains(r.Order, c.name) {

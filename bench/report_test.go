@@ -97,13 +97,17 @@ func TestSumTraces(t *testing.T) {
 func TestParseOptions(t *testing.T) {
 	for _, args := range [][]string{{"-pages", "0"}, {"-only", "nobody"}, {"-nonsense"},
 		{"-rounds", "-1"}, {"-only", "fetcher,nobody"},
-		{"-quick", "fetcher"}} {
+		{"-quick", "fetcher"}, {"-only", "whole-loop-before"}} {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%v was taken", args)
 		}
 	}
 	o, err := parseOptions([]string{"-only", "fetcher,whole-loop", "-rounds", "5"})
 	if err != nil || len(o.contenders) != 2 || o.rounds != 5 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	o, err = parseOptions([]string{"-only", "whole-loop,whole-loop-before", "-before", "shoal"})
+	if err != nil || len(o.contenders) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

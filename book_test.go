@@ -11,12 +11,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// texts reads every file that people read: code, documents and settings, by path from the root.
+// texts are the files that people read: code, documents and settings, by path from the root.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
+	found, err := everyText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d files found: the walk does not see the repository", len(found))
+	}
+	return found
+}
+
+// everyText is read once for all tests: none of them changes it.
+var everyText = sync.OnceValues(readTexts)
+
+func readTexts() (map[string]string, error) {
 	kinds := []string{".go", ".md", ".yml", ".yaml", ".sql", ".sh", ".proto"}
 	found := map[string]string{}
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -34,13 +49,7 @@ func texts(t *testing.T) map[string]string {
 		found[filepath.ToSlash(name)] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) < 10 {
-		t.Fatalf("only %d files found: the walk does not see the repository", len(found))
-	}
-	return found
+	return found, err
 }
 
 // law is a kind of text that code and documents cite by number.
@@ -76,16 +85,17 @@ var (
 
 // TestCitationsResolve lets a reader open whatever the code cites.
 func TestCitationsResolve(t *testing.T) {
-	all := texts(t)
+	all, joined := texts(t), map[string]string{}
+	for name, text := range all {
+		if name != "book_test.go" {
+			joined[name] = newLine.ReplaceAllString(text, " ")
+		}
+	}
 	for _, l := range laws {
 		defined := l.defined(t, all)
 		cited := 0
-		for name, text := range all {
-			if name == "book_test.go" {
-				continue
-			}
-			for _, match := range l.citation.FindAllStringSubmatch(newLine.ReplaceAllString(text,
-				" "), -1) {
+		for name, text := range joined {
+			for _, match := range l.citation.FindAllStringSubmatch(text, -1) {
 				for _, n := range number.FindAllString(match[1], -1) {
 					cited++
 					if defined[n] == "" {
@@ -170,7 +180,7 @@ var (
 
 // TestLinksResolve follows every relative link of every document, to the heading that it names.
 func TestLinksResolve(t *testing.T) {
-	all := texts(t)
+	all, known := texts(t), map[string][]string{}
 	followed := 0
 	for name, text := range all {
 		if path.Ext(name) != ".md" {
@@ -188,7 +198,15 @@ func TestLinksResolve(t *testing.T) {
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, match[1])
-			} else if n := times(anchor, anchors(all[target])); anchor != "" && n != 1 {
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			if known[target] == nil {
+				known[target] = anchors(all[target])
+			}
+			if n := times(anchor, known[target]); n != 1 {
 				t.Errorf("%s links to %s: %d headings of %s have that name", name, match[1], n,
 					target)
 			}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -27,9 +28,23 @@ type source struct {
 	imports []string
 }
 
-// sources parses every Go file of the repository.
+// sources are the Go files of the repository.
 func sources(t *testing.T) []source {
 	t.Helper()
+	found, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d Go files found: the walk does not see the repository", len(found))
+	}
+	return found
+}
+
+// parsed is done once for all tests: none of them changes a file.
+var parsed = sync.OnceValues(parse)
+
+func parse() ([]source, error) {
 	var found []source
 	fset := token.NewFileSet()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -64,13 +79,7 @@ func sources(t *testing.T) []source {
 		found = append(found, s)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) < 10 {
-		t.Fatalf("only %d Go files found: the walk does not see the repository", len(found))
-	}
-	return found
+	return found, err
 }
 
 // forTests says whether a package is there for tests alone: the test kit, and packages named like

@@ -83,6 +83,7 @@ type ProxyError struct {
 	Cause error
 }
 
+// Error names the cause.
 func (e *ProxyError) Error() string { return "proxy: " + e.Cause.Error() }
 
 // Unwrap is the cause.

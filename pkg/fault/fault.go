@@ -33,6 +33,7 @@ func Wrap(code Code, cause error, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Cause: cause}
 }
 
+// Error is for logs: it names the cause.
 func (e *Error) Error() string {
 	text := string(e.Code)
 	if e.Field != "" {
@@ -72,6 +73,7 @@ func CodeOf(err error) Code {
 // List is several errors about one input. The first one gives the answer its code.
 type List []*Error
 
+// Error is that of the first, and how many more there are.
 func (l List) Error() string {
 	if len(l) == 0 {
 		return "no errors"

@@ -126,6 +126,7 @@ type Mismatch struct {
 	reason   string
 }
 
+// Error is what does not fit, for people.
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
 // Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.

@@ -135,7 +135,7 @@ cluster:
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
-	$(CLUSTER) -run 'TestCrashesOf(Uploads|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention)$$' ./e2e -clickhouse $(CLICKHOUSE_URL)
+	$(CLUSTER) -run 'TestCrashesOf(Uploads|Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention)$$' ./e2e -clickhouse $(CLICKHOUSE_URL)
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1

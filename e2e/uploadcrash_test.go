@@ -86,18 +86,24 @@ type uploadedFile struct {
 	} `json:"scraper"`
 }
 
-// upload sends the numbers from one on, however often the process dies.
-func (c *crashCase) upload(path string, query url.Values, from int) (made uploadedFile) {
+// upload sends the numbers from one on.
+func (c *crashCase) upload(path string, query url.Values, from int) uploadedFile {
 	c.T.Helper()
 	var file strings.Builder
 	file.WriteString("n\n")
 	for n := range uploadedRows {
 		fmt.Fprintf(&file, "%d\n", from+n)
 	}
+	return c.send(path, query, file.String())
+}
+
+// send sends a csv file, however often the process dies.
+func (c *crashCase) send(path string, query url.Values, file string) (made uploadedFile) {
+	c.T.Helper()
 	key := suite.NewKey()
 	c.survive("upload", func(ctx context.Context) error {
 		answer, err := c.Again(key).Do(ctx, "POST", path, query, "text/csv",
-			strings.NewReader(file.String()))
+			strings.NewReader(file))
 		if err != nil {
 			return err
 		}

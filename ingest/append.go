@@ -65,52 +65,68 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 // takes the place of those before with one step. Rows that were there keep their ids. Which runs
 // they are of is noted first, so that a repeat makes the same batches.
 func (i *importing) appendFile(ctx context.Context) error {
-	i.seq = addedSeq
 	base, err := i.base(ctx)
 	if err != nil {
 		return err
 	}
+	return i.inTurns(ctx, func() (*sorting, error) { return i.joinFile(ctx, base) },
+		func(s *sorting) error {
+			if err := s.rows.Each(func(_ string, place uint32, doc []byte) error {
+				if place == newRow {
+					return i.add(ctx, doc)
+				}
+				return i.carry(ctx, doc)
+			}); err != nil {
+				return err
+			}
+			return i.flush(ctx)
+		})
+}
+
+// joinFile sorts the file's rows, joined with those of the base. nil: the file is gone, and all is
+// stored.
+func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sorting, err error) {
 	byKey, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = byKey.Close() }() // it was read
 	inOrder, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = inOrder.Close() }() // it was read
+	defer func() {
+		if joined == nil {
+			err = errors.Join(err, inOrder.Close())
+		}
+	}()
 	a := &appending{importing: i, byKey: byKey, inOrder: inOrder}
 	ended := false
 	if err := i.eachRow(ctx, a.addRow, func() error { ended = true; return nil }); err != nil ||
-		!ended { // the file is gone, and all is stored
-		return err
+		!ended {
+		return nil, err
 	}
 	switch {
 	case a.read == 0:
-		return upload.Nothing()
+		return nil, upload.Nothing()
 	case !a.has:
-		return &upload.Refusal{Reason: fmt.Sprintf("the file has no value in the key column %.300q "+
-			"(KEY_COLUMN_MISSING)", i.known.Key)}
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("the file has no value in the key column "+
+			"%.300q (KEY_COLUMN_MISSING)", i.known.Key)}
 	}
 	if err := a.addStored(ctx, base); err != nil {
-		return err
+		return nil, err
 	}
 	if err := byKey.Each(a.join); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.endKey(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := inOrder.Each(func(_ string, place uint32, doc []byte) error {
-		if place == newRow {
-			return i.add(ctx, doc)
-		}
-		return i.carry(ctx, doc)
-	}); err != nil {
-		return err
+	joined = &sorting{rows: inOrder, seq: addedSeq}
+	for _, run := range base {
+		joined.from = append(joined.from, source{i.job.Group, i.job.Scraper, run})
 	}
-	return i.flush(ctx)
+	return joined, nil
 }
 
 // base are the runs to whose rows the file's are added.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -315,4 +316,53 @@ func TestProtectedWhileAnOwnerIsPaused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A node sorts a file that is added once, however many turns it has: the later ones read no stored
+// row.
+func TestProtectedUploadsSortOnce(t *testing.T) {
+	u := newUploaded(t)
+	var file strings.Builder
+	for n := range 3*importedRows + 10 {
+		fmt.Fprintf(&file, `{"id":"%06d","a":""}`+"\n", n)
+	}
+	u.whole("jsonl", file.String())
+	u.protect()
+	file.Reset()
+	for n := range 3*importedRows + 10 {
+		fmt.Fprintf(&file, `{"id":"%06d","a":"1"}`+"\n", n+10)
+	}
+	job, store, dir := u.send("id", "jsonl", file.String()), &scans{Store: u.store}, t.TempDir()
+	kind := Import(ImportConfig{Client: u.client, Store: store,
+		History: client.NewHistory(u.store), Files: u.blobs, IDs: u.ids, Clock: u.clock,
+		Dir: dir, Point: func(name string) {
+			if name == "work.import.after_put" {
+				u.clock.Advance(turnTime)
+			}
+		}})
+	var progress []byte
+	sorted, turns := 0, 0
+	for end := work.Rested; end == work.Rested && turns < 9; turns++ {
+		outcome, err := kind.Step(t.Context(), work.Item{ID: job, Kind: work.Import,
+			Customer: "ann", Progress: progress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, progress = outcome.End, outcome.Progress; turns == 1 { // the first notes the runs
+			sorted = store.count
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+			t.Errorf("turn %d leaves %v, %v", turns, names, err)
+		}
+	}
+	if turns != 4 || sorted == 0 || store.count != sorted {
+		t.Errorf("%d turns, %d reads of rows, %d up to the first that stores", turns, store.count,
+			sorted)
+	}
+	rows, rowIDs := u.documents()
+	slices.Sort(rowIDs)
+	if len(rows) != 3*importedRows+20 || len(slices.Compact(rowIDs)) != len(rows) ||
+		rows[9] != `{"id":"000009"}` || rows[10] != `{"id":"000010","a":"1"}` {
+		t.Errorf("%d rows, %s", len(rows), rows[:11])
+	}
 }

@@ -73,8 +73,10 @@ type ImportConfig struct {
 	Disk *telemetry.Disk
 	// Point is called at named places, so that tests can end the process there. They are
 	// "work.KIND.before_put", "work.KIND.after_put", "work.KIND.after_seal" and
-	// "work.KIND.after_end" of the kinds import and merge.
+	// "work.KIND.after_end" of the kinds import, merge and match.
 	Point func(name string)
+
+	sortings *sortings
 }
 
 // storing is a kind of work that stores the rows of a run without tasks. read reads what they are
@@ -83,7 +85,10 @@ func (c ImportConfig) storing(kind string, read func(*importing, context.Context
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}
+	c.sortings = newSortings(c.Clock)
 	return work.Kind{Name: kind, Held: 8, PerCustomer: 1,
+		// A worker asks again and again, also while there is nothing to do.
+		Ready: func() bool { c.sortings.sweep(); return true },
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			item.Kind = kind
 			outcome, err := c.step(ctx, item, read)
@@ -101,7 +106,8 @@ func (c ImportConfig) storing(kind string, read func(*importing, context.Context
 // with what was deleted (Removal).
 func Import(config ImportConfig) work.Kind {
 	kind := config.storing(work.Import, (*importing).readFile)
-	kind.AtOnce, kind.Ready = 2, func() bool { return config.Files != nil }
+	sweep := kind.Ready
+	kind.AtOnce, kind.Ready = 2, func() bool { return sweep() && config.Files != nil }
 	return kind
 }
 
@@ -116,8 +122,12 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		job: view.Job(item.ID), told: c.Clock.Now()}
 	switch {
 	case i.known == nil || i.known.Ended != 0 || i.job == nil:
+		if left := c.sortings.take(item.ID); left != nil {
+			left.close()
+		}
 		return work.Done(), c.drop(ctx, item)
 	case view.IsShort():
+		c.sortings.dropAll()
 		return work.Rest(nil, shortRests), nil
 	case i.known.Heavy && waits(view, item.ID):
 		return work.Rest(nil, heavyRests), nil
@@ -131,6 +141,7 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
 	case errors.Is(err, errNoRoom): // on this node, of which the state may not know yet
+		c.sortings.dropAll()
 		return work.Rest(item.Progress, shortRests), nil
 	case errors.Is(err, errTurn): // the next one finds what is stored
 		return work.Rest(item.Progress, 0), nil
@@ -232,6 +243,52 @@ type importing struct {
 	carried  [][]byte // of each the document that it was already; nil: it is a new row
 	size     int      // of them, in bytes
 	progress []byte   // to be noted (errNoted)
+}
+
+// inTurns stores what store reads of sorted rows. A turn that is over leaves them to the next one,
+// which goes on behind them. sort makes them where none are left; nil: there is nothing to store.
+func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
+	store func(*sorting) error) error {
+	s, err := i.left(ctx)
+	if err == nil && s == nil {
+		s, err = sort()
+	}
+	if err != nil || s == nil {
+		return err
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			s.close()
+		}
+	}()
+	i.seq, i.rows = s.seq, s.stored
+	err = store(s)
+	if errors.Is(err, errTurn) {
+		s.rows.Pause()
+		s.seq, s.stored = i.seq, i.rows
+		kept = i.sortings.keep(i.item.ID, s)
+	}
+	return err
+}
+
+// left is what the turn before has left; nil: nothing, or rows of runs that were deleted meanwhile.
+func (i *importing) left(ctx context.Context) (*sorting, error) {
+	s := i.sortings.take(i.item.ID)
+	if s == nil {
+		return nil, nil
+	}
+	view := i.Client.View()
+	for _, from := range s.from {
+		scope := client.Shown(view, from.group, from.scraper)
+		scope.Jobs = []ids.ID{from.run}
+		held, err := i.Store.Holding(ctx, scope, 1)
+		if err != nil || len(held) == 0 {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // add adds a row, and puts the batch that it makes whole.
@@ -383,7 +440,7 @@ func (i *importing) sealed(ctx context.Context, unit model.Unit) error {
 
 // has says whether a batch is stored already.
 func (i *importing) has(ctx context.Context, unit model.Unit) (bool, error) {
-	if unit.Seq%knownAtOnce == 0 {
+	if i.stored == nil || unit.Seq%knownAtOnce == 0 {
 		units := make([]model.Unit, knownAtOnce)
 		for n := range units {
 			units[n].Seq = unit.Seq + uint32(n)

@@ -30,7 +30,8 @@ const nothingMerged = "no row was merged: no title is in two of the runs"
 // Merge is how rows of several runs become those of one (decision 68). Rows of equal titles are one
 // row then: it has the fields of the first run, and of the others what is missing there. A title
 // that one run alone has makes no row. The rows are sorted by title on the disk, so that memory is
-// bounded. The same runs make the same batches, however often a step is made again.
+// bounded, and are kept from turn to turn. The same runs make the same batches, however often a
+// step is made again.
 func Merge(config ImportConfig) work.Kind {
 	kind := config.storing(work.Merge, (*importing).merge)
 	kind.AtOnce, kind.Held = 1, heldInTurns
@@ -39,38 +40,51 @@ func Merge(config ImportConfig) work.Kind {
 
 // merge reads the rows of the item's runs, and puts what they make.
 func (i *importing) merge(ctx context.Context) error {
+	return i.inTurns(ctx, func() (*sorting, error) { return i.sortRuns(ctx) },
+		func(s *sorting) error {
+			s.merged.put = func(row []byte) error { return i.add(ctx, row) }
+			if err := s.rows.Each(s.merged.take); err != nil {
+				return err
+			}
+			if err := s.merged.end(); err != nil {
+				return err
+			}
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+			if i.rows == 0 {
+				return &upload.Refusal{Reason: nothingMerged}
+			}
+			return nil
+		})
+}
+
+// sortRuns sorts the rows of the item's runs.
+func (i *importing) sortRuns(ctx context.Context) (made *sorting, err error) {
 	runs, err := client.ReadMerge(i.item.Args)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sorted, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
+	rows, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = sorted.Close() }() // it was read
+	defer func() {
+		if made == nil {
+			err = errors.Join(err, rows.Close())
+		}
+	}()
+	s := &sorting{rows: rows, merged: &merging{}}
 	for place, run := range runs {
-		if err := i.sortRun(ctx, sorted, run, uint32(place)); err != nil {
-			return err
+		if err := i.sortRun(ctx, s, run, uint32(place)); err != nil {
+			return nil, err
 		}
 	}
-	merged := merging{put: func(row []byte) error { return i.add(ctx, row) }}
-	if err := sorted.Each(merged.take); err != nil {
-		return err
-	}
-	if err := merged.end(); err != nil {
-		return err
-	}
-	if err := i.flush(ctx); err != nil {
-		return err
-	}
-	if i.rows == 0 {
-		return &upload.Refusal{Reason: nothingMerged}
-	}
-	return nil
+	return s, nil
 }
 
 // sortRun reads the rows of a run that have a title.
-func (i *importing) sortRun(ctx context.Context, sorted *sorter, run ids.ID, place uint32) error {
+func (i *importing) sortRun(ctx context.Context, sorted *sorting, run ids.ID, place uint32) error {
 	view := i.Client.View()
 	job, err := i.History.Run(ctx, view, run)
 	if err != nil {
@@ -91,10 +105,13 @@ func (i *importing) sortRun(ctx context.Context, sorted *sorter, run ids.ID, pla
 		if title == "" {
 			return nil
 		}
-		return sorted.Add(title, place, doc)
+		return sorted.rows.Add(title, place, doc)
 	})
 	if err != nil {
 		return err
+	}
+	if rows > 0 {
+		sorted.from = append(sorted.from, source{job.Group, job.Scraper, run})
 	}
 	return i.allRead(ctx, job, rows)
 }
@@ -165,11 +182,13 @@ type merging struct {
 	size  int
 }
 
-// take takes a row. Of a run the first row of a title stands.
+// take takes a row. Of a run the first row of a title stands. It is taken where the error is
+// errTurn, too.
 func (m *merging) take(title string, run uint32, doc []byte) error {
+	over := error(nil)
 	if m.runs > 0 && title != m.title {
-		if err := m.end(); err != nil {
-			return err
+		if over = m.end(); over != nil && !errors.Is(over, errTurn) {
+			return over
 		}
 	}
 	if m.runs > 0 && run == m.last {
@@ -179,7 +198,10 @@ func (m *merging) take(title string, run uint32, doc []byte) error {
 		m.title, m.names, m.row, m.size = title, m.names[:0], map[string]json.RawMessage{}, 0
 	}
 	m.runs, m.last = m.runs+1, run
-	return m.fill(doc)
+	if err := m.fill(doc); err != nil {
+		return err
+	}
+	return over
 }
 
 // fill adds the fields of a row that are missing so far.

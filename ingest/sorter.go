@@ -24,8 +24,10 @@ type sorter struct {
 	floor  *telemetry.Disk
 
 	file   *os.File
-	parts  []part // on the disk
-	length int64  // of the file
+	parts  []part  // on the disk
+	length int64   // of the file
+	left   strands // rows that are not visited yet, once parts are read
+	read   bool    // they are
 	rows   []sorted
 	size   int // of rows, in bytes
 }
@@ -88,9 +90,7 @@ func (s *sorter) spill() error {
 	from := s.length
 	var head []byte
 	for _, row := range s.rows {
-		head = binary.AppendUvarint(head[:0], uint64(len(row.key)))
-		head = binary.AppendUvarint(head, uint64(row.place))
-		head = binary.AppendUvarint(head, uint64(len(row.doc)))
+		head = appendHead(head[:0], row)
 		s.length += int64(len(head) + len(row.key) + len(row.doc))
 		if s.length > s.disk {
 			return &upload.Refusal{Reason: "the runs are too large to be merged: together they " +
@@ -109,42 +109,71 @@ func (s *sorter) spill() error {
 	return nil
 }
 
+// appendHead appends what stands before a row's texts.
+func appendHead(to []byte, row sorted) []byte {
+	to = binary.AppendUvarint(to, uint64(len(row.key)))
+	to = binary.AppendUvarint(to, uint64(row.place))
+	return binary.AppendUvarint(to, uint64(len(row.doc)))
+}
+
 func inOrder(a, b sorted) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place))
 }
 
-// Each visits all rows in their order, once nothing is added any more.
+// Each visits all rows in their order, once nothing is added any more. Where visit ends it, the
+// next Each goes on behind the row that was visited last.
 func (s *sorter) Each(visit func(key string, place uint32, doc []byte) error) error {
-	if err := s.spill(); err != nil {
-		return err
-	}
-	var all strands
-	for n, p := range s.parts {
-		one := &strand{part: n, from: bufio.NewReaderSize(io.NewSectionReader(s.file, p.from,
-			p.to-p.from), partBuffer)}
-		if more, err := one.next(); err != nil {
-			return err
-		} else if more {
-			all = append(all, one)
-		}
-	}
-	heap.Init(&all)
-	for len(all) > 0 {
-		first := all[0]
-		if err := visit(first.row.key, first.row.place, first.row.doc); err != nil {
+	if !s.read {
+		if err := s.open(); err != nil {
 			return err
 		}
+	}
+	for len(s.left) > 0 {
+		first := s.left[0]
+		row := first.row
 		more, err := first.next()
 		if err != nil {
 			return err
 		}
 		if more {
-			heap.Fix(&all, 0)
+			heap.Fix(&s.left, 0)
 		} else {
-			heap.Pop(&all)
+			heap.Pop(&s.left)
+		}
+		if err := visit(row.key, row.place, row.doc); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// open begins to read the parts.
+func (s *sorter) open() error {
+	if err := s.spill(); err != nil {
+		return err
+	}
+	for n, p := range s.parts {
+		one := &strand{part: n, end: p.from, from: bufio.NewReaderSize(io.NewSectionReader(s.file,
+			p.from, p.to-p.from), partBuffer)}
+		if more, err := one.next(); err != nil {
+			return err
+		} else if more {
+			s.left = append(s.left, one)
+		}
+	}
+	heap.Init(&s.left)
+	s.read = true
+	return nil
+}
+
+// Pause gives back the memory of the rows that are not visited yet. Each goes on with them.
+func (s *sorter) Pause() {
+	slices.SortFunc(s.left, func(a, b *strand) int { return cmp.Compare(a.part, b.part) })
+	parts := make([]part, 0, len(s.left))
+	for _, one := range s.left {
+		parts = append(parts, part{one.at, s.parts[one.part].to})
+	}
+	s.parts, s.left, s.read = parts, nil, false
 }
 
 // strand reads a part.
@@ -152,6 +181,8 @@ type strand struct {
 	part int
 	from *bufio.Reader
 	row  sorted
+	at   int64 // where row begins in the file
+	end  int64 // and ends
 }
 
 // next reads a row, and says whether there was one.
@@ -170,6 +201,8 @@ func (s *strand) next() (more bool, err error) {
 		return false, fmt.Errorf("sorted rows: %w", err)
 	}
 	s.row = sorted{string(text[:length]), uint32(place), text[length:]}
+	head := len(appendHead(make([]byte, 0, 3*binary.MaxVarintLen64), s.row))
+	s.at, s.end = s.end, s.end+int64(head+len(text))
 	return true, nil
 }
 

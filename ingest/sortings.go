@@ -1,0 +1,91 @@
+package ingest
+
+import (
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	keptSortings = 2                // of a kind, beside those of the steps that run
+	keptFor      = 30 * time.Minute // without a turn of its item
+)
+
+// sorting is what a turn leaves to the next one: rows that are sorted, how far they were stored,
+// and what is between two rows.
+type sorting struct {
+	rows   *sorter
+	merged *merging // of a merge
+	from   []source // of the rows
+	seq    uint32   // of the next batch
+	stored uint64   // rows
+}
+
+// source is a run whose rows were read.
+type source struct{ group, scraper, run ids.ID }
+
+// sortings keeps sorted rows between the turns of their items, so that each is sorted once by a
+// node. It bounds how many are kept. Their files have no name: of a process that dies nothing is
+// left. An item whose rows are not kept sorts them again, and comes to the same.
+type sortings struct {
+	clock clock.Clock
+
+	mu   sync.Mutex
+	kept map[ids.ID]keptSorting
+}
+
+type keptSorting struct {
+	*sorting
+	until time.Time
+}
+
+func newSortings(c clock.Clock) *sortings {
+	return &sortings{clock: c, kept: map[ids.ID]keptSorting{}}
+}
+
+// keep keeps what an item's turn leaves, and says whether it does. Where there are enough already,
+// those stay: if the newest took the place of another, items that take turns would keep nothing.
+func (s *sortings) keep(item ids.ID, left *sorting) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, has := s.kept[item]; has || len(s.kept) >= keptSortings {
+		return false
+	}
+	s.kept[item] = keptSorting{left, s.clock.Now().Add(keptFor)}
+	return true
+}
+
+// take is what the turn before has left, nil: nothing. It is the caller's from then on.
+func (s *sortings) take(item ids.ID) *sorting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.kept[item].sorting
+	delete(s.kept, item)
+	return left
+}
+
+// sweep gives back the disk of those whose items have had no turn for long: they went to another
+// node, or are no more.
+func (s *sortings) sweep() {
+	now := s.clock.Now()
+	s.drop(func(k keptSorting) bool { return !now.Before(k.until) })
+}
+
+// dropAll gives back the disk of all.
+func (s *sortings) dropAll() { s.drop(func(keptSorting) bool { return true }) }
+
+func (s *sortings) drop(whether func(keptSorting) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for item, k := range s.kept {
+		if whether(k) {
+			delete(s.kept, item)
+			k.close()
+		}
+	}
+}
+
+// close gives back the disk.
+func (s *sorting) close() { _ = s.rows.Close() } // it was read

@@ -224,3 +224,79 @@ func TestReExtractsReplaceNothing(t *testing.T) {
 		t.Error("a run counts as one of the newest that is none, or does not")
 	}
 }
+
+// With retentionCount 1 a re-extract stands beside its crawl, whose rows stay. A crawl of one page
+// with rows takes the place of both. Nothing but those goes: its own rows and records are there, and
+// of the bodies that the first crawl kept the rows can be had again.
+func TestRetentionOfOneRun(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		c.client.Must(t, client.PutRetention{Customer: "ann", Scraper: c.scraper, Count: 1})
+		retain := func() {
+			t.Helper()
+			kind := Retention(RetentionConfig{View: c.client.View, Store: c.store,
+				History: client.NewHistory(c.store)})
+			if outcome, err := kind.Step(t.Context(), work.Item{}); err != nil ||
+				outcome.End != work.Rested {
+				t.Fatalf("%+v, %v", outcome, err)
+			}
+		}
+		reread := func() ids.ID {
+			t.Helper()
+			job := c.begin(selectors)
+			if end, _ := c.step(job); end != work.Ended {
+				t.Fatalf("%v", end)
+			}
+			return job
+		}
+		wants := func(when string, rows map[ids.ID]int) {
+			t.Helper()
+			for job, want := range rows {
+				if got := c.rowsOf(job); len(got) != want {
+					t.Errorf("%s: run %s has rows %v, want %d", when, job, got, want)
+				}
+			}
+		}
+		crawled := len(c.rowsOf(c.run))
+		first := reread()
+		retain()
+		wants("after a re-extract", map[ids.ID]int{c.run: crawled, first: 3})
+		next := c.crawlOnce(`{"a":"new"}`)
+		retain()
+		wants("after a crawl", map[ids.ID]int{c.run: 0, first: 0, next: 1})
+		second := reread()
+		retain()
+		wants("after another re-extract", map[ids.ID]int{c.run: 0, next: 1, second: 3})
+		sum, err := c.store.Recount(t.Context(), c.run)
+		if err != nil || int(sum.Items) != crawled {
+			t.Errorf("the first crawl is recounted to %+v: %v", sum, err)
+		}
+	})
+}
+
+// crawlOnce is a whole run of one page with a row.
+func (c *crawled) crawlOnce(row string) ids.ID {
+	c.t.Helper()
+	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",
+		Scraper: c.scraper, List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	c.client.Must(c.t, run)
+	receipts, err := c.store.PutPages(c.t.Context(), []rowstore.PageWrite{{
+		Job: rowstore.Job{ID: run.Job, Customer: "ann", Group: c.group, Scraper: c.scraper,
+			Started: c.clock.Now().UnixMicro()},
+		Page: &model.Page{Job: run.Job, Fetch: c.ids.New(), URL: "https://shop.test/",
+			Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Last: true,
+			At: c.clock.Now().UnixMicro(), Rows: [][]byte{[]byte(row)}}}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.client.Dispatch(c.t, run.Job, 0)
+	if err := c.client.Settle(c.t.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.store.Seal(c.t.Context(), run.Job, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	c.client.CloseRun(c.t, run.Job)
+	c.clock.Advance(time.Second)
+	return run.Job
+}

@@ -20,7 +20,7 @@ import (
 // chunked is the length that the message parser gives to a body in chunks.
 const chunked = -1
 
-// errNoMemory says that all bodies together went over MaxBuffered.
+// errNoMemory says that all bodies together went over MaxBuffered, or one caller's over a share.
 var errNoMemory = errors.New("too many bytes are held in bodies")
 
 // readBody reads the body, decompressed, into the response's buffer. It says whether the stream was
@@ -139,14 +139,14 @@ func (c *Client) readAll(resp *Response, from io.Reader, length, max int64) erro
 	}
 }
 
-// grow makes the buffer hold size bytes, within MaxBuffered over all responses.
+// grow makes the buffer hold size bytes, within MaxBuffered over all responses and the caller's
+// share of it.
 func (c *Client) grow(resp *Response, size int64) error {
 	more := size - int64(cap(resp.buffer))
 	if more <= 0 {
 		return nil
 	}
-	if c.buffered.Add(more) > c.config.MaxBuffered {
-		c.buffered.Add(-more)
+	if !c.held.take(resp.caller, more) {
 		return errNoMemory
 	}
 	resp.reserved += more

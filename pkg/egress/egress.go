@@ -15,7 +15,6 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"shoal.dev/shoal/pkg/address"
@@ -52,7 +51,7 @@ type Config struct {
 	// IdleTimeout is how long a connection is kept alive unused. 15 s when 0.
 	IdleTimeout time.Duration
 	// MaxBuffered bounds the bytes of all bodies that are held (read and not yet released). 256 MiB
-	// when 0.
+	// when 0. One caller has four times what is left besides, at most.
 	MaxBuffered int64
 	// MaxHeader bounds the bytes of an answer's header. 16 KiB when 0.
 	MaxHeader int
@@ -100,7 +99,7 @@ type Client struct {
 	private   *tls.Config
 	pool      *pool
 	slots     chan struct{}
-	buffered  atomic.Int64
+	held      held
 	responses sync.Pool
 	readers   sync.Pool
 	decoders  decoders
@@ -131,6 +130,7 @@ func New(config Config) (*Client, error) {
 		},
 		pool:  newPool(config.MaxIdle, config.MaxIdleBytes, config.IdleTimeout),
 		slots: make(chan struct{}, config.MaxExchanges),
+		held:  held{most: config.MaxBuffered, of: map[string]int64{}},
 	}
 	c.public = c.private.Clone()
 	c.public.CurvePreferences = publicCurves

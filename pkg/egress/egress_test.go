@@ -348,7 +348,7 @@ func TestHostileAnswers(t *testing.T) {
 			if conns.Load() != 1 {
 				t.Errorf("%d connections", conns.Load())
 			}
-			if held := c.buffered.Load(); held != 0 {
+			if held := c.held.total(); held != 0 {
 				t.Errorf("%d bytes still held", held)
 			}
 		})

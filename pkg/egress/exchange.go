@@ -22,7 +22,7 @@ func (c *Client) exchange(
 	ctx context.Context, conn *conn, to address.Address, req *Request, deadline time.Time,
 ) (*Response, error) {
 	stop := interruptOn(ctx, conn)
-	resp := c.newResponse()
+	resp := c.newResponse(req.Caller)
 	reusable, err := c.roundTrip(conn, to, req, deadline, resp)
 	resp.WireBytes = conn.read
 	if !stop() {

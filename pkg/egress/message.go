@@ -23,6 +23,9 @@ type Request struct {
 	Deadline time.Time
 	// MaxBody bounds the answer's body in bytes, as sent and as decompressed; the client's when 0.
 	MaxBody int64
+	// Caller is whom the answer is for: the bodies of one are held within a share of MaxBuffered.
+	// "": nobody who has to share.
+	Caller string
 	// Proxy is the way to the host; nil: straight.
 	Proxy *Proxy
 	// Private says that the request holds what nobody else may ever read. Its connection is not one
@@ -56,6 +59,7 @@ type Response struct {
 	message  fasthttp.Response
 	client   *Client
 	buffer   []byte
+	caller   string
 	reserved int64
 }
 
@@ -65,25 +69,29 @@ func (r *Response) Header(name string) string { return string(r.message.Header.P
 // Release gives the buffers back. It may be called once.
 func (r *Response) Release() {
 	c := r.client
-	c.buffered.Add(-r.reserved)
+	c.held.give(r.caller, r.reserved)
 	if cap(r.buffer) > keptBuffer {
 		r.buffer = nil
 	}
 	r.message.Reset()
 	r.Status, r.Body, r.WireBytes, r.Truncated = 0, nil, 0, false
-	r.reserved, r.buffer = 0, r.buffer[:0]
+	r.caller, r.reserved, r.buffer = "", 0, r.buffer[:0]
 	c.responses.Put(r)
 }
 
 // keptBuffer is the largest body buffer that is kept for the next answer.
 const keptBuffer = 1 << 20
 
-func (c *Client) newResponse() *Response {
+// newResponse makes a response to a caller. A buffer that is more than the caller's share is left.
+func (c *Client) newResponse(caller string) *Response {
 	r, ok := c.responses.Get().(*Response)
 	if !ok {
 		r = &Response{client: c}
 	}
+	r.caller = caller
+	if !c.held.take(caller, int64(cap(r.buffer))) {
+		r.buffer = nil
+	}
 	r.reserved = int64(cap(r.buffer))
-	c.buffered.Add(r.reserved)
 	return r
 }

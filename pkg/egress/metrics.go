@@ -49,7 +49,7 @@ func (c *Client) measure(to *telemetry.Metrics) {
 		Gauge("shoal_egress_exchanges_open", "Exchanges under way.",
 			func(c *Client) float64 { return float64(len(c.slots)) }).
 		Gauge("shoal_egress_buffered_bytes", "Bytes of bodies held.",
-			func(c *Client) float64 { return float64(c.buffered.Load()) }).
+			func(c *Client) float64 { return float64(c.held.total()) }).
 		Gauge("shoal_egress_connections_idle", "Connections kept alive.", func(c *Client) float64 {
 			c.pool.mu.Lock()
 			defer c.pool.mu.Unlock()

@@ -212,6 +212,48 @@ func TestExchangesAreBounded(t *testing.T) {
 	first.Wait()
 }
 
+// However much one caller holds, and however long, another's page is read.
+func TestBodiesOfOneCallerLeaveRoom(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		size := 300 << 10
+		if r.URL.Path == "/small" {
+			size = 60 << 10
+		}
+		w.Write(make([]byte, size))
+	}))
+	defer server.Close()
+	c := newClient(t, Config{MaxBuffered: 4 << 20})
+	var kept []*Response
+	for _, caller := range []string{"one", "two"} {
+		for {
+			resp, err := c.Do(t.Context(), &Request{URL: server.URL, Caller: caller})
+			if err != nil {
+				if fault.CodeOf(err) != fault.Unavailable {
+					t.Fatal(err)
+				}
+				break
+			}
+			if kept = append(kept, resp); len(kept) > 16 {
+				t.Fatal("no bound")
+			}
+		}
+	}
+	if len(kept) < 4 {
+		t.Errorf("%d large bodies of two callers fit", len(kept))
+	}
+	resp, err := c.Do(t.Context(), &Request{URL: server.URL + "/small", Caller: "three"})
+	if err != nil {
+		t.Fatalf("another caller's page is not read: %v", err)
+	}
+	for _, resp := range append(kept, resp) {
+		resp.Release()
+	}
+	if len(c.held.of) > 0 || c.held.total() != 0 {
+		t.Errorf("%d bytes still held, of %v", c.held.total(), c.held.of)
+	}
+}
+
 func TestBodiesAreBoundedTogether(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
 		_ *http.Request) {
@@ -235,7 +277,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	for _, resp := range held {
 		resp.Release()
 	}
-	if c.buffered.Load() != 0 {
-		t.Errorf("%d bytes still held", c.buffered.Load())
+	if c.held.total() != 0 {
+		t.Errorf("%d bytes still held", c.held.total())
 	}
 }

@@ -210,7 +210,8 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 		return &ledAway{to: to}
 	}
 	response, err := t.fetchPage(ctx,
-		web.Request{URL: d.at, Tier: t.tiers[d.tier], BeforeHop: beforeHop})
+		web.Request{URL: d.at, Caller: t.task.Customer, Tier: t.tiers[d.tier],
+			BeforeHop: beforeHop})
 	var led *ledAway
 	var failure *web.Failure
 	switch {

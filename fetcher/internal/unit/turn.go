@@ -269,8 +269,8 @@ func (t *Turn) ask(ctx context.Context) (Step,
 		return nil
 	}
 	response, err := t.fetchPage(ctx,
-		web.Request{URL: at, Tier: t.tiers[t.fetch.tier], As: as, Load: t.recipe.load,
-			BeforeHop: beforeHop})
+		web.Request{URL: at, Caller: t.task.Customer, Tier: t.tiers[t.fetch.tier], As: as,
+			Load: t.recipe.load, BeforeHop: beforeHop})
 	return Step{}, response, err
 }
 

@@ -17,6 +17,8 @@ var ErrBusy = chromium.ErrBusy
 type Request struct {
 	// URL is the page's address.
 	URL string
+	// Caller is whom it is for: what is held of their pages is a share of what may be held at all.
+	Caller string
 	// Tier is the way to get it; one of Tiers.
 	Tier model.Tier
 	// Load is what a browser does with the page once it is there; other tiers leave it alone.

@@ -41,7 +41,8 @@ func pageHeader(userAgent string) []egress.Field {
 // fetch follows redirects itself, so that each target meets the caller's rules and the address
 // guard.
 func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
-	ask := egress.Request{URL: req.URL, Deadline: deadline, MaxBody: p.maxBody}
+	ask := egress.Request{URL: req.URL, Caller: req.Caller, Deadline: deadline,
+		MaxBody: p.maxBody}
 	as := req.As
 	for {
 		p.compose(&ask, as)

@@ -185,6 +185,7 @@ const (
 	tableExists     = 57
 	tableUnknown    = 60
 	databaseUnknown = 81
+	tooManyBytes    = 396 // of a look
 )
 
 // refusedWith says whether the server answered with one of some codes.

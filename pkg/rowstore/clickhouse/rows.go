@@ -86,10 +86,9 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	return q.Cut(docs), nil
 }
 
-func scanDoc(rows driver.Rows) (json.RawMessage, error) {
-	var doc string
-	err := rows.Scan(&doc)
-	return json.RawMessage(doc), err
+func scanDoc(rows driver.Rows) (doc json.RawMessage, err error) {
+	err = rows.Scan(&doc)
+	return doc, err
 }
 
 // countSettings have the conditions of a filter evaluated on every row. None can fail. To leave
@@ -160,17 +159,50 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 }
 
 // Scan looks at some next places of its block first. That is nearEach for each row that is wanted,
-// and nearFiltered where a filter leaves some of them. Then it looks at nearBlocks blocks, and each
-// time at so many more. Where a group's rows lie close together, a page is found in the first look.
-// Where they do not, seven looks go through a million blocks. Where bytes are bounded a look takes
-// rowsAtOnce rows: documents have a million bytes at most, and the server holds all of a look's.
+// and nearFiltered where a filter leaves some of them. Where it finds nearAgain, it goes on so in
+// the next block. Otherwise it looks at nearBlocks blocks, and each time at so many more. Where a
+// group's rows lie close together, a page is found in the first look. Where they do not, seven
+// looks go through a million blocks.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
 	nearFiltered = 256
+	nearAgain    = 32
 	nearBlocks   = 2
 	fartherEach  = 16
-	rowsAtOnce   = 128
 )
+
+// Where bytes are bounded, a look takes as many rows as fill what is left of them, if they are as
+// long as the scope's last ones. The server holds all documents of a look. It refuses one near by
+// that comes upon lookBytes of them: a part of its rows is asked for then. Farther or filtered
+// looks read documents once they have sorted, so that only their rows can be bounded.
+const (
+	lookRows  = 128 // of looks that are not bounded in bytes, and of the first that is
+	newRows   = 16  // of those, when nothing is known of the scope's rows
+	lookBytes = 64 << 20
+	lookPart  = 16
+)
+
+// look is one read of a scan.
+type look struct {
+	from, upto int64
+	most       int  // rows
+	near       bool // within a block
+	bounded    bool // in bytes
+}
+
+// enough is how many rows fill what is left of a page. each is how long the last rows were, 0
+// before there were any.
+func (l look) enough(left, each int) int {
+	switch {
+	case each > 0 && l.bounded:
+		return left/each*9/8 + 2 // some are shorter, and one more says that rows follow
+	case each > 0:
+		return min(left/each*9/8+2, lookRows)
+	case l.bounded:
+		return lookRows
+	}
+	return newRows
+}
 
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
@@ -180,9 +212,9 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		return nil, 0, err
 	}
 	tables, table := s.tables(l), 0
-	blocks, each, size := int64(nearBlocks), int64(nearEach), 0
+	places, blocks := int64(nearEach), int64(nearBlocks)
 	if q.Filter != nil {
-		each = nearFiltered
+		places = nearFiltered
 	}
 	q.After = max(q.After, 0)
 	first := q.After == 0
@@ -191,24 +223,37 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 			return nil, 0, fmt.Errorf("row store: beginning of a scan: %w", err)
 		}
 	}
+	key, size, allowed := home{q.Scope.Group, q.Scope.Scraper}, 0, math.MaxInt
+	each, _ := s.lengths.Get(key)
 	for near := true; q.After < q.Upto; {
 		for q.After >= l.last(table, tables) {
 			table++
 		}
-		most := q.Limit - len(docs) + 1 // one more says that rows follow
+		look := look{from: q.After, near: near, most: q.Limit - len(docs) + 1, // rows follow
+			bounded: near && q.Bytes > 0 && q.Filter == nil}
 		if q.Bytes > 0 {
-			most = min(most, rowsAtOnce)
+			look.most = min(look.most, look.enough(max(q.Bytes-size, 0), each), allowed)
 		}
-		upto := min(q.After>>posBits+blocks-1, maxBlock)<<posBits | posMask
+		look.upto = min(q.After>>posBits+blocks-1, maxBlock)<<posBits | posMask
 		if near {
-			upto = min(q.After|posMask, q.After+min(each*int64(most), math.MaxInt64-q.After))
-		} else {
-			blocks = min(blocks*fartherEach, maxBlock)
+			if look.from&posMask == posMask { // the block ends
+				look.from++
+			}
+			look.upto = min(look.from|posMask,
+				look.from+min(places*int64(look.most), math.MaxInt64-look.from))
 		}
-		upto = min(upto, q.Upto, l.last(table, tables))
-		rows, err := s.scan(ctx, tables[table], q, upto, most, near)
+		look.upto = min(look.upto, q.Upto, l.last(table, tables))
+		rows, err := s.scan(ctx, tables[table], q, look)
+		if look.bounded && look.most > 1 && refusedWith(err, tooManyBytes) {
+			allowed = max(look.most/lookPart, 1)
+			continue
+		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
+		}
+		if len(rows) > 0 {
+			each = meanLength(rows)
+			s.lengths.Add(key, each)
 		}
 		// it was removed: the next scan is not to go through what is not there
 		if first && q.Filter == nil && len(rows) == 0 {
@@ -221,12 +266,26 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 			}
 			docs, size, last = append(docs, r.doc), size+len(r.doc), r.place
 		}
-		q.After, near = upto, false
-		if len(rows) == most {
+		q.After = look.upto
+		switch ended := near && look.upto&posMask == posMask; {
+		case len(rows) == look.most:
 			q.After, near = last, true
+		case !near:
+			blocks = min(blocks*fartherEach, maxBlock)
+		default:
+			near = ended && len(rows) >= nearAgain
 		}
 	}
 	return docs, q.Upto, nil
+}
+
+// meanLength is that of some rows' documents, 1 at least.
+func meanLength(rows []placed) int {
+	sum := 0
+	for _, row := range rows {
+		sum += len(row.doc)
+	}
+	return max(sum/len(rows), 1)
 }
 
 // beginning is a place before a scope's first row: in the first block that has something of it. It
@@ -275,21 +334,24 @@ const (
 // scan asks for the kind under a name that the primary key does not go by. Through records, too,
 // the places lead straight to the granules. A search for kinds among the group's would take as long
 // as all the rest.
-func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery, upto int64, most int,
-	near bool) ([]placed, error) {
+func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery,
+	look look) ([]placed, error) {
 	settings := scanSettings
-	if near && q.Filter == nil {
+	if look.near && q.Filter == nil {
 		settings += nearSettings
 	}
+	if look.bounded && look.most > 1 { // one row is read however long it is
+		settings += fmt.Sprintf(`, max_bytes_to_sort = %d, sort_overflow_mode = 'throw'`, lookBytes)
+	}
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND identity(kind) = 1 AND %s AND %s
-		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, from.from, printScope(q.Scope), from.places(q.After, upto),
-		printFilter(q.Filter), most, settings), func(rows driver.Rows) (placed, error) {
-		var doc string
+		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, from.from, printScope(q.Scope),
+		from.places(look.from, look.upto), printFilter(q.Filter), look.most,
+		settings), func(rows driver.Rows) (row placed, err error) {
 		var block uint64
 		var pos uint32
-		err := rows.Scan(&doc, &block, &pos)
-		return placed{json.RawMessage(doc),
-			int64((block+from.base)<<posBits | uint64(pos))}, err
+		err = rows.Scan(&row.doc, &block, &pos)
+		row.place = int64((block+from.base)<<posBits | uint64(pos))
+		return row, err
 	})
 }
 

@@ -1,0 +1,127 @@
+package clickhouse_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+)
+
+// looks stands before the server, and counts what scans ask it for.
+type looks struct{ asked atomic.Int64 }
+
+// openLooks opens a store behind a new one.
+func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
+	address, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &url.URL{Scheme: address.Scheme, Host: address.Host}
+	seen := &looks{}
+	transport := &http.Transport{DisableCompression: true}
+	pass := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin, err := io.ReadAll(io.LimitReader(r.Body, 256))
+		if err != nil {
+			t.Error(err)
+		}
+		if bytes.HasPrefix(begin, []byte("SELECT doc, _block_number, pos")) {
+			seen.asked.Add(1)
+		}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(begin), r.Body), r.Body}
+		pass.ServeHTTP(w, r)
+	}))
+	address.Host = proxy.Listener.Addr().String()
+	store := open(t, clickhouse.Config{URL: address.String(), Database: database(t)})
+	t.Cleanup(func() {
+		_ = store.Close()
+		proxy.Close()
+		transport.CloseIdleConnections()
+	})
+	return store, seen
+}
+
+// putDocs stores rows as a run's pages, some on each page, in batches of pages.
+func putDocs(t *testing.T, store *clickhouse.Store, docs [][]byte, onPage,
+	pages int) rowstore.Scope {
+	t.Helper()
+	source := &ids.Sequence{}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(), Started: 1}
+	var batch []rowstore.PageWrite
+	for seq := 0; len(docs) > 0; seq++ {
+		n := min(onPage, len(docs))
+		batch = append(batch, rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID,
+			Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(), Outcome: model.Delivered,
+			Status: 200, URL: fmt.Sprintf("https://a.test/%d", seq), PriceRow: "tier:plain",
+			Quantity: 1, At: int64(seq), Last: true, Rows: docs[:n]}})
+		if docs = docs[n:]; len(batch) < pages && len(docs) > 0 {
+			continue
+		}
+		if _, err := store.PutPages(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		batch = nil
+	}
+	return rowstore.Scope{Group: job.Group}
+}
+
+// scanDocs sees that a scan by pages of 1,000 rows and 1 MiB returns exactly some documents.
+func scanDocs(t *testing.T, store *clickhouse.Store, scope rowstore.Scope, docs [][]byte) {
+	t.Helper()
+	upto, err := store.Horizon(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: 1_000, Bytes: 1 << 20}
+	for at := 0; q.After < upto; {
+		page, last, err := store.Scan(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for i, doc := range page {
+			if q.Full(i, size) {
+				t.Fatalf("a page of %d rows, of which %d are enough", len(page), i)
+			}
+			if at == len(docs) || !bytes.Equal(doc, docs[at]) {
+				t.Fatalf("row %d is not the one that was stored", at)
+			}
+			at, size = at+1, size+len(doc)
+		}
+		if q.After = last; last == upto && at != len(docs) {
+			t.Fatalf("%d rows of %d", at, len(docs))
+		}
+		if last < upto && !q.Full(len(page), size) {
+			t.Fatalf("a page of %d rows and %d bytes before the end", len(page), size)
+		}
+	}
+}
+
+// TestScanOfShortRows: pages of short rows take one look each, and few more where blocks end.
+func TestScanOfShortRows(t *testing.T) {
+	store, seen := openLooks(t)
+	docs := make([][]byte, 100_000)
+	for i := range docs {
+		docs[i] = fmt.Appendf(nil, `{"n":%d,"text":"some words of a row that is not long"}`, i)
+	}
+	scope := putDocs(t, store, docs, 50, 500)
+	scanDocs(t, store, scope, docs)
+	if asked := seen.asked.Load(); asked > 130 {
+		t.Errorf("%d looks at 100 pages", asked)
+	}
+}

@@ -126,7 +126,8 @@ type Config struct {
 	Once    *Once // signs a person in who has its link; nil: there is none
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
-	// Plans is the operator's catalogue of plans, JSON; nil: the one that comes with the program.
+	// Plans is a catalogue of plans, JSON; nil: the one that comes with the program. It holds, and
+	// is brought to the cluster, where the settings have none.
 	Plans []byte
 	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
 	Payments payment.Provider
@@ -149,12 +150,6 @@ type RecountedRun = admin.RecountedRun
 // OpenID says which issuer, and the way to it. Its Clock and Logger are the server's.
 type OpenID = oidc.Config
 
-// CheckPlans says what is wrong with a catalogue of plans.
-func CheckPlans(file []byte) error {
-	_, err := plans.Parse(file)
-	return err
-}
-
 // CheckIssuer says why an address cannot be that of an OpenID Connect issuer.
 func CheckIssuer(address string) error { return oidc.CheckIssuer(address) }
 
@@ -168,8 +163,10 @@ type Rate = limits.Figure
 type Server struct {
 	config  Config
 	touches *auth.Touches
-	plans   *plans.Catalogue
-	openID  *oidc.Issuer // nil: there is none
+	// plans are those that hold, ownPlans those that the process was started with.
+	plans    *plans.Source
+	ownPlans *plans.Catalogue
+	openID   *oidc.Issuer // nil: there is none
 	// accounts sign in here, or at the OpenID Connect issuer; nil where browsers do neither.
 	accounts *accounts.Service
 	// signsIn is that issuer for browsers; nil: accounts have passwords here.
@@ -236,8 +233,9 @@ func New(config Config) (*Server, error) {
 		}
 	}
 	m := newMetrics(config.Metrics)
-	s := &Server{config: config, refused: m.refused, plans: catalogue,
-		touches: auth.NewTouches(config.Client, config.Clock, config.Logger)}
+	s := &Server{config: config, refused: m.refused, plans: plans.NewSource(catalogue),
+		ownPlans: catalogue,
+		touches:  auth.NewTouches(config.Client, config.Clock, config.Logger)}
 	if config.OpenID != nil {
 		from := *config.OpenID
 		from.Clock, from.Logger = config.Clock, config.Logger
@@ -255,7 +253,7 @@ func New(config Config) (*Server, error) {
 	s.chain = &operation.Chain{
 		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, OpenID: s.openID,
 			Touches: s.touches, Clock: config.Clock, IDs: config.IDs},
-		Limits: limiter, Streams: streams, Plans: catalogue,
+		Limits: limiter, Streams: streams, Plans: s.plans,
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
 		Tracer: config.Tracer, SpoolDir: config.DataDir, Disk: config.Disk,
 		Proxies: config.TrustedProxies,
@@ -408,6 +406,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	background.Go(func() { s.touches.Run(behind) })
 	if s.openID != nil {
 		background.Go(func() { s.openID.Run(behind) })
+	}
+	if !s.bringPlans(ctx) {
+		background.Go(func() { s.keepBringingPlans(behind) })
 	}
 	served := open.serve(server)
 

@@ -75,8 +75,9 @@ func serveFixtures(t *testing.T) (url string) {
 	work, stop := context.WithCancel(t.Context())
 	counts := cache.NewLocal(clock.System{})
 	chain := &operation.Chain{Auth: anyone{}, Limits: &limits.Buckets{Cache: counts},
-		Streams: &limits.Streams{Cache: counts, Unbounded: true}, Plans: plans.Standard(),
-		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
+		Streams: &limits.Streams{Cache: counts, Unbounded: true},
+		Plans:   plans.NewSource(plans.Standard()),
+		Clock:   clock.System{}, IDs: ids.Random{Now: time.Now},
 		Logger: slog.New(slog.DiscardHandler), Observer: uncounted{}, Work: work, Streaming: work}
 	ops := fixtureOperations()
 	gateway := agents.NewWith(agents.Config{Chain: chain, Clock: clock.System{},

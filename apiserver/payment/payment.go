@@ -70,6 +70,7 @@ type Contract struct {
 	Customer  string // of the PlanOrder
 	Cluster   string // of the PlanOrder; "": the subscription is none of ours
 	Plan      string // of the next period
+	Cents     int64  // of a euro, for the next period; 0: it does not say
 	Cancel    bool   // there is no next period
 	Revision  uint64 // of the newest change that it has
 	Created   time.Time

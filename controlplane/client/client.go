@@ -154,7 +154,11 @@ type (
 	// PutSettings changes what operators have set.
 	PutSettings = command.PutSettingsPayload
 	Settings    = state.Settings
-	RateFigure  = state.RateFigure
+	// SeedPlans brings the plans that a server was started with.
+	SeedPlans  = command.SeedPlansPayload
+	Plan       = state.Plan
+	PlanLimit  = state.PlanLimit
+	RateFigure = state.RateFigure
 	// NoteSignIn has the audit trail tell of a sign-in, which failed or did not.
 	NoteSignIn    = command.NoteSignInPayload
 	CreateAccount = command.CreateAccountPayload

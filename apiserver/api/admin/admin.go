@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
@@ -20,6 +21,7 @@ const group = "Administration"
 type Resource struct {
 	Client   Client
 	Launcher *launch.Launcher
+	Plans    *plans.Source
 	Clock    clock.Clock
 	IDs      ids.Source
 	// Store and History tell what a customer has.

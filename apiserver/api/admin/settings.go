@@ -26,16 +26,17 @@ type ServiceSettings struct {
 	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Uploads                   UploadFigures     `json:"uploads"`
 	HistoryDays               *uint32           `json:"historyDays" doc:"For which an ended run stays in the history; null: as each control plane was started"`
+	Plans                     []PlanOffer       `json:"plans" doc:"The catalogue of legacy plans, by level"`
 	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
 	ChangedAt                 api.Time          `json:"changedAt"`
 	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
 }
 
-func newSettings(s *client.Settings) ServiceSettings {
+func (r Resource) newSettings(s *client.Settings) ServiceSettings {
 	answer := ServiceSettings{WalletBillingEnabled: !s.BillingOff,
 		LowBalanceThresholdMicros: client.LowBalanceMicros, Rates: textsOf(s.Rates),
 		CustomerRates: textsOf(s.CustomerRates), SignUpEnabled: s.SignUp,
-		Uploads: newUploadFigures(s), Revision: s.Revision,
+		Uploads: newUploadFigures(s), Plans: offersOf(r.Plans.Of(s)), Revision: s.Revision,
 		ChangedAt: api.Time(s.ChangedAt), ChangedBy: s.ChangedBy}
 	if s.HistoryDays > 0 {
 		answer.HistoryDays = &s.HistoryDays
@@ -70,6 +71,7 @@ type ServiceSettingsInput struct {
 	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Uploads                   *UploadFigures    `json:"uploads" doc:"All figures of uploads"`
 	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"For which an ended run stays in the history, 90 or more; 0: as each control plane was started. What is too old is removed for good, within a day. The ledger stays"`
+	Plans                     []PlanOffer       `json:"plans" max:"16" doc:"The whole catalogue of legacy plans. STARTER has the lowest level, and is free. Who has subscribed, or begun to, keeps its price until the plan is changed. Features and limits hold from the next call on"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
@@ -79,7 +81,13 @@ type ServiceSettingsInput struct {
 func (in *ServiceSettingsInput) Validate() fault.List {
 	_, list := figuresOf("rates", in.Rates)
 	_, others := figuresOf("customerRates", in.CustomerRates)
-	return append(list, others...)
+	list = append(list, others...)
+	if in.Plans != nil {
+		if _, err := catalogueOf(in.Plans); err != nil {
+			list = append(list, fault.Invalid(fault.InvalidRequest, "plans", "%v", err))
+		}
+	}
+	return list
 }
 
 // figuresOf reads figures, by class, ascending; nil when none are named.
@@ -108,14 +116,14 @@ func figuresOf(field string, texts map[string]string) (*[]client.RateFigure, fau
 }
 
 // settings is GET /api/admin/settings.
-func (Resource) settings() *operation.Operation {
+func (r Resource) settings() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_get_settings", Routes: operation.Routes("GET /api/admin/settings"),
 		Group:   group,
 		Summary: "Answers what operators have set for the whole service",
 		Access:  auth.Admin, Rate: limits.Settings,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (ServiceSettings, error) {
-		return newSettings(from.View.Settings()), nil
+		return r.newSettings(from.View.Settings()), nil
 	})
 }
 
@@ -148,10 +156,18 @@ func (r Resource) putSettings() *operation.Operation {
 		}
 		change.Rates, _ = figuresOf("rates", in.Body.Rates) // they are valid
 		change.CustomerRates, _ = figuresOf("customerRates", in.Body.CustomerRates)
+		if in.Body.Plans != nil {
+			catalogue, err := catalogueOf(in.Body.Plans)
+			if err != nil {
+				return ServiceSettings{}, fault.Invalid(fault.InvalidRequest, "plans", "%v", err)
+			}
+			list := catalogue.Settings()
+			change.Plans = &list
+		}
 		set, err := client.Do(ctx, r.Client, change, nil)
 		if err != nil {
 			return ServiceSettings{}, err
 		}
-		return newSettings(&set), nil
+		return r.newSettings(&set), nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,12 @@ import (
 
 const settingsRoute = "/api/admin/settings"
 
+const (
+	starterPlan = `{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [], "limits": {}}`
+	proPlan     = `{"plan": "PRO", "level": 7, "monthlyPrice": 79.99, "features": ["API"],
+		"limits": {"MAX_GROUPS": 0}, "offered": true}`
+)
+
 // set is a PUT of settings by an admin.
 func set(name, body string, has map[string]any) apitest.Scenario {
 	return apitest.Scenario{Name: name, As: apitest.Admin, Do: "PUT " + settingsRoute, Body: body,
@@ -23,12 +30,13 @@ func set(name, body string, has map[string]any) apitest.Scenario {
 func TestSettings(t *testing.T) {
 	s := apitest.Start(t)
 	at := "2026-01-02T03:04:05.000Z"
-	none := map[string]any{"": map[string]any{"walletBillingEnabled": true,
+	none := map[string]any{"walletBillingEnabled": true,
 		"lowBalanceThresholdMicros": 5_000_000, "rates": map[string]any{},
 		"customerRates": map[string]any{}, "signUpEnabled": false,
 		"uploads": map[string]any{"maxHeavyImports": 1, "maxUploadSeconds": 3600,
-			"holdMinutes": 30}, "historyDays": nil,
-		"revision": 0, "changedAt": nil, "changedBy": ""}}
+			"holdMinutes": 30}, "historyDays": nil, "plans.0.plan": "STARTER",
+		"plans.1.monthlyPrice": 29, "plans.1.offered": true, "plans.4.plan": "TEAM",
+		"plans.4.offered": false, "revision": 0, "changedAt": nil, "changedBy": ""}
 	get := apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
 		Status: 200, Has: none}
 	for _, do := range []string{"GET ", "PUT "} {
@@ -54,7 +62,13 @@ func TestSettings(t *testing.T) {
 		set("of it nothing", `{"historyDays": null}`, map[string]any{"historyDays": 90,
 			"revision": 4}),
 		set("no history of its own", `{"historyDays": 0}`, map[string]any{"historyDays": nil,
-			"revision": 5}))
+			"revision": 5}),
+		set("plans", `{"plans": [`+proPlan+`, `+starterPlan+`]}`, map[string]any{"revision": 6,
+			"plans.0.plan": "STARTER", "plans.0.limits": map[string]any{}, "plans.1.plan": "PRO",
+			"plans.1.features": []any{"API"}, "plans.1.monthlyPrice": 79.99,
+			"plans.1.limits": map[string]any{"MAX_GROUPS": 0}, "rates": map[string]any{}}),
+		set("no plans", `{"plans": null}`, map[string]any{"plans.1.monthlyPrice": 79.99,
+			"revision": 6}))
 	for body, field := range map[string]string{
 		`{"rates": {"walk": "1/1m"}}`:               "rates.walk",
 		`{"rates": {"run": "0/1m"}}`:                "rates.run",
@@ -68,12 +82,20 @@ func TestSettings(t *testing.T) {
 		`{"walletBillingEnabled": "no"}`:            "walletBillingEnabled",
 		`{"walletBilingEnabled": true}`:             "walletBilingEnabled",
 		`{"walletBillingEnabled": true, "rates":1}`: "rates",
+		`{"plans": []}`:                             "plans",
+		`{"plans": [` + proPlan + `]}`:              "plans",
+		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, "79.99", "79.999",
+			1) + `]}`: "plans",
+		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, `"API"`, `"FLY"`,
+			1) + `]}`: "plans",
+		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, "PRO", "GOLD",
+			1) + `]}`: "plans[1].plan",
 	} {
 		bad := set(body, body, map[string]any{"errors.0.field": field})
 		bad.Status = 400
 		s.Run(t, bad)
 	}
-	if now := s.Client.View().Settings(); now.Revision != 5 || !now.BillingOff {
+	if now := s.Client.View().Settings(); now.Revision != 6 || !now.BillingOff {
 		t.Errorf("what was refused was done in part: %+v", now)
 	}
 }

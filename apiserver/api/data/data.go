@@ -29,7 +29,7 @@ type Resource struct {
 	Records Records
 	IDs     ids.Source
 	History *client.History
-	Plans   *plans.Catalogue
+	Plans   *plans.Source
 	Blobs   Blobs // nil: neither exports nor bodies are kept
 	Bodies  bodies.Codec
 	Clock   clock.Clock

@@ -19,7 +19,7 @@ type Resource struct {
 	Client client.Client
 	Store  rowstore.Reads
 	IDs    ids.Source
-	Plans  *plans.Catalogue
+	Plans  *plans.Source
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -31,7 +31,7 @@ type Resource struct {
 	Clock  clock.Clock
 	IDs    ids.Source
 	Guard  Guard
-	Plans  *plans.Catalogue
+	Plans  *plans.Source
 	// ExchangeRates are what currency rules convert by.
 	ExchangeRates ecb.Rates
 	Ceilings      Ceilings

@@ -43,7 +43,7 @@ func (r Resource) planFeatures() *operation.Operation {
 		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanFeatures, error) {
 		list := []PlanFeatures{}
-		for _, p := range r.Plans.Plans() {
+		for _, p := range r.Plans.In(r.Client.View()).Plans() {
 			entry := PlanFeatures{Plan: p.Name, Level: p.Level, MonthlyPrice: p.Price,
 				Features: append([]plans.Feature{}, p.Features...), Limits: map[string]int{}}
 			for name, most := range p.Limits {
@@ -63,7 +63,7 @@ func (r Resource) prices() *operation.Operation {
 		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanPrice, error) {
 		list := []PlanPrice{}
-		for _, p := range r.Plans.Plans() {
+		for _, p := range r.Plans.In(r.Client.View()).Plans() {
 			if p.Offered {
 				list = append(list, PlanPrice{Plan: p.Name,
 					Monthly: MonthlyPrice{Amount: p.Price, Currency: currency}})

@@ -66,7 +66,7 @@ func (r Resource) create() *operation.Operation {
 		Rate: limits.TopUp, Errors: moveErrors(fault.InvalidPlan),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
-		plan, err := r.wanted(in.Body.Plan)
+		plan, err := r.wanted(from.View, in.Body.Plan)
 		switch {
 		case err != nil:
 			return Subscription{}, err
@@ -91,7 +91,7 @@ func (r Resource) change() *operation.Operation {
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
-		plan, err := r.wanted(in.Body.Plan)
+		plan, err := r.wanted(from.View, in.Body.Plan)
 		switch {
 		case err != nil:
 			return Subscription{}, err
@@ -102,7 +102,7 @@ func (r Resource) change() *operation.Operation {
 		case known.Plan() == plan.Name, known.Scheduled() == plan.Name:
 			return r.newSubscription(known), nil
 		}
-		if now := r.Plans.Find(known.Plan()); now == nil || plan.Level > now.Level {
+		if now := r.Plans.In(from.View).Find(known.Plan()); now == nil || plan.Level > now.Level {
 			return r.checkout(ctx, from, plan)
 		}
 		if plan.Name == client.StarterPlan {
@@ -153,23 +153,27 @@ func (r Resource) cancelDowngrade() *operation.Operation {
 		}
 		keep := payment.Amendment{Plan: known.Paid}
 		if known.Contract.Plan != known.Paid { // its price was changed, too
-			plan := r.Plans.Find(known.Paid)
-			if plan == nil {
+			plan := r.Plans.In(from.View).Find(known.Paid)
+			switch {
+			case known.PaidCents > 0: // whatever the plan costs others by now
+				keep.Cents = known.PaidCents
+			case plan == nil:
 				return Subscription{}, fault.New(fault.InvalidPlan,
 					"the plan %s is not there any more", known.Paid)
+			default:
+				keep.Cents = plan.Cents()
 			}
-			keep.Cents = plan.Cents()
 		}
 		return r.amend(ctx, from, keep)
 	})
 }
 
 // wanted is a plan that a customer may choose.
-func (r Resource) wanted(name string) (*plans.Plan, error) {
+func (r Resource) wanted(view *client.View, name string) (*plans.Plan, error) {
 	if r.Payments == nil {
 		return nil, errNoProvider
 	}
-	plan := r.Plans.Find(name)
+	plan := r.Plans.In(view).Find(name)
 	if plan == nil || !plan.Offered && plan.Name != client.StarterPlan {
 		return nil, fault.Invalid(fault.InvalidPlan, "plan", "is not to be had")
 	}

@@ -330,3 +330,27 @@ func TestInvoices(t *testing.T) {
 			Do: "GET /api/billing-history?from=2026-02-28&to=2026-02-27", Status: 400,
 			Code: "invalid_request", Has: map[string]any{"errors.0.field": "from"}})
 }
+
+// A subscription keeps what it was sold at, whatever its plan costs others since. So it is with a
+// downgrade that is taken back, and with a checkout that is open.
+func TestASubscriptionKeepsItsPrice(t *testing.T) {
+	s := openShop(t)
+	s.Run(t, move(create, "PRO", nil))
+	dearer := apitest.Scenario{Name: "dearer", As: apitest.Admin, Do: "PUT /api/admin/settings",
+		Status: 200, Body: `{"plans": [
+			{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [], "limits": {}},
+			{"plan": "BASIC", "level": 1, "monthlyPrice": 31.5, "offered": true,
+			 "features": ["MANUAL_RUN"], "limits": {}},
+			{"plan": "PRO", "level": 2, "monthlyPrice": 99, "offered": true,
+			 "features": ["MANUAL_RUN"], "limits": {"MAX_GROUPS": 1}}]}`}
+	s.Run(t, dearer, move(create, "PRO", nil), s.pay(1, "sub_1"),
+		move(change, "BASIC", stands("PRO", "ACTIVE", "BASIC")))
+	if cents := s.cents("sub_1"); cents != 3_150 {
+		t.Errorf("BASIC is sold at %d cents", cents)
+	}
+	s.Run(t, s.told("customer.subscription.updated", "sub_1"),
+		move(restore, "", stands("PRO", "ACTIVE", nil)))
+	if cents := s.cents("sub_1"); cents != 7_900 {
+		t.Errorf("what was sold at 7900 cents costs %d", cents)
+	}
+}

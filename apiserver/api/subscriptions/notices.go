@@ -10,7 +10,7 @@ import (
 
 // newContract is a contract as the state has it. Standings have one order here and there.
 func newContract(told *payment.Contract) client.Contract {
-	c := client.Contract{ID: told.ID, Plan: told.Plan, Cancel: told.Cancel,
+	c := client.Contract{ID: told.ID, Plan: told.Plan, Cents: told.Cents, Cancel: told.Cancel,
 		Revision: told.Revision, Created: told.Created.Unix(),
 		Standing: client.Standing(told.Standing), PeriodEnd: told.PeriodEnd.UnixMilli()}
 	if !told.ToldAt.IsZero() {

@@ -50,6 +50,8 @@ type item struct {
 	Price     struct {
 		Product string `json:"product"`
 		Cents   int    `json:"unit_amount"`
+		// Currency is EUR at all times.
+		Currency string `json:"currency"`
 	} `json:"price"`
 }
 
@@ -139,6 +141,7 @@ func (s *shop) pay(session int, id string) apitest.Scenario {
 	}
 	made.Items.Data = []item{{ID: "si_1", PeriodEnd: s.Clock.Now().Unix() + monthSeconds}}
 	made.Items.Data[0].Price.Product = "prod_1"
+	made.Items.Data[0].Price.Currency = "eur"
 	made.Items.Data[0].Price.Cents, _ = strconv.Atoi(made.Metadata["cents"])
 	s.subs[id] = made
 	s.mu.Unlock()

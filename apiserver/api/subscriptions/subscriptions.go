@@ -22,7 +22,7 @@ type Resource struct {
 	Client client.Client
 	IDs    ids.Source
 	Clock  clock.Clock
-	Plans  *plans.Catalogue
+	Plans  *plans.Source
 	// Payments is who takes customers' money; nil: nobody does, and nothing is subscribed to.
 	Payments payment.Provider
 	Logger   *slog.Logger

@@ -36,7 +36,7 @@ type Resource struct {
 	Blobs  Blobs // nil: no files are taken
 	Clock  clock.Clock
 	IDs    ids.Source
-	Plans  *plans.Catalogue
+	Plans  *plans.Source
 	// Node and Boot name this process in claims of idempotency keys.
 	Node string
 	Boot ids.ID

@@ -21,7 +21,7 @@ func (c audited) Propose(ctx context.Context, payload client.Payload, call *clie
 	switch payload.(type) {
 	case client.TouchKeys, client.TouchSessions, client.TakeTicket,
 		client.TakeMails, client.RecordMails, client.RenewClaims, client.EndExport,
-		client.EndHarvest,
+		client.EndHarvest, client.SeedPlans,
 		client.OpenCustomer: // which the server proposes by itself
 	default:
 		if actor := client.ActorOf(ctx); actor == nil || actor.Operation == "" {

@@ -25,7 +25,7 @@ type Launcher struct {
 	Clock   clock.Clock
 	IDs     ids.Source
 	Guard   Guard
-	Plans   *plans.Catalogue
+	Plans   *plans.Source
 	// Engines are the search engines that the operator has configured, the default first.
 	Engines []model.SearchEngine
 	// Node and Boot name this process in claims of idempotency keys.

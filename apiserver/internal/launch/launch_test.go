@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{state: clienttest.New(t, now), guard: &everyHost{}}
 	r.Launcher = &Launcher{Client: r.state, Store: store, Clock: now,
 		IDs: ids.Random{Now: now.Now}, Guard: r.guard, Node: "test",
-		Plans: plans.Standard()}
+		Plans: plans.NewSource(plans.Standard())}
 	r.Boot, r.group, r.scraper = r.IDs.New(), r.IDs.New(), r.IDs.New()
 	r.state.Must(t, client.OpenCustomer{Customer: "alice", Entry: r.IDs.New()})
 	r.state.Must(t, client.PutGroup{Create: true, ID: r.group, Customer: "alice", Name: "g",

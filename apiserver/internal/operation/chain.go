@@ -63,7 +63,7 @@ type Observer interface {
 type Chain struct {
 	Auth     Authenticator
 	Limits   limits.Limiter
-	Plans    *plans.Catalogue
+	Plans    *plans.Source
 	Streams  *limits.Streams
 	Clock    clock.Clock
 	IDs      ids.Source

@@ -1,7 +1,7 @@
 // Package plans owns the catalogue of legacy plans (decision 39): what each costs, which features
-// it has and how many of a thing it allows. It is the operator's file, or the one that comes with
-// the program. Which plan a customer has is in the control plane, and who gates what is said by
-// operations.
+// it has and how many of a thing it allows. It is the one among the replicated settings. Until
+// there is one, it is the file of the process, or the one that comes with the program. Which plan a
+// customer has is in the control plane, and who gates what is said by operations.
 package plans
 
 import (
@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/fault"
 )
 
 // Feature is what a plan has or has not.
@@ -67,6 +66,7 @@ const (
 	maxFile  = 1 << 20   // bytes
 	maxPrice = 100_000.0 // EUR a month
 	maxCap   = 1_000_000_000
+	maxLevel = 1_000_000
 )
 
 // Plan is an entry of the catalogue.
@@ -112,17 +112,28 @@ func Parse(file []byte) (*Catalogue, error) {
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("plans: more than one list")
 	}
+	return &c, c.check()
+}
+
+// New is a catalogue of plans. Its errors say what is wrong with which one.
+func New(plans []Plan) (*Catalogue, error) {
+	c := Catalogue{plans: slices.Clone(plans)}
+	return &c, c.check()
+}
+
+// check puts the plans in order, and says what is wrong with which one.
+func (c *Catalogue) check() error {
 	slices.SortFunc(c.plans, func(a, b Plan) int { return a.Level - b.Level })
 	for i := range c.plans {
 		if err := c.plans[i].check(); err != nil {
-			return nil, fmt.Errorf("plans: %q: %w", c.plans[i].Name, err)
+			return fmt.Errorf("plans: %q: %w", c.plans[i].Name, err)
 		}
 		if i > 0 && c.plans[i].Level == c.plans[i-1].Level {
-			return nil, fmt.Errorf("plans: %q and %q have one level", c.plans[i-1].Name,
+			return fmt.Errorf("plans: %q and %q have one level", c.plans[i-1].Name,
 				c.plans[i].Name)
 		}
 	}
-	return &c, c.checkNames()
+	return c.checkNames()
 }
 
 // checkNames demands the free plan, below all others, and each name once.
@@ -148,8 +159,13 @@ func (p *Plan) check() error {
 	case !(p.Price >= 0 && p.Price <= maxPrice) || math.Abs(p.Price*100-math.Round(p.Price*100)) >
 		1e-6:
 		return fmt.Errorf("monthlyPrice: 0 to %g EUR, in whole cents", maxPrice)
+	case p.Level < -maxLevel || p.Level > maxLevel:
+		return fmt.Errorf("level: -%d to %d", maxLevel, maxLevel)
 	case p.Offered && p.Cents() == 0:
 		return errors.New("offered: it costs nothing, and is chosen without")
+	}
+	if len(p.Features) > len(Features()) {
+		return errors.New("features: each once")
 	}
 	for _, feature := range p.Features {
 		if !slices.Contains(Features(), feature) {
@@ -178,33 +194,4 @@ func (c *Catalogue) Find(name string) *Plan {
 		}
 	}
 	return nil
-}
-
-// of is the plan that gates a customer, nil when nothing does. A plan that the operator has taken
-// out of the catalogue gates nothing: its customers go on with what they pay for.
-func (c *Catalogue) of(view *client.View, customer string) *Plan {
-	return c.Find(view.Subscription(customer).Plan())
-}
-
-// Check refuses a customer whose plan lacks a feature. Its fault is feature_not_in_plan.
-func (c *Catalogue) Check(view *client.View, customer string, needs Feature) error {
-	if plan := c.of(view, customer); plan != nil && !slices.Contains(plan.Features, needs) {
-		return fault.New(fault.FeatureNotInPlan, "the plan %s lacks the feature %s", plan.Name,
-			needs)
-	}
-	return nil
-}
-
-// CapOf is how many of a thing the customer's plan allows, for the command that makes one more; nil
-// where it allows any number.
-func (c *Catalogue) CapOf(view *client.View, customer string, name Cap) *client.PlanCap {
-	plan := c.of(view, customer)
-	if plan == nil {
-		return nil
-	}
-	most, limited := plan.Limits[name]
-	if !limited {
-		return nil
-	}
-	return &client.PlanCap{Plan: plan.Name, Name: string(name), Most: most}
 }

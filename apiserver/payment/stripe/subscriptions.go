@@ -156,6 +156,10 @@ type subscription struct {
 	Items             struct {
 		Data []struct {
 			CurrentPeriodEnd int64 `json:"current_period_end"`
+			Price            struct {
+				UnitAmount int64  `json:"unit_amount"`
+				Currency   string `json:"currency"`
+			} `json:"price"`
 		} `json:"data"`
 	} `json:"items"`
 }
@@ -173,13 +177,18 @@ func readContract(raw []byte) (*payment.Contract, error) {
 	for _, item := range s.Items.Data {
 		end = max(end, item.CurrentPeriodEnd)
 	}
+	cents := int64(0)
+	if of := s.Items.Data; len(of) == 1 && isAmount(of[0].Price.UnitAmount) &&
+		of[0].Price.Currency == string(currency) {
+		cents = of[0].Price.UnitAmount
+	}
 	revision, err := strconv.ParseUint(s.Metadata[revisionMember], 10, 63)
 	if err != nil || !isID(s.ID) || !isTime(s.Created) || !isTime(end) ||
 		len(s.Metadata[customerMember]) > maxCustomer || len(s.Metadata[planMember]) > maxPlan {
 		return nil, errUnreadable
 	}
 	return &payment.Contract{ID: s.ID, Customer: s.Metadata[customerMember],
-		Cluster: s.Metadata[clusterMember], Plan: s.Metadata[planMember],
+		Cluster: s.Metadata[clusterMember], Plan: s.Metadata[planMember], Cents: cents,
 		Cancel: s.CancelAtPeriodEnd, Revision: revision, Created: time.Unix(s.Created, 0),
 		Standing: standingOf(s.Status), PeriodEnd: time.Unix(end, 0)}, nil
 }

@@ -547,6 +547,15 @@ export interface PlanFeatures {
   plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
 }
 
+export interface PlanOffer {
+  features: (string)[];
+  level: number;
+  limits: Record<string, unknown>;
+  monthlyPrice: number;
+  offered: boolean;
+  plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
+}
+
 export interface PlanPrice {
   monthly: MonthlyPrice;
   plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
@@ -809,6 +818,7 @@ export interface ServiceSettings {
   customerRates: Record<string, unknown>;
   historyDays: number | null;
   lowBalanceThresholdMicros: number;
+  plans: (PlanOffer)[];
   rates: Record<string, unknown>;
   revision: number;
   signUpEnabled: boolean;

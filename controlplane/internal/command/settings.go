@@ -12,6 +12,11 @@ const (
 	MaxHeavyImports  = 16
 	MaxUploadSeconds = 3_600
 	MaxHoldMinutes   = 1_440 // a file is kept for a day
+	MaxPlans         = 16
+	MaxPlanTerms     = 32         // features of a plan, and limits
+	MaxPlanText      = 64         // bytes of a name
+	MaxPlanCents     = 10_000_000 // a month: 100,000 EUR
+	MaxPlanLimit     = 1_000_000_000
 )
 
 // PutSettingsPayload changes the operators' settings: what it names, and nothing else. It answers
@@ -33,6 +38,8 @@ type PutSettingsPayload struct {
 	// HistoryDays are how long an ended run stays in the history; nil: as it is. 0: as each leader
 	// was started.
 	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
+	// Plans replaces the catalogue of plans; nil: as it is. None are no catalogue.
+	Plans *[]state.Plan `cbor:"9,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.
@@ -41,3 +48,18 @@ func (PutSettingsPayload) Declaration() Declaration {
 }
 
 func (PutSettingsPayload) yields(state.Settings) {}
+
+// SeedPlansPayload brings the catalogue of plans that a server was started with. It counts where
+// the settings have none, and changes nothing elsewhere: so the first server decides for all, and
+// what an operator has set stays. It is no change of the settings by an operator, so the revision
+// stays. It answers the settings behind it. Faults: invalid_request.
+type SeedPlansPayload struct {
+	Plans []state.Plan `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (SeedPlansPayload) Declaration() Declaration {
+	return Declaration{Number: 133, By: APIServer, Since: state.SettingsSince}
+}
+
+func (SeedPlansPayload) yields(state.Settings) {}

@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -33,6 +35,12 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 		if *days != 0 && *days < state.MinHistoryDays || *days > state.MaxHistoryDays {
 			return known, fault.Invalid(fault.InvalidRequest, "historyDays",
 				"must be from %d to %d, or 0 to take it back", state.MinHistoryDays, state.MaxHistoryDays)
+		}
+	}
+	if p.Plans != nil {
+		next.Plans = *p.Plans
+		if err := checkPlans(next.Plans); err != nil {
+			return known, err
 		}
 	}
 	if p.Threshold != nil {
@@ -86,4 +94,67 @@ func checkFigures(field string, figures []state.RateFigure) error {
 		}
 	}
 	return nil
+}
+
+// seedPlans takes the first catalogue that a server brings.
+func seedPlans(tx *state.Tx, p command.SeedPlansPayload) (state.Settings, error) {
+	known := *tx.Settings()
+	if len(known.Plans) > 0 {
+		return known, nil
+	}
+	if err := checkPlans(p.Plans); err != nil {
+		return known, err
+	}
+	known.Plans = p.Plans
+	tx.PutSettings(&known)
+	return known, nil
+}
+
+// checkPlans holds a catalogue to its bounds and its order. It has the free plan below all others.
+// Which features and limits there are is known to those who ask for them.
+func checkPlans(plans []state.Plan) error {
+	if len(plans) == 0 || len(plans) > command.MaxPlans || plans[0].Name != state.StarterPlan ||
+		plans[0].Cents != 0 {
+		return fault.Invalid(fault.InvalidRequest, "plans", "want at most %d plans, of which %s "+
+			"has the lowest level and is free", command.MaxPlans, state.StarterPlan)
+	}
+	named := map[string]bool{}
+	for i := range plans {
+		p := &plans[i]
+		field := fmt.Sprintf("plans[%d]", i)
+		switch {
+		case !isPlanText(p.Name) || named[p.Name]:
+			return fault.Invalid(fault.InvalidRequest, field+".plan", "each plan once, by its name")
+		case i > 0 && plans[i-1].Level >= p.Level:
+			return fault.Invalid(fault.InvalidRequest, field+".level", "each plan has its own")
+		case p.Cents < 0 || p.Cents > command.MaxPlanCents:
+			return fault.Invalid(fault.InvalidRequest, field+".monthlyPrice", "0 to %d cents",
+				command.MaxPlanCents)
+		case p.Offered && p.Cents == 0:
+			return fault.Invalid(fault.InvalidRequest, field+".offered", "it costs nothing")
+		case len(p.Features) > command.MaxPlanTerms ||
+			slices.ContainsFunc(p.Features, func(f string) bool { return !isPlanText(f) }):
+			return fault.Invalid(fault.InvalidRequest, field+".features", "at most %d names",
+				command.MaxPlanTerms)
+		case len(p.Limits) > command.MaxPlanTerms || !areLimits(p.Limits):
+			return fault.Invalid(fault.InvalidRequest, field+".limits",
+				"at most %d, each once by its name, of 0 to %d", command.MaxPlanTerms,
+				command.MaxPlanLimit)
+		}
+		named[p.Name] = true
+	}
+	return nil
+}
+
+func isPlanText(name string) bool { return name != "" && len(name) <= command.MaxPlanText }
+
+// areLimits says whether limits are in bounds and in order.
+func areLimits(limits []state.PlanLimit) bool {
+	for i, l := range limits {
+		if !isPlanText(l.Name) || l.Most > command.MaxPlanLimit ||
+			i > 0 && limits[i-1].Name >= l.Name {
+			return false
+		}
+	}
+	return true
 }

@@ -61,7 +61,7 @@ func turn(s *state.Subscription, now int64) {
 	if c.Standing != state.ContractLive || now < c.PeriodEnd {
 		return
 	}
-	s.Paid = c.Plan
+	s.Paid, s.PaidCents = c.Plan, c.Cents
 	if c.Cancel || now >= c.PeriodEnd+state.LapseMillis {
 		c.Standing = state.ContractLapsed
 	}
@@ -205,7 +205,7 @@ func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscripti
 		case current.ID != "":
 			leaveContract(next, current.ID)
 		}
-		next.Contract, next.Paid, next.Free = told, told.Plan, false
+		next.Contract, next.Paid, next.PaidCents, next.Free = told, told.Plan, told.Cents, false
 		leaveCheckout(next)
 	}
 	switch {
@@ -239,14 +239,15 @@ func follow(s *state.Subscription, told *state.Contract, now int64) {
 		return
 	}
 	if isLater(told, c) {
-		c.Plan, c.Cancel, c.Revision = told.Plan, told.Cancel, told.Revision
+		c.Plan, c.Cents = told.Plan, told.Cents
+		c.Cancel, c.Revision = told.Cancel, told.Revision
 	}
 	if told.ToldAt > c.ToldAt || told.ToldAt == c.ToldAt && told.Standing > c.Standing {
 		c.Standing, c.ToldAt = told.Standing, told.ToldAt
 	}
 	if told.PeriodEnd > c.PeriodEnd {
 		if now < c.PeriodEnd { // by the provider's clock it is over: turn has not been there
-			s.Paid = c.Plan
+			s.Paid, s.PaidCents = c.Plan, c.Cents
 		}
 		c.PeriodEnd = told.PeriodEnd
 	}

@@ -200,6 +200,7 @@ func registerAll(m *FSM) {
 	register(m, arrangeGroups)
 	register(m, putStartType)
 	register(m, putSettings)
+	register(m, seedPlans)
 	register(m, noteSpace)
 	register(m, endCheckout)
 	register(m, askExport)

@@ -27,6 +27,25 @@ type Settings struct {
 	Uploads UploadFigures `cbor:"9,keyasint,omitzero"`
 	// HistoryDays are how long an ended run stays in the history; 0: as each leader was started.
 	HistoryDays uint32 `cbor:"10,keyasint,omitempty"`
+	// Plans is the catalogue of legacy plans, by level; none: as each server was started. What an
+	// operator has set is never taken back, only replaced.
+	Plans []Plan `cbor:"11,keyasint,omitempty"`
+}
+
+// Plan is an entry of the catalogue of legacy plans (decision 39).
+type Plan struct {
+	Name     string      `cbor:"1,keyasint"`
+	Level    int32       `cbor:"2,keyasint,omitempty"` // of two plans the dearer one has the higher
+	Cents    int64       `cbor:"3,keyasint,omitempty"` // of a euro, a month
+	Features []string    `cbor:"4,keyasint,omitempty"`
+	Limits   []PlanLimit `cbor:"5,keyasint,omitempty"` // by name, ascending
+	Offered  bool        `cbor:"6,keyasint,omitempty"` // customers may choose it by themselves
+}
+
+// PlanLimit is how many of a thing a plan allows.
+type PlanLimit struct {
+	Name string `cbor:"1,keyasint"`
+	Most uint32 `cbor:"2,keyasint,omitempty"`
 }
 
 // Bounds of the days of history. A run stays no shorter than its rows.
@@ -78,9 +97,18 @@ func (v *View) Settings() *Settings {
 func (t *Tx) PutSettings(s *Settings) { settingsTable.put(t, s) }
 
 // keepSettings keeps the settings as they are today: what an operator has decided since the backup
-// was not decided by it. Where the state that is replaced never had any, the backup's hold.
+// was not decided by it. Where the state that is replaced never had any, the backup's hold. Plans
+// that a server's start has brought are no decision of an operator, but nor do they get lost.
 func (f *follower) keepSettings(tx *Tx) {
-	if today := f.old.Settings(); today.Revision > 0 {
-		tx.PutSettings(today)
+	today, next := f.old.Settings(), *f.mine.Settings()
+	lost := today.Plans
+	if today.Revision > 0 {
+		next, lost = *today, next.Plans
+	}
+	if len(next.Plans) == 0 {
+		next.Plans = lost
+	}
+	if next.Revision > 0 || len(next.Plans) > 0 {
+		tx.PutSettings(&next)
 	}
 }

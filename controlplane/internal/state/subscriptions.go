@@ -40,6 +40,7 @@ type Contract struct {
 	// ToldAt is when the newest event of it was made, in Unix seconds of the provider. The answer
 	// to a call has no time of its own: 0.
 	ToldAt int64 `cbor:"8,keyasint,omitempty"`
+	Cents  int64 `cbor:"9,keyasint,omitempty"` // of Plan; 0: the provider did not say
 }
 
 // live says whether the contract's plan may be used.
@@ -72,6 +73,8 @@ type Subscription struct {
 	// Stale are checkouts in which nobody is to pay any more, so that the provider has still to end
 	// them. They have a bound.
 	Stale []string `cbor:"11,keyasint,omitempty"`
+	// PaidCents is what Paid was sold at, whatever it costs others by now; 0: not known.
+	PaidCents int64 `cbor:"12,keyasint,omitempty"`
 }
 
 // Clone is a copy that may be changed.

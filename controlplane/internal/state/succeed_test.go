@@ -395,3 +395,37 @@ func TestSucceedKeepsSettings(t *testing.T) {
 		}
 	}
 }
+
+// Plans that a server's start has brought decide nothing against an operator's, and are not lost
+// where the backup has none.
+func TestSucceedKeepsPlans(t *testing.T) {
+	seeded, set := []Plan{{Name: StarterPlan}}, []Plan{{Name: StarterPlan, Level: 1}}
+	for name, c := range map[string]struct{ backup, today, want Settings }{
+		"no plans in the backup": {Settings{}, Settings{Plans: seeded}, Settings{Plans: seeded}},
+		"others in the backup, which an operator has set": {Settings{Revision: 3, Plans: set},
+			Settings{Plans: seeded}, Settings{Revision: 3, Plans: set}},
+		"settings in the backup, but none of plans": {Settings{Revision: 3, BillingOff: true},
+			Settings{Plans: seeded}, Settings{Revision: 3, BillingOff: true, Plans: seeded}},
+		"settings of today, but none of plans": {Settings{Revision: 3, Plans: set},
+			Settings{Revision: 1, SignUp: true}, Settings{Revision: 1, SignUp: true, Plans: set}},
+		"an operator's today": {Settings{Revision: 3, Plans: seeded},
+			Settings{Revision: 4, Plans: set}, Settings{Revision: 4, Plans: set}},
+	} {
+		restored := clusterState(t, 5, 100, ids.ID{1}, 4, "n")
+		old := clusterState(t, 9, 900, ids.ID{1}, 4, "n")
+		for store, settings := range map[*Store]*Settings{restored: &c.backup, old: &c.today} {
+			if err := store.Update(10, 1000, func(tx *Tx) error {
+				tx.PutSettings(settings)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := restored.Succeed(old, Restoration{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := restored.View().Settings(); !reflect.DeepEqual(*got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -176,8 +177,11 @@ func (s *Settings) telling() telling {
 		CustomerRates string `json:"customerRates,omitempty"`
 		SignUp        bool   `json:"signUpEnabled,omitempty"`
 		History       uint32 `json:"historyDays,omitempty"`
+		Plans         string `json:"plans,omitempty"`
+		Terms         string `json:"planTerms,omitempty"`
 	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates),
 		SignUp: s.SignUp, History: s.HistoryDays}
+	detail.Plans, detail.Terms = tellPlans(s.Plans)
 	if s.Threshold != nil {
 		detail.Threshold = *s.Threshold
 	}
@@ -197,6 +201,28 @@ func (p *PriceTable) telling() telling {
 	return telling{"", struct {
 		Rows string `json:"sellingPriceMicros"`
 	}{strings.Join(rows, ", ")}}
+}
+
+// tellPlans says what plans cost, in cents, and what they give. The longer text is cut where it is
+// too long, so the first one has a hash of both.
+func tellPlans(plans []Plan) (costs, terms string) {
+	if len(plans) == 0 {
+		return "", ""
+	}
+	for i := range plans {
+		p := &plans[i]
+		costs += fmt.Sprintf(" %s=%d", p.Name, p.Cents)
+		if p.Offered {
+			costs += " offered"
+		}
+		terms += fmt.Sprintf("%s %d %s", p.Name, p.Level, strings.Join(p.Features, " "))
+		for _, limit := range p.Limits {
+			terms += fmt.Sprintf(" %s=%d", limit.Name, limit.Most)
+		}
+		terms += "; "
+	}
+	sum := sha256.Sum256([]byte(costs + terms))
+	return "sha256:" + hex.EncodeToString(sum[:]) + costs, terms
 }
 
 func tellRates(figures []RateFigure) string {

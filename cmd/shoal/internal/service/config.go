@@ -65,7 +65,7 @@ type Config struct {
 	NoRateLimits       bool                 `help:"Do not limit how often API calls may be made, nor how many connections and streams a caller has."`
 	RebindServices     bool                 `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
 	SearchEngines      Engines              `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE"`
-	Plans              kong.FileContentFlag `help:"JSON file with the catalogue of legacy plans; by default the one that comes with the program." placeholder:"FILE"`
+	Plans              kong.FileContentFlag `help:"JSON file with the catalogue of legacy plans, for a cluster that has none so far; by default the one that comes with the program. Later PUT /api/admin/settings changes it." placeholder:"FILE"`
 	UserAgreement      kong.FileContentFlag `help:"HTML file that customers agree with; by default the page says that there is none." placeholder:"FILE"`
 
 	// 0: the fetcher's own measure

@@ -1,0 +1,44 @@
+package admin
+
+import (
+	"shoal.dev/shoal/apiserver/internal/plans"
+)
+
+// PlanOffer is an entry of the catalogue of legacy plans, as operators set it (decision 39).
+type PlanOffer struct {
+	Plan         string          `json:"plan" required:"true" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
+	Level        int             `json:"level" required:"true" doc:"Of two plans the dearer one has the higher"`
+	MonthlyPrice float64         `json:"monthlyPrice" required:"true" min:"0" max:"100000" doc:"EUR, in whole cents"`
+	Features     []plans.Feature `json:"features" required:"true" doc:"What the plan has; what is left out answers 402"`
+	Limits       map[string]int  `json:"limits" required:"true" doc:"How many of a thing it allows; what is not named is not limited"`
+	Offered      bool            `json:"offered" doc:"Customers may choose it by themselves"`
+}
+
+// offersOf is a catalogue as operators see it.
+func offersOf(c *plans.Catalogue) []PlanOffer {
+	offers := []PlanOffer{}
+	for _, p := range c.Plans() {
+		offer := PlanOffer{Plan: p.Name, Level: p.Level, MonthlyPrice: p.Price,
+			Features: append([]plans.Feature{}, p.Features...), Limits: map[string]int{},
+			Offered: p.Offered}
+		for name, most := range p.Limits {
+			offer.Limits[string(name)] = most
+		}
+		offers = append(offers, offer)
+	}
+	return offers
+}
+
+// catalogueOf is what an operator has written. Its errors say what is wrong with which plan.
+func catalogueOf(offers []PlanOffer) (*plans.Catalogue, error) {
+	all := make([]plans.Plan, 0, len(offers))
+	for _, o := range offers {
+		p := plans.Plan{Name: o.Plan, Level: o.Level, Price: o.MonthlyPrice, Features: o.Features,
+			Limits: map[plans.Cap]int{}, Offered: o.Offered}
+		for name, most := range o.Limits {
+			p.Limits[plans.Cap(name)] = most
+		}
+		all = append(all, p)
+	}
+	return plans.New(all)
+}

@@ -3,6 +3,7 @@ package runs_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,15 +188,17 @@ func (r *rig) nameOf(t *testing.T, scraper string) string {
 	return r.Client.View().Scraper(id).Spec.Name
 }
 
-// The cap of a group's run goes by what pages of a site's domain cost: of the link that is read
+// The cap of a group's run goes by what pages of all domains of a site cost, whichever is read
 // first.
 func TestRunOfAGroupOverDomains(t *testing.T) {
 	r := start(t)
 	r.priceDomain(t, "dear.test", 1000)
 	r.site(t, "dear", "https://www.dear.test/1")
+	r.site(t, "mixed", "https://other.test/1", "https://dear.test/2", "https://other.test/3",
+		"https://a.dear.test/4")
 	r.site(t, "other", "https://other.test/1")
 	path := "POST /api/scraper/group/" + r.group.String() + "/run?maxChargeMicros="
-	a := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "2300"})
+	a := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "6900"})
 	_, jobs := launchedIn(a)
 	parts := map[string]int64{}
 	for _, job := range jobs {
@@ -206,19 +209,23 @@ func TestRunOfAGroupOverDomains(t *testing.T) {
 		made := r.Client.View().Job(id)
 		parts[r.nameOf(t, made.Scraper.String())] = *made.MaxCharge
 	}
-	if a.Status != 200 || parts["dear"] != 2000 || parts["other"] != 300 {
+	if a.Status != 200 || parts["dear"] != 2000 || parts["other"] != 300 || parts["mixed"] != 4600 {
 		t.Errorf("parts %v of %s", parts, a.Body)
 	}
 	r.nothingLeft(t)
 }
 
-// site gives a new scraper a site of one link.
-func (r *rig) site(t *testing.T, name, link string) {
+// site gives a new scraper a site of some links.
+func (r *rig) site(t *testing.T, name string, links ...string) {
 	t.Helper()
 	scraper := r.newScraper(t, name, "https://other.test/")
+	list := make([]string, 0, len(links))
+	for _, link := range links {
+		list = append(list, fmt.Sprintf(`{"url":%q}`, link))
+	}
 	r.Run(t, apitest.Scenario{Name: name, As: apitest.User, Do: "PUT /api/scraper/site",
 		Header: key(name), Status: 200, Body: fmt.Sprintf(
-			`{"links":[{"url":%q}],"name":%q,"scraperRef":%q}`, link, name, scraper)})
+			`{"links":[%s],"name":%q,"scraperRef":%q}`, strings.Join(list, ","), name, scraper)})
 }
 
 // Whoever cannot pay for a page hears so of each scraper.

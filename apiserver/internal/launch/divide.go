@@ -31,7 +31,8 @@ func (g *gathering) leaveOut(most *int64) {
 }
 
 // divide gives each run a part of what all may cost: a page, and of the rest by what the runs will
-// probably cost. That is what the scraper's last run did, or a page for each link.
+// probably cost. That is what the scraper's last run did, or a page for each link at the price of
+// its domain.
 func (g *gathering) divide(most *int64) {
 	if most == nil || len(g.runs) == 0 {
 		return
@@ -54,6 +55,9 @@ func (g *gathering) divide(most *int64) {
 // weight is what a run will probably cost beside others, at least 1.
 func (m *member) weight() uint64 {
 	cost := m.past
+	if cost == 0 {
+		cost = m.listed
+	}
 	if cost == 0 {
 		cost = max(m.page, 1) * int64(m.run.Links)
 	}

@@ -110,6 +110,7 @@ type member struct {
 	page    int64 // what its cheapest page costs, in micros
 	free    bool  // free requests pay for its pages while there are any
 	first   int64 // what its first page costs: 0 where a free request is left for it
+	listed  int64 // what a page of each of its links costs together; 0: all cost the same
 	past    int64 // what its last run was charged, in micros; 0: nothing, or it is not known
 }
 
@@ -336,7 +337,7 @@ func (g *gathering) each(ctx context.Context, do func(context.Context, *member) 
 // writeList writes a member's list. A member whose list has an address that is none is skipped.
 func (g *gathering) writeList(ctx context.Context, m *member) error {
 	t := &intake{Launcher: g.Launcher, list: m.run.List}
-	taken, err := t.storeAddresses(ctx, m.begin, nil)
+	taken, err := t.storeAddresses(ctx, m.begin, g.weighing(m))
 	switch code := fault.CodeOf(err); {
 	case err == nil:
 		m.run.Links, m.written = taken.links, true
@@ -351,6 +352,31 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 		}
 	}
 	return err
+}
+
+// weighing adds up what a page of each link of a member costs, where domains have prices of their
+// own; nil: they have none. It leaves no link out.
+func (g *gathering) weighing(m *member) func(canonical string) bool {
+	prices := g.view.CurrentPrices()
+	if prices == nil || g.view.Settings().BillingOff {
+		return nil
+	}
+	places := prices.Rows.Places()
+	if places == nil {
+		return nil
+	}
+	pages := map[uint8]int64{} // by place
+	return func(canonical string) bool {
+		authority := address.AuthorityOf(canonical)
+		place := places.Of(authority)
+		page, known := pages[place]
+		if !known {
+			page = g.pageOf(m, authority)
+			pages[place] = page
+		}
+		m.listed += page
+		return true
+	}
 }
 
 // command is that of the launch.

@@ -25,8 +25,8 @@ const (
 	sharedRows            = joinedRows - aloneRows
 )
 
-// resultPoints are where a merge and a match are killed: within their calls, around and within
-// their steps, and while the rows of the result before are removed.
+// resultPoints are where a merge and a match are killed. It is within their calls, around and
+// within their steps, and while the rows of the result before are removed.
 func resultPoints(kind string) []string {
 	points := []string{"raft.before_apply:8", "raft.after_apply:8", "rowstore.before_commit:1",
 		"rowstore.after_commit:1", "work.remove.before_delete", "work.remove.after_delete",

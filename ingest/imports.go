@@ -245,52 +245,6 @@ type importing struct {
 	progress []byte   // to be noted (errNoted)
 }
 
-// inTurns stores what store reads of sorted rows. A turn that is over leaves them to the next one,
-// which goes on behind them. sort makes them where none are left; nil: there is nothing to store.
-func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
-	store func(*sorting) error) error {
-	s, err := i.left(ctx)
-	if err == nil && s == nil {
-		s, err = sort()
-	}
-	if err != nil || s == nil {
-		return err
-	}
-	kept := false
-	defer func() {
-		if !kept {
-			s.close()
-		}
-	}()
-	i.seq, i.rows = s.seq, s.stored
-	err = store(s)
-	if errors.Is(err, errTurn) {
-		s.rows.Pause()
-		s.seq, s.stored = i.seq, i.rows
-		kept = i.sortings.keep(i.item.ID, s)
-	}
-	return err
-}
-
-// left is what the turn before has left; nil: nothing, or rows of runs that were deleted meanwhile.
-func (i *importing) left(ctx context.Context) (*sorting, error) {
-	s := i.sortings.take(i.item.ID)
-	if s == nil {
-		return nil, nil
-	}
-	view := i.Client.View()
-	for _, from := range s.from {
-		scope := client.Shown(view, from.group, from.scraper)
-		scope.Jobs = []ids.ID{from.run}
-		held, err := i.Store.Holding(ctx, scope, 1)
-		if err != nil || len(held) == 0 {
-			s.close()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
 // add adds a row, and puts the batch that it makes whole.
 func (i *importing) add(ctx context.Context, row []byte) error { return i.take(ctx, row, nil) }
 

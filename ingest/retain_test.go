@@ -226,8 +226,8 @@ func TestReExtractsReplaceNothing(t *testing.T) {
 }
 
 // With retentionCount 1 a re-extract stands beside its crawl, whose rows stay. A crawl of one page
-// with rows takes the place of both. Nothing but those goes: its own rows and records are there, and
-// of the bodies that the first crawl kept the rows can be had again.
+// with rows takes the place of both. Nothing but those goes: its own rows and records are there.
+// Of the bodies that the first crawl kept, the rows can be had again.
 func TestRetentionOfOneRun(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)

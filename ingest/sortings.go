@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -89,3 +92,49 @@ func (s *sortings) drop(whether func(keptSorting) bool) {
 
 // close gives back the disk.
 func (s *sorting) close() { _ = s.rows.Close() } // it was read
+
+// inTurns stores what store reads of sorted rows. A turn that is over leaves them to the next one,
+// which goes on behind them. sort makes them where none are left; nil: there is nothing to store.
+func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
+	store func(*sorting) error) error {
+	s, err := i.left(ctx)
+	if err == nil && s == nil {
+		s, err = sort()
+	}
+	if err != nil || s == nil {
+		return err
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			s.close()
+		}
+	}()
+	i.seq, i.rows = s.seq, s.stored
+	err = store(s)
+	if errors.Is(err, errTurn) {
+		s.rows.Pause()
+		s.seq, s.stored = i.seq, i.rows
+		kept = i.sortings.keep(i.item.ID, s)
+	}
+	return err
+}
+
+// left is what the turn before has left; nil: nothing, or rows of runs that were deleted meanwhile.
+func (i *importing) left(ctx context.Context) (*sorting, error) {
+	s := i.sortings.take(i.item.ID)
+	if s == nil {
+		return nil, nil
+	}
+	view := i.Client.View()
+	for _, from := range s.from {
+		scope := client.Shown(view, from.group, from.scraper)
+		scope.Jobs = []ids.ID{from.run}
+		held, err := i.Store.Holding(ctx, scope, 1)
+		if err != nil || len(held) == 0 {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}

@@ -17,8 +17,10 @@ import (
 
 // Bounds of one insert, which the server commits as a whole.
 const (
-	maxRows  = 100_000 // but for one page of more
-	maxBytes = 64 << 20
+	maxRows = 100_000 // but for one page of more
+	// The fields of rows are sent beside their documents, so that a block has more than twice the
+	// bytes of these. The client sends none of 128 MiB.
+	maxBytes = 32 << 20
 	rounds   = 5 // of looking, inserting and looking again
 )
 

@@ -171,10 +171,10 @@ const (
 	fartherEach  = 16
 )
 
-// Where bytes are bounded, a look takes as many rows as fill what is left of them, if they are as
-// long as the scope's last ones. The server holds all documents of a look. It refuses one near by
-// that comes upon lookBytes of them: a part of its rows is asked for then. Farther or filtered
-// looks read documents once they have sorted, so that only their rows can be bounded.
+// Where bytes are bounded, a look takes as many rows as fill what is left of them. It takes them to
+// be as long as the scope's last ones. The server holds all documents of a look. It refuses one
+// near by that comes upon lookBytes of them: a part of its rows is asked for then. Farther or
+// filtered looks read documents once they have sorted, so that only their rows can be bounded.
 const (
 	lookRows  = 128 // of looks that are not bounded in bytes, and of the first that is
 	newRows   = 16  // of those, when nothing is known of the scope's rows

@@ -2,8 +2,11 @@ package clickhouse_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,8 +20,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// looks stands before the server, and counts what scans ask it for.
-type looks struct{ asked atomic.Int64 }
+// looks stands before the server, and sees what scans ask it for and how much it answers.
+type looks struct {
+	asked   atomic.Int64
+	longest atomic.Int64 // bytes of an answer
+}
 
 // openLooks opens a store behind a new one.
 func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
@@ -39,6 +45,7 @@ func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
 		}
 		if bytes.HasPrefix(begin, []byte("SELECT doc, _block_number, pos")) {
 			seen.asked.Add(1)
+			w = &answer{ResponseWriter: w, longest: &seen.longest}
 		}
 		r.Body = struct {
 			io.Reader
@@ -54,6 +61,24 @@ func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
 		transport.CloseIdleConnections()
 	})
 	return store, seen
+}
+
+// answer counts its bytes.
+type answer struct {
+	http.ResponseWriter
+	bytes   int64
+	longest *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (a *answer) Write(p []byte) (int, error) {
+	a.bytes += int64(len(p))
+	for longest := a.longest.Load(); a.bytes > longest; longest = a.longest.Load() {
+		if a.longest.CompareAndSwap(longest, a.bytes) {
+			break
+		}
+	}
+	return a.ResponseWriter.Write(p)
 }
 
 // putDocs stores rows as a run's pages, some on each page, in batches of pages.
@@ -123,5 +148,32 @@ func TestScanOfShortRows(t *testing.T) {
 	scanDocs(t, store, scope, docs)
 	if asked := seen.asked.Load(); asked > 130 {
 		t.Errorf("%d looks at 100 pages", asked)
+	}
+}
+
+// TestScanBoundsBytes: no look brings much more than 64 MiB of documents, however unlike their
+// lengths are, and rows come in their order.
+func TestScanBoundsBytes(t *testing.T) {
+	store, seen := openLooks(t)
+	random := rand.New(rand.NewPCG(18, 18))
+	var docs [][]byte
+	add := func(count int, length func() int) {
+		for range count {
+			raw := make([]byte, length()*3/4)
+			for i := range raw {
+				raw[i] = byte(random.Uint32())
+			}
+			docs = append(docs, fmt.Appendf(nil, `{"n":%d,"text":%q}`, len(docs),
+				base64.StdEncoding.EncodeToString(raw)))
+		}
+	}
+	add(1_500, func() int { return 100 })
+	add(12, func() int { return 10_000_000 }) // where a look of 1,000 rows is expected
+	add(60, func() int { return int(100 * math.Pow(1e5, random.Float64())) })
+	add(200, func() int { return 100 })
+	scope := putDocs(t, store, docs, 1, 2_000)
+	scanDocs(t, store, scope, docs)
+	if most := seen.longest.Load(); most < 10_000_000 || most > 80_000_000 {
+		t.Errorf("the longest look has %d bytes", most)
 	}
 }

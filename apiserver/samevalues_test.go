@@ -157,6 +157,7 @@ func meanings() map[string]string {
 		"to":        "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
 		"newPassword":  "aB3$aB3$aB3$",
 		"keepBodyDays": "", // where there is a place for bodies
+		"plans":        "", // STARTER is one, and what they have is known
 		"historyDays":  "", // nothing between 0, which takes it back, and 90
 	}
 }

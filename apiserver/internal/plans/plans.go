@@ -112,7 +112,10 @@ func Parse(file []byte) (*Catalogue, error) {
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("plans: more than one list")
 	}
-	return &c, c.check()
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("plans: %w", err)
+	}
+	return &c, nil
 }
 
 // New is a catalogue of plans. Its errors say what is wrong with which one.
@@ -126,10 +129,10 @@ func (c *Catalogue) check() error {
 	slices.SortFunc(c.plans, func(a, b Plan) int { return a.Level - b.Level })
 	for i := range c.plans {
 		if err := c.plans[i].check(); err != nil {
-			return fmt.Errorf("plans: %q: %w", c.plans[i].Name, err)
+			return fmt.Errorf("%q: %w", c.plans[i].Name, err)
 		}
 		if i > 0 && c.plans[i].Level == c.plans[i-1].Level {
-			return fmt.Errorf("plans: %q and %q have one level", c.plans[i-1].Name,
+			return fmt.Errorf("%q and %q have one level", c.plans[i-1].Name,
 				c.plans[i].Name)
 		}
 	}
@@ -139,14 +142,14 @@ func (c *Catalogue) check() error {
 // checkNames demands the free plan, below all others, and each name once.
 func (c *Catalogue) checkNames() error {
 	if len(c.plans) == 0 || c.plans[0].Name != client.StarterPlan || c.plans[0].Cents() != 0 {
-		return fmt.Errorf("plans: %s is needed, with the lowest level, and free",
+		return fmt.Errorf("%s is needed, with the lowest level, and free",
 			client.StarterPlan)
 	}
 	for i := range c.plans {
 		if again := slices.IndexFunc(c.plans, func(p Plan) bool {
 			return p.Name == c.plans[i].Name
 		}); again < i {
-			return fmt.Errorf("plans: %q is there twice", c.plans[i].Name)
+			return fmt.Errorf("%q is there twice", c.plans[i].Name)
 		}
 	}
 	return nil

@@ -220,6 +220,8 @@ func customerExamples() operation.Examples {
 	}
 }
 
+const uploadIDExample = `"6f9619ff-8b86-4d01-b42d-00cf4fc964ff"`
+
 // uploadExamples are of uploaded files.
 func uploadExamples() operation.Examples {
 	return operation.Examples{
@@ -239,6 +241,17 @@ func uploadExamples() operation.Examples {
 		"SentFile.keyColumnUsed":                                                                    `null`,
 		"svc_create_file_scraper.check":                                                             `false`,
 		"svc_send_file.check":                                                                       `false`,
+
+		"svc_create_file_scraper.uploadId":           uploadIDExample,
+		"svc_send_file.uploadId":                     uploadIDExample,
+		"svc_put_file_part.uploadId":                 uploadIDExample,
+		"svc_get_file_parts.uploadId":                uploadIDExample,
+		"svc_put_file_part.offset":                   `4000000`,
+		"svc_put_file_part.length":                   `9000000`,
+		"svc_put_file_part application/octet-stream": `"(the bytes of a part)"`,
+
+		"FileParts.receivedBytes": `8000000`,
+		"FileParts.partBytes":     `4000000`,
 	}
 }
 

@@ -23,12 +23,8 @@ func (s *Server) launcher() *launch.Launcher {
 // uploads is what takes files.
 func (s *Server) uploads() uploads.Resource {
 	c := &s.config
-	made := uploads.Resource{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs,
-		Plans: s.plans, Node: c.Node, Boot: c.Boot}
-	if c.Blobs != nil { // and no interface that holds a nil one
-		made.Blobs = c.Blobs
-	}
-	return made
+	return uploads.Resource{Client: c.Client, Store: c.Store, Blobs: c.Blobs, Clock: c.Clock,
+		IDs: c.IDs, Plans: s.plans, Node: c.Node, Boot: c.Boot}
 }
 
 // rows is what reads rows.

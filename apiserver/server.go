@@ -25,8 +25,8 @@ import (
 
 	"shoal.dev/shoal/apiserver/agents"
 	"shoal.dev/shoal/apiserver/api/admin"
-	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/signin"
+	"shoal.dev/shoal/apiserver/api/uploads"
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/grants"
@@ -134,8 +134,8 @@ type Config struct {
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
-	// Blobs is where kept exports and uploads are; nil: none are.
-	Blobs data.Blobs
+	// Blobs is where kept exports, uploads and parts of files are; nil: none are.
+	Blobs uploads.Blobs
 	// Disk is that of DataDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
 	Disk   *telemetry.Disk
 	Logger *slog.Logger

@@ -240,6 +240,7 @@ func (v *visit) collectsFiles(group string) {
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Choose another name")`)
 	v.movesFiles(group)
 	v.sendsAgain(group)
+	v.goesOn(group)
 }
 
 // movesFiles renames an upload, and moves it to the other group.
@@ -272,8 +273,16 @@ const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = s
 	const held = [];
 	window.setTimeout = (what, ms) => ms >= 2000 ? held.push(what) : after(what, ms);
 	window.later = () => held.splice(0).forEach(what => what());
+	const open = XMLHttpRequest.prototype.open;
+	window.sent = []; // the offsets of parts
+	XMLHttpRequest.prototype.open = function (method, to, ...rest) {
+		this.to = to;
+		return open.call(this, method, to, ...rest); };
 	XMLHttpRequest.prototype.send = function (body) {
-		if (!localStorage.breaks) { return send.call(this, body); }
+		const offset = new URL(this.to, location).searchParams.get("offset"),
+			breaks = localStorage.breaks;
+		if (offset) { sent.push(Number(offset)); }
+		if (!breaks || breaks !== "yes" && breaks !== offset) { return send.call(this, body); }
 		setTimeout(() => {
 			this.upload.dispatchEvent(new ProgressEvent("progress", {loaded: body.size / 2}));
 			this.dispatchEvent(new ProgressEvent("error"));
@@ -282,7 +291,13 @@ const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = s
 // breaks says whether uploads break off.
 func (v *visit) breaks(now bool) {
 	v.person.t.Helper()
-	asks[bool](v.person, fmt.Sprintf(`(localStorage.breaks = %v ? "yes" : "", true)`, now))
+	v.breaksAt(map[bool]string{true: "yes"}[now])
+}
+
+// breaksAt has those parts of uploads break off that begin at an offset.
+func (v *visit) breaksAt(offset string) {
+	v.person.t.Helper()
+	asks[bool](v.person, fmt.Sprintf(`(localStorage.breaks = %q, true)`, offset))
 }
 
 // sendsAgain sends a file whose connection breaks, over a reload, and until it is there. It is
@@ -333,6 +348,44 @@ func (v *visit) sendsAgain(group string) {
 	if len(made) != 1 {
 		t.Errorf("the file has made %v, want one scraper", list.Items)
 	}
+}
+
+// goesOn sends a file of three parts, of which the second breaks off, and goes on over a reload. No
+// part that has come is sent again.
+func (v *visit) goesOn(group string) {
+	t := v.person.t
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "parts.csv")
+	line := strings.Repeat("x", 30_000) + "\n"
+	if err := os.WriteFile(file, []byte("title\n"+strings.Repeat(line, 300)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin := func() {
+		t.Helper()
+		v.chooses("group", group)
+		v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+		v.clicks("#upload-name")
+		v.presses("Send the file")
+	}
+	sent := func(want ...int) {
+		t.Helper()
+		if got := asks[[]int](v.person, `sent`); !slices.Equal(got, want) {
+			t.Errorf("the parts at %v were sent, want %v", got, want)
+		}
+	}
+	v.goes("/uploads", `document.querySelector("#file")`)
+	v.breaksAt("4000000")
+	begin()
+	v.says("The connection broke.")
+	v.presses("Send it now")
+	v.says(" 2 of 5.")
+	sent(0, 4_000_000, 4_000_000)
+	v.do(chromedp.Reload())
+	v.says("A file was on its way when this page was left.")
+	v.breaksAt("")
+	begin()
+	v.says("The file was taken.")
+	sent(4_000_000, 8_000_000)
 }
 
 // leavesAnyway says yes where a page asks whether it may be left.

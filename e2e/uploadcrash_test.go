@@ -31,10 +31,10 @@ var uploadPoints = []string{
 
 // TestCrashesOfUploads kills the process at each point of an upload that replaces another one. The
 // call is made again under its key. In the end the new file's rows are there, each once, and no
-// others.
+// others. Every second one comes in parts.
 func TestCrashesOfUploads(t *testing.T) {
 	t.Parallel()
-	for _, point := range uploadPoints {
+	for n, point := range uploadPoints {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})
@@ -44,12 +44,12 @@ func TestCrashesOfUploads(t *testing.T) {
 			c.bring()
 			group := suite.Must(c.PutGroup(t.Context(), "files"))(t)
 			first := c.upload("/api/scraper/group/"+group+"/file-scraper",
-				url.Values{"format": {"csv"}, "name": {"prices"}}, 0)
+				url.Values{"format": {"csv"}, "name": {"prices"}}, 0, false)
 			c.awaitFile(group, 0)
 			c.Down(t)
 			c.bring(crash.At + "=" + storePoint(point))
 			second := c.upload("/api/scraper/"+first.Scraper.ID+"/file",
-				url.Values{"format": {"csv"}}, uploadedRows)
+				url.Values{"format": {"csv"}}, uploadedRows, n%2 == 1)
 			c.awaitFile(group, uploadedRows)
 			if len(c.Deaths) == 0 {
 				c.awaitDeath()
@@ -86,15 +86,29 @@ type uploadedFile struct {
 	} `json:"scraper"`
 }
 
-// upload sends the numbers from one on.
-func (c *crashCase) upload(path string, query url.Values, from int) uploadedFile {
+// upload sends the numbers from one on: at once, or as a part that a call without a body ends.
+func (c *crashCase) upload(path string, query url.Values, from int, inParts bool) uploadedFile {
 	c.T.Helper()
 	var file strings.Builder
 	file.WriteString("n\n")
 	for n := range uploadedRows {
 		fmt.Fprintf(&file, "%d\n", from+n)
 	}
-	return c.send(path, query, file.String())
+	if !inParts {
+		return c.send(path, query, file.String())
+	}
+	id := suite.NewKey()
+	c.survive("send a part", func(ctx context.Context) error {
+		answer, err := c.Do(ctx, "PUT", "/api/uploads/"+id, url.Values{"offset": {"0"},
+			"length": {fmt.Sprint(file.Len())}}, "application/octet-stream",
+			strings.NewReader(file.String()))
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	})
+	query.Set("uploadId", id)
+	return c.send(path, query, "")
 }
 
 // send sends a csv file, however often the process dies.

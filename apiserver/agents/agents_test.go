@@ -329,6 +329,8 @@ var notForAgents = map[string]string{
 	"svc_get_row_body":         "a file",
 	"svc_export_customer":      "a file",
 	"svc_get_wallet_statement": "a file",
+	"svc_put_file_part":        "a file",
+	"svc_get_file_parts":       "it is for who sends parts of a file",
 	"svc_stream_events":        "it never ends; svc_stream_scraper_job waits for a run",
 	"svc_preview_page":         "it is for eyes; svc_preview_scraper_from_url proposes",
 	"svc_pick_on_page":         "it is for eyes; svc_preview_scraper_from_url proposes",

@@ -19,6 +19,8 @@ type Kind struct {
 var (
 	// Uploads are files whose import is under way.
 	Uploads = Kind{Name: "uploads", MaxBytes: 200 << 20, Lifetime: 24 * time.Hour}
+	// Parts are those of files that come in parts, until the last of them has come.
+	Parts = Kind{Name: "parts", MaxBytes: 4_000_000, Lifetime: 24 * time.Hour}
 	// Bodies are packs of kept page bodies.
 	Bodies = Kind{Name: "bodies", MaxBytes: 64 << 20, Lifetime: 30 * 24 * time.Hour}
 	// Exports are rows as files that customers keep. They go with the records that name them.
@@ -30,7 +32,7 @@ var (
 )
 
 // Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Uploads, Bodies, Exports, Catalogues, Backups} }
+func Kinds() []Kind { return []Kind{Uploads, Parts, Bodies, Exports, Catalogues, Backups} }
 
 // Bounds of the parts of a key, in bytes.
 const (

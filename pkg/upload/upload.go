@@ -29,6 +29,8 @@ const (
 	MaxTime       = time.Hour // that a file may take to come
 	LeastPace     = 600_000   // bits of a file a second, over a minute
 	MaxScraper    = 200       // characters of the name of an upload's scraper
+	PartBytes     = 4_000_000 // of each part but the last of a file that comes in parts
+	MaxParts      = 100       // of a customer, of files that are not whole
 )
 
 // Format is how a file has its rows.

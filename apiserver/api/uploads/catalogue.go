@@ -82,8 +82,7 @@ func (f *file) takeCatalogue(ctx context.Context) (CatalogueFile, error) {
 		return CatalogueFile{}, err
 	}
 	if f.from.View.IsShort() {
-		return CatalogueFile{}, fault.New(fault.OutOfSpace,
-			"the service has too little disk space; try again later")
+		return CatalogueFile{}, errNoSpace()
 	}
 	body, err := f.receive(ctx)
 	if err != nil {

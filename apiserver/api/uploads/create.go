@@ -27,6 +27,7 @@ type FileScraper struct {
 
 type createRequest struct {
 	Group  ids.ID            `path:"groupId"`
+	Upload string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"The file is that of the parts under this name. With a streamed body only, which is empty then."`
 	Check  bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
 	Body   FileScraper       `body:"json" limit:"2000000"`
 	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
@@ -47,7 +48,8 @@ const rules = "The body is the file, of at most 200 MB (csv, jsonl) or 36 MB (xl
 	"1,000,000 bytes. Values are stored as text, nested ones as JSON. Empty ones and empty rows " +
 	"are left out. An upload costs nothing and needs no balance. A file that cannot be read ends " +
 	"its run as FAILED with the reason, and the rows of the file before stay. Slower than 0.6 Mbit/s over " +
-	"a minute, or longer than 60 minutes: 408."
+	"a minute, or longer than 60 minutes: 408. A file may come in parts, by " +
+	"PUT /api/uploads/{uploadId}."
 
 // create is POST /api/scraper/group/{groupId}/file-scraper.
 func (r Resource) create(json places) *operation.Operation {
@@ -59,12 +61,12 @@ func (r Resource) create(json places) *operation.Operation {
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.Upload,
 		Idempotency: operation.Optional, Status: 201,
 		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
-		Errors: append(errors(), fault.NameTaken, fault.LimitReached, fault.PlanLimitReached),
+		Errors: append(refusals(), fault.NameTaken, fault.LimitReached, fault.PlanLimitReached),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *createRequest) (answer operation.OrNone[NewFileScraper], err error) {
 		name := strings.TrimSpace(in.Body.Name)
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
-			stream: in.Stream, check: in.Check}
+			stream: in.Stream, check: in.Check, upload: in.Upload}
 		f.usable = func(v *client.View) error {
 			if _, err := ownership.Group(v, from.Customer, in.Group, "groupId"); err != nil {
 				return err

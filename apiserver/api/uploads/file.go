@@ -25,8 +25,8 @@ const (
 	cleanUpTime = 10 * time.Second
 )
 
-// errors are what both operations can answer.
-func errors() []fault.Code {
+// refusals are what both operations can answer.
+func refusals() []fault.Code {
 	return []fault.Code{fault.NotFound, fault.BadFormat, fault.UnsupportedMediaType,
 		fault.LengthRequired, fault.PayloadTooLarge, fault.UploadTooSlow, fault.OutOfSpace,
 		fault.IngestCapacity, fault.IngestCapacityGlobal, fault.UploadsNotTaken}
@@ -40,6 +40,7 @@ type file struct {
 	content string            // of a JSON body
 	stream  *operation.Stream // nil: the body is JSON
 	check   bool
+	upload  string // names the parts of the file; "": it comes with the call
 	// usable says what else keeps the file from being taken, by the state as it is.
 	usable func(v *client.View) error
 	begin  client.BeginImport // with its scraper
@@ -71,6 +72,9 @@ func (f *file) take(ctx context.Context) (begun client.BegunImport, err error) {
 	if err != nil {
 		return begun, err
 	}
+	if joined, is := body.(io.Closer); is {
+		defer func() { _ = joined.Close() }() // it was read, or is not wanted
+	}
 	f.begin.Job, f.begin.Customer = f.IDs.New(), f.from.Customer
 	f.begin.Format, f.begin.Heavy = string(f.format), f.format == upload.XLSX
 	key := blobstore.Key{Kind: blobstore.Uploads, Owner: f.from.Customer,
@@ -82,6 +86,9 @@ func (f *file) take(ctx context.Context) (begun client.BegunImport, err error) {
 	f.begin.Bytes = written.Bytes
 	f.from.Job = f.begin.Job
 	begun, err = client.Do(ctx, f.Client, f.begin, f.from.Call)
+	if err == nil && f.upload != "" {
+		f.dropParts(ctx)
+	}
 	if f.maybe = uncertain(err); err != nil && !f.maybe {
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 		defer cancel()
@@ -110,12 +117,23 @@ func (f *file) malformed() error {
 	case f.check && (f.stream == nil || bytes > 0):
 		return fault.Invalid(fault.InvalidRequest, "check",
 			"stands with an empty body of the file's Content-Type")
+	case f.upload != "" && (f.stream == nil || bytes > 0):
+		return fault.Invalid(fault.InvalidRequest, "uploadId",
+			"stands with an empty body of the file's Content-Type")
 	case bytes > most && (f.stream != nil || f.format != upload.XLSX):
 		return f.tooLarge(most)
 	case f.Blobs == nil:
-		return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
+		return errNotTaken()
 	}
 	return nil
+}
+
+func errNotTaken() error {
+	return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
+}
+
+func errNoSpace() error {
+	return fault.New(fault.OutOfSpace, "the service has too little disk space; try again later")
 }
 
 func (f *file) tooLarge(most int64) error {
@@ -126,7 +144,7 @@ func (f *file) tooLarge(most int64) error {
 // refused says why the file would not be taken, before any of it has come. The command decides.
 func (f *file) refused(view *client.View) error {
 	if view.IsShort() {
-		return fault.New(fault.OutOfSpace, "the service has too little disk space; try again later")
+		return errNoSpace()
 	}
 	if err := f.usable(view); err != nil {
 		return err
@@ -137,6 +155,8 @@ func (f *file) refused(view *client.View) error {
 // receive is the file, once it has come whole.
 func (f *file) receive(ctx context.Context) (io.Reader, error) {
 	switch {
+	case f.upload != "":
+		return f.joined(ctx)
 	case f.stream != nil:
 		f.stream.Within(limits.UploadTime(f.from.View))
 		return f.stream, f.stream.Receive(ctx, operation.Verbatim)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver"
-	"shoal.dev/shoal/apiserver/api/data"
+	"shoal.dev/shoal/apiserver/api/uploads"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/upload"
@@ -20,7 +20,7 @@ import (
 
 // held are blobs of which the first ones are begun and not yet written.
 type held struct {
-	data.Blobs
+	uploads.Blobs
 	begun, let chan struct{}
 	count      atomic.Int64
 }

@@ -24,6 +24,7 @@ type NextFile struct {
 
 type sendRequest struct {
 	Scraper ids.ID            `path:"scraperId"`
+	Upload  string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"The file is that of the parts under this name. With a streamed body only, which is empty then."`
 	Check   bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
 	Body    NextFile          `body:"json" limit:"2000000"`
 	Stream  *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
@@ -52,12 +53,12 @@ func (r Resource) send(json places) *operation.Operation {
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.Upload,
 		Idempotency: operation.Optional,
 		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
-		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning,
+		Errors: append(refusals(), fault.ScraperNotFound, fault.AlreadyRunning,
 			fault.KeyColumnRequired, fault.KeyColumnInvalid),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *sendRequest) (answer operation.OrNone[SentFile], err error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
-			stream: in.Stream, check: in.Check}
+			stream: in.Stream, check: in.Check, upload: in.Upload}
 		f.usable = func(v *client.View) error {
 			if err := r.idle(v, from.Customer, in.Scraper); err != nil {
 				return err

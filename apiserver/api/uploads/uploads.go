@@ -26,7 +26,10 @@ const answerTime = 5 * time.Minute
 // Blobs is where files are until they are imported.
 type Blobs interface {
 	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
+	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
 	Delete(ctx context.Context, key blobstore.Key) error
+	List(ctx context.Context, kind blobstore.Kind, owner string, next []byte) (blobstore.Page,
+		error)
 }
 
 // Resource is the operations on uploads, and what they use.
@@ -45,8 +48,8 @@ type Resource struct {
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	admit := places(make(chan struct{}, upload.MaxJSONBodies))
-	return []*operation.Operation{r.create(admit), r.send(admit), r.putCatalogue(admit),
-		r.catalogue()}
+	return []*operation.Operation{r.create(admit), r.send(admit), r.putPart(),
+		r.getParts(), r.putCatalogue(admit), r.catalogue()}
 }
 
 // places are for JSON bodies that have come: each is in memory, decoded, too.

@@ -191,9 +191,12 @@ func parameterSchema(s *examples, f *field) *jsonschema.Schema {
 
 func (op *Operation) requestBody(s *examples) object {
 	if op.request.body.raw {
+		media, schema := op.request.mediaTypes()[0], object{"type": "object"}
+		if media != "application/json" {
+			schema = object{"type": "string", "format": "binary"}
+		}
 		return object{"required": true, "content": object{
-			"application/json": withExample(object{"schema": object{"type": "object"}},
-				s.text(op, "application/json"))}}
+			media: withExample(object{"schema": schema}, s.text(op, media))}}
 	}
 	schema := s.schemas.of(op.request.body.typ, true)
 	op.request.body.rules.describe(schema, op.request.body.typ, true)

@@ -12,7 +12,8 @@
 //	header:"name"  a header line; an empty one counts as none
 //	body:"json"    the body, a struct (or slice); limit:"bytes" overrides 1 MiB
 //	body:"form"    the body, a struct of texts, as a browser sends a form; limit as above
-//	body:"raw"     the JSON body as its bytes came, a []byte: nobody has looked at it
+//	body:"raw"     the JSON body as its bytes came, a []byte: nobody has looked at it.
+//	               media:"type" beside it has a body of another type.
 //	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types.
 //	               The members of the JSON body then come as query parameters, all but those
 //	               tagged alone:"json". items:"name" beside it has that array of a JSON body

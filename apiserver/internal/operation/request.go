@@ -36,8 +36,9 @@ type bodyField struct {
 	index []int
 	typ   reflect.Type
 	limit int
-	raw   bool // is handed on as it came
-	form  bool // as a browser sends one
+	raw   bool   // is handed on as it came
+	media string // of a raw one; "": JSON
+	form  bool   // as a browser sends one
 	rules rules
 }
 
@@ -68,7 +69,7 @@ func compileRequest(id string, t reflect.Type) *request {
 		f := t.Field(i)
 		if form := f.Tag.Get("body"); form != "" {
 			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit, raw: form == "raw",
-				form: form == "form", rules: readRules(t, f)}
+				media: f.Tag.Get("media"), form: form == "form", rules: readRules(t, f)}
 			r.body.rules.required = true
 			if text := f.Tag.Get("limit"); text != "" {
 				limit, err := strconv.Atoi(text)
@@ -259,8 +260,11 @@ func (r *request) decodeRepeated(texts []string, into reflect.Value, f *field, p
 // mediaTypes are those of the body, that of a whole one first.
 func (r *request) mediaTypes() []string {
 	types := []string{"application/json"}
-	if r.body.form {
+	switch {
+	case r.body.form:
 		types[0] = formType
+	case r.body.media != "":
+		types[0] = r.body.media
 	}
 	if r.stream != nil {
 		types = append(types, r.stream.types...)

@@ -119,11 +119,11 @@ export const texts = {
   uploadSent: (sent: string, all: string, percent: string) => `${sent} of ${all}, ${percent} %`,
   uploadImporting: "The file is there and is being taken.",
   uploadStop: "Stop sending",
-  uploadStopped: "You have stopped it. Nothing was stored.",
-  uploadAgain: (n: string) => `Attempt ${n}. Another one sends the file from its start, under the `
-    + "same key: it is stored once.",
-  uploadBroke: (n: string, of: string) => "The connection broke. The file is sent again by itself, "
-    + `from its start, as soon as it can be: ${n} of ${of}. It is stored once.`,
+  uploadStopped: "You have stopped it. No rows were stored.",
+  uploadAgain: (n: string) => `Attempt ${n}. Another one goes on behind the parts that have come. `
+    + "The file is stored once.",
+  uploadBroke: (n: string, of: string) => "The connection broke. It goes on by itself, behind the "
+    + `parts that have come, as soon as it can: ${n} of ${of}. The file is stored once.`,
   uploadNow: "Send it now",
   uploadGone: "The file was changed meanwhile, or cannot be read any more.",
   uploadLeft: "A file was on its way when this page was left. Choose it again to go on. It is "

@@ -1,7 +1,7 @@
 // Files of one's own become rows: what is sent, how far it is, and what became of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
+import type { FileParts, Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
 import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
 import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
@@ -26,6 +26,7 @@ interface Sending {
   query: Record<string, string | boolean | undefined>;
   format: string;
   key: string;
+  ended?: boolean; // all of its parts have come once
 }
 
 // What is being sent, as a reload has to know it: the form, and the key, which holds for the same
@@ -54,16 +55,20 @@ function keep(now: Omit<Left, "key">): string {
 
 const forget = () => sessionStorage.removeItem(place);
 
-/** Sends a file, and tells how far it is. */
-function send<T>(what: Sending, progress: (sent: number) => void, signal: AbortSignal):
-Promise<T> {
+// What is longer comes in parts: where the connection breaks, it goes on behind the last of them.
+const mostWhole = 4_000_000;
+
+/** Sends bytes, and tells how many have gone. */
+function transfer<T>(method: string, to: string, headers: Record<string, string>, what: Blob,
+  progress: (sent: number) => void, signal: AbortSignal): Promise<T> {
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest();
-    request.open("POST", apiAddress(what.path, what.query));
-    request.setRequestHeader("Content-Type", types[what.format]!);
-    request.setRequestHeader("Idempotency-Key", what.key);
+    request.open(method, to);
+    for (const [name, value] of Object.entries(headers)) {
+      request.setRequestHeader(name, value);
+    }
     request.upload.onprogress = (event) => progress(event.loaded);
-    request.onerror = () => what.file.slice(0, 1).arrayBuffer().then(
+    request.onerror = () => what.slice(0, 1).arrayBuffer().then(
       () => fail(new Refused("network", first.network)),
       () => fail(new Refused("file", texts.uploadGone))); // it was changed, or is away
     request.onabort = () => fail(new Refused("stopped", texts.uploadStopped));
@@ -80,8 +85,61 @@ Promise<T> {
       }).then(fail, fail);
     };
     signal.addEventListener("abort", () => request.abort());
-    request.send(what.file);
+    request.send(what);
   });
+}
+
+/** Sends the parts of a file that have not come yet, and tells how far it is. */
+async function sendParts(what: Sending, progress: (sent: number) => void, signal: AbortSignal):
+Promise<void> {
+  const path = `/api/uploads/${what.key}`;
+  const length = what.file.size;
+  const known = await call<FileParts>("GET", path, { signal }).catch((e: unknown) => {
+    throw signal.aborted ? new Refused("stopped", texts.uploadStopped) : e;
+  });
+  let at = known.receivedBytes;
+  while (at < length) {
+    const from = at;
+    progress(from);
+    const came = await transfer<FileParts>("PUT", apiAddress(path, { offset: from, length }),
+      { "Content-Type": "application/octet-stream" },
+      what.file.slice(from, from + known.partBytes), (sent) => progress(from + sent), signal);
+    at = came.receivedBytes;
+  }
+  progress(length);
+}
+
+/** Sends a file, and tells how far it is. */
+async function send<T>(what: Sending, progress: (sent: number) => void, signal: AbortSignal):
+Promise<T> {
+  const headers = { "Content-Type": types[what.format]!, "Idempotency-Key": what.key };
+  const whole = () => transfer<T>("POST", apiAddress(what.path, what.query), headers, what.file,
+    progress, signal);
+  if (what.file.size <= mostWhole) {
+    return whole();
+  }
+  const end = () => transfer<T>("POST",
+    apiAddress(what.path, { ...what.query, uploadId: what.key }), headers, new Blob(), () => {},
+    signal);
+  if (what.ended) { // it may be taken already: then its parts are gone
+    try {
+      return await end();
+    } catch (e) {
+      if ((e as Refused).code !== "invalid_request") {
+        throw e;
+      }
+    }
+  }
+  try {
+    await sendParts(what, progress, signal);
+  } catch (e) {
+    if ((e as Refused).code === "INGEST_CAPACITY") { // parts of other files leave no room
+      return whole();
+    }
+    throw e;
+  }
+  what.ended = true;
+  return end();
 }
 
 async function readFiles(signal: AbortSignal): Promise<Scraper[]> {

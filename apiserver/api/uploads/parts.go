@@ -1,0 +1,247 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// FileParts says what has come of a file that comes in parts.
+type FileParts struct {
+	Received  int64 `json:"receivedBytes" min:"0" doc:"How many bytes are there without a gap: the offset at which to go on"`
+	PartBytes int64 `json:"partBytes" doc:"What each part has; the last one may have fewer"`
+}
+
+type putPartRequest struct {
+	ID     string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Names the file among the customer's, such as a UUID. Its sender makes it up."`
+	Offset int64  `query:"offset" required:"true" min:"0" doc:"Where in the file the part begins: a multiple of partBytes"`
+	Length int64  `query:"length" required:"true" min:"1" doc:"Bytes of the whole file; the same with each part"`
+	Body   []byte `body:"raw" media:"application/octet-stream" limit:"4000000"`
+}
+
+// putPart is PUT /api/uploads/{uploadId}.
+func (r Resource) putPart() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_put_file_part",
+		Routes: operation.Routes("PUT /api/uploads/{uploadId}"), Group: group,
+		Summary: "Sends a part of a file",
+		Description: "A sender whose connection breaks goes on behind the last part that has come. " +
+			"Each part but the last has 4,000,000 bytes. A part that is answered is kept, and sent " +
+			"again it takes the place of itself. When all are there, an upload with uploadId and " +
+			"an empty body makes a file of them, and they go. Of a customer 100 parts are kept, " +
+			"each for 24 hours.",
+		Access: auth.Write, Rate: limits.General, Timeout: answerTime, Sized: true,
+		Errors: []fault.Code{fault.UnsupportedMediaType, fault.LengthRequired,
+			fault.PayloadTooLarge, fault.OutOfSpace, fault.IngestCapacity, fault.UploadsNotTaken},
+	}, func(ctx context.Context, from *operation.Caller, in *putPartRequest) (FileParts, error) {
+		most := limits.UploadBytes(from.View, from.Customer, upload.CSV)
+		switch {
+		case r.Blobs == nil:
+			return FileParts{}, errNotTaken()
+		case in.Length > most:
+			return FileParts{}, fault.New(fault.PayloadTooLarge,
+				"a file may have at most %d bytes", most)
+		case in.Offset%upload.PartBytes != 0 || in.Offset >= in.Length:
+			return FileParts{}, fault.Invalid(fault.InvalidRequest, "offset",
+				"must be a multiple of %d below the length", upload.PartBytes)
+		case int64(len(in.Body)) != min(upload.PartBytes, in.Length-in.Offset):
+			return FileParts{}, fault.Invalid(fault.InvalidRequest, "",
+				"the part must have %d bytes, and has %d",
+				min(upload.PartBytes, in.Length-in.Offset), len(in.Body))
+		case from.View.IsShort():
+			return FileParts{}, errNoSpace()
+		}
+		known, err := r.partsOf(ctx, from.Customer, in.ID)
+		if err != nil {
+			return FileParts{}, err
+		}
+		if known.length != 0 && known.length != in.Length {
+			return FileParts{}, fault.Invalid(fault.InvalidRequest, "length",
+				"other parts under this uploadId are of a file of %d bytes", known.length)
+		}
+		known.length = in.Length
+		index := in.Offset / upload.PartBytes
+		if !known.has[index] && known.ofCustomer >= upload.MaxParts {
+			return FileParts{}, fault.New(fault.IngestCapacity, "%d parts of files that are not "+
+				"whole are kept, each for 24 hours; send this file whole, or finish others",
+				known.ofCustomer)
+		}
+		if _, err := r.Blobs.Put(ctx, known.key(index), bytes.NewReader(in.Body)); err != nil {
+			return FileParts{}, fmt.Errorf("keep a part of a file: %w", err)
+		}
+		known.has[index] = true
+		return known.answer(), nil
+	})
+}
+
+type getPartsRequest struct {
+	ID string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"As it was sent with the parts"`
+}
+
+// getParts is GET /api/uploads/{uploadId}.
+func (r Resource) getParts() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_get_file_parts",
+		Routes: operation.Routes("GET /api/uploads/{uploadId}"), Group: group,
+		Summary:     "Says how much has come of a file that comes in parts",
+		Description: "Of one that nothing has come of, it is nothing.",
+		Access:      auth.Write, Rate: limits.General, Errors: []fault.Code{fault.UploadsNotTaken},
+	}, func(ctx context.Context, from *operation.Caller, in *getPartsRequest) (FileParts, error) {
+		if r.Blobs == nil {
+			return FileParts{}, errNotTaken()
+		}
+		known, err := r.partsOf(ctx, from.Customer, in.ID)
+		return known.answer(), err
+	})
+}
+
+// parts are those of one file, as the blob store has them: it is all that is known of them.
+type parts struct {
+	customer, id string
+	length       int64          // of the file; 0: none is there
+	has          map[int64]bool // by their number
+	ofCustomer   int            // of all the customer's files
+}
+
+// partsOf looks at what has come under an id. Parts of two lengths are none: their senders were at
+// work at the same time, and neither file will be whole.
+func (r Resource) partsOf(ctx context.Context, customer, id string) (parts, error) {
+	known := parts{customer: customer, id: id, has: map[int64]bool{}}
+	var next []byte
+	for {
+		page, err := r.Blobs.List(ctx, blobstore.Parts, customer, next)
+		if err != nil {
+			return parts{}, fmt.Errorf("look at the parts of files: %w", err)
+		}
+		for _, info := range page.Blobs {
+			known.ofCustomer++
+			length, index, ok := partOf(info.Key.ID, id)
+			switch {
+			case !ok:
+			case known.length != 0 && known.length != length:
+				return parts{}, fault.Invalid(fault.InvalidRequest, "uploadId",
+					"files of two lengths have come under it; take another one")
+			default:
+				known.length, known.has[index] = length, true
+			}
+		}
+		if next = page.Next; next == nil {
+			return known, nil
+		}
+	}
+}
+
+// key names a part: the id, the length of its file and its number.
+func (p *parts) key(index int64) blobstore.Key {
+	return blobstore.Key{Kind: blobstore.Parts, Owner: p.customer,
+		ID: fmt.Sprintf("%s.%d.%d", p.id, p.length, index)}
+}
+
+// partOf reads the name of a part of a file.
+func partOf(name, id string) (length, index int64, ok bool) {
+	said, ok := strings.CutPrefix(name, id+".")
+	first, second, both := strings.Cut(said, ".")
+	length, err := strconv.ParseInt(first, 10, 64)
+	index, other := strconv.ParseInt(second, 10, 64)
+	return length, index, ok && both && err == nil && other == nil
+}
+
+func (p *parts) received() int64 {
+	var index int64
+	for p.has[index] {
+		index++
+	}
+	return min(index*upload.PartBytes, p.length)
+}
+
+func (p *parts) answer() FileParts {
+	return FileParts{Received: p.received(), PartBytes: upload.PartBytes}
+}
+
+// joined is the file of which all parts have come.
+func (f *file) joined(ctx context.Context) (io.Reader, error) {
+	known, err := f.partsOf(ctx, f.from.Customer, f.upload)
+	if err != nil {
+		return nil, err
+	}
+	most := limits.UploadBytes(f.from.View, f.from.Customer, f.format)
+	switch got := known.received(); {
+	case known.length > most:
+		return nil, f.tooLarge(most)
+	case known.length == 0 || got < known.length:
+		return nil, fault.Invalid(fault.InvalidRequest, "uploadId",
+			"%d bytes of the file have come; send the parts behind them first", got)
+	}
+	return &joined{ctx: ctx, blobs: f.Blobs, parts: known}, nil
+}
+
+// dropParts removes the parts of a file that is stored whole. What is left of them expires.
+func (f *file) dropParts(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	known, err := f.partsOf(ctx, f.from.Customer, f.upload)
+	for index := range known.has {
+		if err == nil {
+			err = f.Blobs.Delete(ctx, known.key(index))
+		}
+	}
+}
+
+// joined reads parts one behind the other, and opens each when it is its turn.
+type joined struct {
+	ctx   context.Context
+	blobs Blobs
+	parts parts
+	next  int64
+	open  io.ReadCloser // nil: none is
+}
+
+// Close implements io.Closer.
+func (j *joined) Close() error {
+	if j.open == nil {
+		return nil
+	}
+	return j.open.Close()
+}
+
+// Read implements io.Reader.
+func (j *joined) Read(p []byte) (int, error) {
+	for {
+		if j.open == nil {
+			if !j.parts.has[j.next] {
+				return 0, io.EOF
+			}
+			part, err := j.blobs.Open(j.ctx, j.parts.key(j.next), 0, -1)
+			if errors.Is(err, blobstore.ErrNotFound) { // it has expired since
+				return 0, fault.Invalid(fault.InvalidRequest, "uploadId",
+					"a part has gone meanwhile; send it again")
+			}
+			if err != nil {
+				return 0, err
+			}
+			j.open = part
+			j.next++
+		}
+		n, err := j.open.Read(p)
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if err := j.open.Close(); err != nil {
+			return n, err
+		}
+		if j.open = nil; n > 0 {
+			return n, nil
+		}
+	}
+}

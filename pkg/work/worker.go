@@ -15,8 +15,9 @@ import (
 )
 
 // Paces of a node. Up to ten nodes together exchange at most once a second, however many items are
-// open.
+// open. A node that has been silent for that long exchanges as soon as it sees a reason.
 const (
+	lookEvery     = 100 * time.Millisecond
 	turnEvery     = time.Second // for each node that holds work
 	lease         = 30 * time.Second
 	renewEvery    = 10 * time.Second
@@ -61,6 +62,7 @@ type Worker struct {
 	until time.Time // of the lease
 
 	// of Run's goroutine alone
+	next      time.Time // before which nothing is told to the table
 	exchanged time.Time // newest exchange that went through
 	reported  time.Time // newest report of progress
 	nothing   int       // claims in a row that got nothing
@@ -108,8 +110,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() { w.watchLease(ctx) })
 	for {
-		nodes := w.turn(ctx)
-		if !clock.Pause(ctx, w.config.Clock, min(time.Duration(nodes)*turnEvery, renewEvery)) {
+		if !w.config.Clock.Now().Before(w.next) {
+			w.turn(ctx)
+		}
+		if !clock.Pause(ctx, w.config.Clock, lookEvery) {
 			break
 		}
 	}
@@ -119,12 +123,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn exchanges with the table if there is a reason to, and says how many nodes take turns.
-func (w *Worker) turn(ctx context.Context) (nodes int) {
+// turn exchanges with the table if there is a reason to.
+func (w *Worker) turn(ctx context.Context) {
 	w.lookAtKinds()
 	now := w.config.Clock.Now()
 	look := w.config.Table.Look(now, w.readyKinds())
-	w.recur(ctx, look.Missing)
+	pause := min(time.Duration(look.Nodes)*turnEvery, renewEvery)
+	if w.recur(ctx, look.Missing) {
+		w.next = now.Add(pause)
+	}
 	reports := w.reports(now)
 	turn := Turn{Lease: lease, Reports: reports}
 	claims := look.Claimable && !now.Before(w.claimNext)
@@ -133,14 +140,15 @@ func (w *Worker) turn(ctx context.Context) (nodes int) {
 	}
 	renews := now.Sub(w.exchanged) >= renewEvery && len(w.config.Table.Held()) > 0
 	if len(reports) == 0 && !renews && (!claims || len(turn.Wants) == 0) {
-		return look.Nodes
+		return
 	}
+	w.next = now.Add(pause)
 	w.config.Point("work.before_exchange")
 	if err := w.config.Table.Exchange(ctx, turn); err != nil {
 		if ctx.Err() == nil {
 			w.config.Logger.Warn("work: a turn failed and is repeated", "error", err)
 		}
-		return look.Nodes
+		return
 	}
 	w.config.Point("work.after_exchange")
 	w.metrics.exchanges.Inc()
@@ -154,7 +162,6 @@ func (w *Worker) turn(ctx context.Context) (nodes int) {
 		w.nothing++
 		w.claimNext = now.Add(claimAgain.After(w.nothing))
 	}
-	return look.Nodes
 }
 
 // lookAtKinds sees which kinds this node may do now, and ends the steps of those that it may not.
@@ -185,20 +192,22 @@ func (w *Worker) readyKinds() []string {
 	return names
 }
 
-// recur adds the items of recurring kinds that are missing or due.
-func (w *Worker) recur(ctx context.Context, missing []string) {
+// recur adds the items of recurring kinds that are missing or due, and says whether there were any.
+func (w *Worker) recur(ctx context.Context, missing []string) (told bool) {
 	for _, k := range w.kinds {
 		if !k.ready || !k.Recurring || (!k.due && !slices.Contains(missing, k.Name)) {
 			continue
 		}
+		told = true
 		err := w.config.Table.Recur(ctx, w.config.IDs.New(), k.Name, k.due)
 		if err != nil {
 			w.config.Logger.Debug("work: a recurring kind is not in the table yet", "kind", k.Name,
 				"error", err)
-			return
+			return told
 		}
 		k.due = false
 	}
+	return told
 }
 
 // wants asks for what there is room for, once what is reported has made room.

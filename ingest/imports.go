@@ -122,7 +122,7 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		job: view.Job(item.ID), told: c.Clock.Now()}
 	switch {
 	case i.known == nil || i.known.Ended != 0 || i.job == nil:
-		if left := c.sortings.take(item.ID); left != nil {
+		if left := c.sortings.takeOut(item.ID); left != nil {
 			left.close()
 		}
 		return work.Done(), c.drop(ctx, item)
@@ -246,12 +246,12 @@ type importing struct {
 }
 
 // add adds a row, and puts the batch that it makes whole.
-func (i *importing) add(ctx context.Context, row []byte) error { return i.take(ctx, row, nil) }
+func (i *importing) add(ctx context.Context, row []byte) error { return i.addRow(ctx, row, nil) }
 
 // carry adds a document that was stored before.
-func (i *importing) carry(ctx context.Context, doc []byte) error { return i.take(ctx, doc, doc) }
+func (i *importing) carry(ctx context.Context, doc []byte) error { return i.addRow(ctx, doc, doc) }
 
-func (i *importing) take(ctx context.Context, row, carried []byte) error {
+func (i *importing) addRow(ctx context.Context, row, carried []byte) error {
 	i.batch, i.carried = append(i.batch, row), append(i.carried, carried)
 	if i.size += len(row); len(i.batch) < importedRows && i.size < importedBytes {
 		return nil

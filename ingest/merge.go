@@ -43,7 +43,7 @@ func (i *importing) merge(ctx context.Context) error {
 	return i.inTurns(ctx, func() (*sorting, error) { return i.sortRuns(ctx) },
 		func(s *sorting) error {
 			s.merged.put = func(row []byte) error { return i.add(ctx, row) }
-			if err := s.rows.Each(s.merged.take); err != nil {
+			if err := s.rows.Each(s.merged.addRow); err != nil {
 				return err
 			}
 			if err := s.merged.end(); err != nil {
@@ -182,9 +182,9 @@ type merging struct {
 	size  int
 }
 
-// take takes a row. Of a run the first row of a title stands. It is taken where the error is
+// addRow takes a row. Of a run the first row of a title stands. It is taken where the error is
 // errTurn, too.
-func (m *merging) take(title string, run uint32, doc []byte) error {
+func (m *merging) addRow(title string, run uint32, doc []byte) error {
 	over := error(nil)
 	if m.runs > 0 && title != m.title {
 		if over = m.end(); over != nil && !errors.Is(over, errTurn) {

@@ -340,7 +340,7 @@ func TestMergedRows(t *testing.T) {
 	value := strings.Repeat("x", mergedBytes/2)
 	for run := range 2 {
 		doc := fmt.Sprintf(`{"title":"t","f%d":"%s","_rowId":"1"}`, run, value)
-		if err := m.take("t", uint32(run), []byte(doc)); (err != nil) != (run == 1) {
+		if err := m.addRow("t", uint32(run), []byte(doc)); (err != nil) != (run == 1) {
 			t.Errorf("run %d: %v", run, err)
 		}
 	}

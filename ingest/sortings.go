@@ -60,8 +60,8 @@ func (s *sortings) keep(item ids.ID, left *sorting) bool {
 	return true
 }
 
-// take is what the turn before has left, nil: nothing. It is the caller's from then on.
-func (s *sortings) take(item ids.ID) *sorting {
+// takeOut is what the turn before has left, nil: nothing. It is the caller's from then on.
+func (s *sortings) takeOut(item ids.ID) *sorting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.kept[item].sorting
@@ -122,7 +122,7 @@ func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
 
 // left is what the turn before has left; nil: nothing, or rows of runs that were deleted meanwhile.
 func (i *importing) left(ctx context.Context) (*sorting, error) {
-	s := i.sortings.take(i.item.ID)
+	s := i.sortings.takeOut(i.item.ID)
 	if s == nil {
 		return nil, nil
 	}

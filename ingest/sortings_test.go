@@ -135,26 +135,26 @@ func TestKeptSortings(t *testing.T) {
 	if !s.keep(first, one) || !s.keep(second, two) || s.keep(third, three) || s.keep(first, three) {
 		t.Error("not the first two are kept")
 	}
-	if s.take(first) != one || s.take(first) != nil || s.take(third) != nil {
+	if s.takeOut(first) != one || s.takeOut(first) != nil || s.takeOut(third) != nil {
 		t.Error("not what was kept is taken, once")
 	}
 	if !s.keep(first, one) {
 		t.Error("what was taken is not kept again")
 	}
 	s.dropAll()
-	if s.take(second) != nil || !closed(one) || !closed(two) {
+	if s.takeOut(second) != nil || !closed(one) || !closed(two) {
 		t.Error("on a disk that is short something is kept")
 	}
 	if !s.keep(third, three) {
 		t.Error("there is no room after all went")
 	}
 	at.Advance(keptFor - 1)
-	if s.sweep(); s.take(third) != three || !s.keep(third, three) {
+	if s.sweep(); s.takeOut(third) != three || !s.keep(third, three) {
 		t.Error("one whose time is not over is gone")
 	}
 	at.Advance(keptFor)
 	s.sweep()
-	if s.take(third) != nil || !closed(three) {
+	if s.takeOut(third) != nil || !closed(three) {
 		t.Error("one that no turn takes is kept")
 	}
 }

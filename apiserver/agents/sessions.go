@@ -38,8 +38,8 @@ var (
 	errStopping = fault.New(fault.Unavailable, "the server stops")
 )
 
-// begin notes a new session. Of a customer that has too many the least used one ends.
-func (s *sessions) begin(customer string, own *mcp.ServerSession, now time.Time) error {
+// addSession notes a new session. Of a customer that has too many the least used one ends.
+func (s *sessions) addSession(customer string, own *mcp.ServerSession, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -130,7 +130,7 @@ func (g *Gateway) admit(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, request)
 		}
 		if method == "initialize" {
-			if err := g.sessions.begin(from.Customer, own, g.clock.Now()); err != nil {
+			if err := g.sessions.addSession(from.Customer, own, g.clock.Now()); err != nil {
 				return nil, err
 			}
 		} else {

@@ -146,7 +146,7 @@ func (c *Client) grow(resp *Response, size int64) error {
 	if more <= 0 {
 		return nil
 	}
-	if !c.held.take(resp.caller, more) {
+	if !c.held.reserve(resp.caller, more) {
 		return errNoMemory
 	}
 	resp.reserved += more

@@ -17,9 +17,9 @@ type held struct {
 	of    map[string]int64 // of those who have some
 }
 
-// take says whether there was room for more bytes of a caller, and counts them then. What is
+// reserve says whether there was room for more bytes of a caller, and counts them then. What is
 // nobody's has all the room that is left.
-func (h *held) take(caller string, more int64) bool {
+func (h *held) reserve(caller string, more int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	left := h.most - h.bytes - more

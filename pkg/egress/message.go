@@ -89,7 +89,7 @@ func (c *Client) newResponse(caller string) *Response {
 		r = &Response{client: c}
 	}
 	r.caller = caller
-	if !c.held.take(caller, int64(cap(r.buffer))) {
+	if !c.held.reserve(caller, int64(cap(r.buffer))) {
 		r.buffer = nil
 	}
 	r.reserved = int64(cap(r.buffer))

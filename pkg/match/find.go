@@ -30,7 +30,7 @@ func (f *Finder) Find(row *Product) (Match, bool) {
 	best := best{index: f.index}
 	for _, s := range f.candidates() {
 		f.index.card(s.product, &f.other)
-		best.take(s.product, compare(&f.sheet.card, &f.other))
+		best.keepBetter(s.product, compare(&f.sheet.card, &f.other))
 	}
 	return best.match()
 }
@@ -42,7 +42,7 @@ func (f *Finder) FindSlowly(row *Product) (Match, bool) {
 	best := best{index: f.index}
 	for p := range uint32(len(f.index.records)) {
 		f.index.card(p, &f.other)
-		best.take(p, compare(&f.sheet.card, &f.other))
+		best.keepBetter(p, compare(&f.sheet.card, &f.other))
 	}
 	return best.match()
 }
@@ -100,7 +100,7 @@ type best struct {
 	product uint32
 }
 
-func (b *best) take(p uint32, v verdict) {
+func (b *best) keepBetter(p uint32, v verdict) {
 	if v.steps > b.verdict.steps ||
 		v.steps == b.verdict.steps && b.index.ranks[p] < b.index.ranks[b.product] {
 		b.verdict, b.product = v, p

@@ -48,7 +48,7 @@ func (c *csvReader) Next() (Row, error) {
 			}
 			from = end
 		}
-		if row := c.table.take(); len(row) > 0 {
+		if row := c.table.endRow(); len(row) > 0 {
 			return row, nil
 		}
 	}

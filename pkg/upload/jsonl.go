@@ -37,7 +37,7 @@ func (l *lines) Next() (Row, error) {
 		if err := l.readObject(); err != nil {
 			return nil, err
 		}
-		if row := l.table.take(); len(row) > 0 {
+		if row := l.table.endRow(); len(row) > 0 {
 			return row, nil
 		}
 	}

@@ -85,8 +85,8 @@ func (t *table) put(row, at int, text string) error {
 	return nil
 }
 
-// take is the row that was read, and begins the next one. It is empty when the row is.
-func (t *table) take() Row {
+// endRow is the row that was read, and begins the next one. It is empty when the row is.
+func (t *table) endRow() Row {
 	t.row = t.row[:0]
 	for at, text := range t.texts[:t.touched] {
 		if text != "" {

@@ -106,7 +106,7 @@ func (s *sheet) Next() (Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if row, err := s.take(texts); err != nil || len(row) > 0 {
+		if row, err := s.makeRow(texts); err != nil || len(row) > 0 {
 			return row, err
 		}
 	}
@@ -215,8 +215,8 @@ func column(place string) (int, error) {
 	return at - 1, nil
 }
 
-// take makes a row of the values of one, or the names of the columns of the first that has any.
-func (s *sheet) take(texts []string) (Row, error) {
+// makeRow makes a row of the values of one, or the names of the columns of the first that has any.
+func (s *sheet) makeRow(texts []string) (Row, error) {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
 			return nil, refuseRow(s.row, "it is not UTF-8")
@@ -234,7 +234,7 @@ func (s *sheet) take(texts []string) (Row, error) {
 			return nil, err
 		}
 	}
-	return s.table.take(), nil
+	return s.table.endRow(), nil
 }
 
 // attribute is that of an element, "" where it has none.

@@ -119,7 +119,7 @@ func kept[T any](o *OpenID, from *operation.Caller, cookie string) (value T, goo
 // is signing out.
 func (r Resource) openIDOperations() []*operation.Operation {
 	return []*operation.Operation{r.signOut(), r.signOutEverywhere(), r.list(), r.disable(),
-		r.enable(), r.remove(), r.page(), r.leave(), r.ownPages(), r.begin(), r.callback(),
+		r.enable(), r.remove(), r.page(), r.leave(), r.ownPages(), r.beginOpenID(), r.callback(),
 		r.strangerPage(), r.enterStranger()}
 }
 
@@ -136,8 +136,8 @@ func (r Resource) ownPages() *operation.Operation {
 	})
 }
 
-// begin is GET /sign-in/openid.
-func (r Resource) begin() *operation.Operation {
+// beginOpenID is GET /sign-in/openid.
+func (r Resource) beginOpenID() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_begin", Routes: operation.Routes("GET " + openIDPath), Group: group,
 		Summary: "Leads a browser to the issuer, to sign in there", Access: auth.Public,

@@ -77,7 +77,7 @@ func (r Resource) create(json places) *operation.Operation {
 			Customer: from.Customer, Group: in.Group,
 			Spec: model.Scraper{Name: name, Type: model.File},
 			Cap:  r.Plans.CapOf(from.View, from.Customer, plans.MaxScrapers)}
-		begun, err := f.take(ctx)
+		begun, err := f.acceptFile(ctx)
 		switch fault.CodeOf(err) {
 		case fault.NameTaken:
 			view := r.Client.View()

@@ -47,9 +47,9 @@ type file struct {
 	maybe  bool               // the run may be there: nothing is to be taken back
 }
 
-// take takes the file, or checks whether it would. Written below, made true above: the file is in
-// the blob store before the command that speaks of it.
-func (f *file) take(ctx context.Context) (begun client.BegunImport, err error) {
+// acceptFile takes the file, or checks whether it would. Written below, made true above: the file
+// is in the blob store before the command that speaks of it.
+func (f *file) acceptFile(ctx context.Context) (begun client.BegunImport, err error) {
 	if err := f.malformed(); err != nil {
 		return begun, err
 	}

@@ -71,7 +71,7 @@ func (r Resource) send(json places) *operation.Operation {
 			return err
 		}
 		f.begin.Scraper, f.begin.Asked = in.Scraper, in.Body.KeyColumn
-		begun, err := f.take(ctx)
+		begun, err := f.acceptFile(ctx)
 		if err != nil || in.Check {
 			return answer, err
 		}

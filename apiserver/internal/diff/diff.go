@@ -120,7 +120,7 @@ func (r Runs) Parts() int { return r.parts() }
 func (r Runs) Part(ctx context.Context, part int, of []Kind, visit func(*Change) bool) (Sums,
 	error) {
 	reader := r.Read(Place{Part: part})
-	if err := reader.begin(ctx); err != nil {
+	if err := reader.openPart(ctx); err != nil {
 		return Sums{}, err
 	}
 	left := reader.sums.of(of)
@@ -175,7 +175,7 @@ func (r Runs) Begin(ctx context.Context) (*Reader, Sums, error) {
 		sums, err := r.Sum(ctx)
 		return reader, sums, err
 	}
-	err := reader.begin(ctx)
+	err := reader.openPart(ctx)
 	return reader, reader.sums, err
 }
 
@@ -266,7 +266,7 @@ func (r Runs) fill(ctx context.Context, part int) (*table, Sums, error) {
 	if err != nil {
 		return nil, Sums{}, err
 	}
-	sums := t.settle()
+	sums := t.countRows()
 	sums.Added += added
 	return t, sums, nil
 }

@@ -64,7 +64,7 @@ func (r *Reader) Next(ctx context.Context, most, bytes int) (found []Change, at 
 // step finds the next change; nil: there is none.
 func (r *Reader) step(ctx context.Context) (*Change, error) {
 	for ; r.at.Part < r.runs.parts(); r.at, r.skip = (Place{Part: r.at.Part + 1}), 0 {
-		if err := r.begin(ctx); err != nil {
+		if err := r.openPart(ctx); err != nil {
 			return nil, err
 		}
 		for {
@@ -85,8 +85,8 @@ func (r *Reader) step(ctx context.Context) (*Change, error) {
 	return nil, nil
 }
 
-// begin makes the table of the part, unless it is there.
-func (r *Reader) begin(ctx context.Context) (err error) {
+// openPart makes the table of the part, unless it is there.
+func (r *Reader) openPart(ctx context.Context) (err error) {
 	if r.table != nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (r *Reader) look(ctx context.Context) (change Change, before *entry, err er
 			if !of {
 				continue
 			}
-			if before, change.Kind = r.table.take(row); change.Kind == "" {
+			if before, change.Kind = r.table.matchRow(row); change.Kind == "" {
 				continue
 			}
 			change.After = r.newer.docs[r.looked]

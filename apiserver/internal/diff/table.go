@@ -101,9 +101,9 @@ func (t *table) match(row hashed) bool {
 	return true
 }
 
-// settle counts the rows once the newer run has been taken in. What is added is short of those
+// countRows counts the rows once the newer run has been taken in. What is added is short of those
 // whose key the older run does not have.
-func (t *table) settle() (sums Sums) {
+func (t *table) countRows() (sums Sums) {
 	for begin := 0; begin < len(t.entries); {
 		end, left := begin, 0
 		for equal := begin; end < len(t.entries) &&
@@ -131,9 +131,9 @@ func (t *table) settle() (sums Sums) {
 	return sums
 }
 
-// take says what a row of the newer run is, in the order in which match saw them. Of one that has
-// changed it returns what it was.
-func (t *table) take(row hashed) (before *entry, kind Kind) {
+// matchRow says what a row of the newer run is, in the order in which match saw them. Of one that
+// has changed it returns what it was.
+func (t *table) matchRow(row hashed) (before *entry, kind Kind) {
 	first, equal, count, known := t.find(row)
 	if !known {
 		return nil, Added

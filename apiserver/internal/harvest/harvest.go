@@ -125,7 +125,7 @@ func (k *harvests) goOn(ctx context.Context, j *journal) (ended bool, err error)
 	began := k.Clock.Now()
 	r := newReading(k, j)
 	if len(j.files) == 0 {
-		if err := r.begin(ctx); err != nil {
+		if err := r.findFirst(ctx); err != nil {
 			return false, err
 		}
 	}

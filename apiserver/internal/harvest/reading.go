@@ -29,9 +29,9 @@ func newReading(k *harvests, j *journal) *reading {
 		rules: map[string]*robots.Rules{}, named: map[string]map[string]bool{}}
 }
 
-// begin finds the sitemaps with which a harvest begins. That is the address itself if it is one.
-// Else it is those that robots.txt names, or those that are where sitemaps are.
-func (r *reading) begin(ctx context.Context) error {
+// findFirst finds the sitemaps with which a harvest begins. That is the address itself if it is
+// one. Else it is those that robots.txt names, or those that are where sitemaps are.
+func (r *reading) findFirst(ctx context.Context) error {
 	url := r.journal.harvest.URL
 	if isSitemap(url) {
 		if err := r.journal.addFile(ctx, file{URL: url, Level: 1}); err != nil {
@@ -123,7 +123,7 @@ func (r *reading) read(ctx context.Context, f *file) error {
 	at := *f // the journal's list may move
 	var failed error
 	a, broken, err := r.web.file(ctx, at.URL, r.may, func(final string, e sitemap.Entry) bool {
-		failed = r.take(ctx, &at, final, e)
+		failed = r.addEntry(ctx, &at, final, e)
 		return failed == nil && !r.journal.isFull()
 	})
 	if failed != nil {
@@ -152,8 +152,8 @@ func (r *reading) read(ctx context.Context, f *file) error {
 	return r.journal.write(ctx)
 }
 
-// take takes an entry of a sitemap, where it may name it.
-func (r *reading) take(ctx context.Context, f *file, final string, e sitemap.Entry) error {
+// addEntry takes an entry of a sitemap, where it may name it.
+func (r *reading) addEntry(ctx context.Context, f *file, final string, e sitemap.Entry) error {
 	url, err := address.Resolve(final, e.URL)
 	if err != nil {
 		return nil //nolint:nilerr // it is no address

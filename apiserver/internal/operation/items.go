@@ -34,7 +34,7 @@ type splitting struct {
 // their hash.
 func (r *request) split(in *incoming, invalid fault.Code) (rest []byte, hash uint64, err error) {
 	s := &splitting{shapes: r.shapes, field: r.itemsField(), invalid: invalid, hash: xxh3.New()}
-	in.stream.received, err = in.receive(int64(r.body.limit), s.take)
+	in.stream.received, err = in.receive(int64(r.body.limit), s.splitItems)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -47,8 +47,8 @@ func (r *request) itemsField() *field {
 	return &members.fields[members.byName[r.stream.items]]
 }
 
-// take is the Refine of the body. Its errors are coded, but for those of writing.
-func (s *splitting) take(to io.Writer, body io.Reader) error {
+// splitItems is the Refine of the body. Its errors are coded, but for those of writing.
+func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
 	within := &fence{from: body}
 	dec := json.NewDecoder(within)
 	out := &errWriter{to: to}

@@ -269,7 +269,7 @@ func (d *document) start() error {
 		}
 		switch c {
 		case '>':
-			return d.begin(name, &given)
+			return d.openElement(name, &given)
 		case '/':
 			if c, err = d.in.ReadByte(); err != nil {
 				return err
@@ -277,7 +277,7 @@ func (d *document) start() error {
 			if c != '>' {
 				continue
 			}
-			if err := d.begin(name, &given); err != nil {
+			if err := d.openElement(name, &given); err != nil {
 				return err
 			}
 			return d.finish()
@@ -360,8 +360,8 @@ func (d *document) name(end string) (name qname, next byte, err error) {
 	return qname{"", string(text)}, next, nil
 }
 
-// begin opens an element.
-func (d *document) begin(name qname, given *attributes) error {
+// openElement opens an element.
+func (d *document) openElement(name qname, given *attributes) error {
 	d.depth++
 	if d.depth <= keptDepth {
 		d.open[d.depth-1] = name

@@ -13,7 +13,7 @@ func readAhead(rows Source) Source {
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		return func(yield func([]json.RawMessage, error) bool) {
 			reading, cancel := context.WithCancel(ctx)
-			parts := make(chan readPart)
+			parts := make(chan readPart, 1)
 			go readParts(reading, rows, parts)
 			defer func() {
 				cancel()

@@ -128,6 +128,32 @@ func TestCSVHoldsTheRows(t *testing.T) {
 	})
 }
 
+// A csv is byte for byte what encoding/csv makes of its texts.
+func TestCSVIsAsTheLibraryWritesIt(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.String(),
+			rapid.StringOf(rapid.SampledFrom([]rune(",\"\r\n\\. \u2003a"))))
+		records := [][]string{{"a", "b"}}
+		var rows []string
+		for _, pair := range rapid.SliceOf(rapid.SliceOfN(text, 2, 2)).Draw(rt, "texts") {
+			row, err := json.Marshal(map[string]string{"a": pair[0], "b": pair[1]})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			records, rows = append(records, pair), append(rows, string(row))
+		}
+		var want bytes.Buffer
+		if err := csv.NewWriter(&want).WriteAll(records); err != nil {
+			rt.Fatal(err)
+		}
+		got := write(t, export.Options{Format: export.CSV, First: records[0], Unguarded: true},
+			rows...)
+		if got != want.String() {
+			rt.Fatalf("%q, want %q", got, want.String())
+		}
+	})
+}
+
 func TestTooManyColumnsAreRefused(t *testing.T) {
 	var row strings.Builder
 	row.WriteString(`{"a":1`)

@@ -25,13 +25,14 @@ const (
 // that all of its values have. Where they have several, or one that no type keeps, it is JSON: each
 // value as it was stored.
 func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
-	t, err := tabulate(ctx, rows, o, verbatim)
+	held := &hold{newSpool(o.Disk)}
+	defer held.close()
+	t, err := tabulate(ctx, rows, o, verbatim, held)
 	if err != nil {
 		return err
 	}
-	defer t.close()
 	p := newParquet(w, t.columns)
-	if err := t.each(ctx, p.add); err != nil {
+	if err := t.each(ctx, held, p.add); err != nil {
 		return err
 	}
 	if err := p.flush(); err != nil {

@@ -3,7 +3,6 @@ package export
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -37,56 +36,69 @@ type table struct {
 	rows    Source
 	reader  reader
 	size    *sheetSize // nil: rows are not counted, or are counted already
-	hold    *hold      // nil: rows are read from their source
+	kept    bool       // the keeper has all rows
+}
+
+// keeper keeps rows from the look at them to their writing, unless there is no room.
+type keeper interface {
+	// add adds the cells of a row. columns are those known by then, in the order of discovery.
+	add(columns []column, cells []cell)
+	whole() bool // it has all that was added
 }
 
 // tabulate finds out the columns of rows. They are those that are named as fields. Without them
 // they are what stands first, then the other members in the order in which rows first have them,
 // the server's own (_…) last. So all rows are looked at before the first is written: a column that
-// appears late is not missed. Their cells stay on disk, as far as there is room, and the rows are
-// read again otherwise. encode makes the text of a cell of a value as it is stored. The caller
-// closes the table.
-func tabulate(ctx context.Context, rows Source, o Options,
-	encode func(value string) string) (*table, error) {
+// appears late is not missed. They are kept as far as there is room, and are read again otherwise.
+// encode makes the text of a cell of a value as it is stored.
+func tabulate(ctx context.Context, rows Source, o Options, encode func(value string) string,
+	keep keeper) (*table, error) {
 	t := &table{rows: rows, reader: newReader(o, encode)}
 	if o.Format == XLSX {
 		t.size = &sheetSize{}
 	}
 	if o.Fields == nil || o.Format == Parquet {
-		if err := t.look(ctx, o.Disk); err != nil {
-			t.close()
+		if err := t.look(ctx, keep); err != nil {
 			return nil, err
 		}
 	}
-	t.columns = t.reader.columns
-	places := make([]int, len(t.columns))
-	for i := range places {
-		places[i] = i
+	t.order = orderOf(nil, t.reader.columns, o.Fields == nil)
+	t.columns = make([]column, len(t.order))
+	for discovered, place := range t.order {
+		t.columns[place] = t.reader.columns[discovered]
 	}
-	if o.Fields == nil {
-		slices.SortStableFunc(places, func(a, b int) int {
-			return serverKey(t.columns[a].name) - serverKey(t.columns[b].name)
-		})
-	}
-	t.order = make([]int, len(places))
-	sorted := make([]column, len(places))
-	for i, place := range places {
-		t.order[place], sorted[i] = i, t.columns[place]
-	}
-	t.columns, t.reader.grows = sorted, false
+	t.reader.grows = false
 	return t, nil
 }
 
+// orderOf appends the place of each column in a file. Those that only the server writes may be
+// last.
+func orderOf(order []int, columns []column, serverLast bool) []int {
+	last := len(columns)
+	if serverLast {
+		for _, c := range columns {
+			last -= serverKey(c.name)
+		}
+	}
+	for first, i := 0, 0; i < len(columns); i++ {
+		if serverLast && serverKey(columns[i].name) == 1 {
+			order = append(order, last)
+			last++
+			continue
+		}
+		order = append(order, first)
+		first++
+	}
+	return order
+}
+
 // look reads all rows.
-func (t *table) look(ctx context.Context, disk Disk) error {
-	t.hold = newHold(disk)
+func (t *table) look(ctx context.Context, keep keeper) error {
 	err := t.readAll(ctx, func(cells []cell) error {
-		t.hold.add(cells)
+		keep.add(t.reader.columns, cells)
 		return nil
 	})
-	if t.size = nil; !t.hold.whole() {
-		t.close()
-	}
+	t.size, t.kept = nil, keep.whole()
 	return err
 }
 
@@ -106,26 +118,18 @@ func (t *table) readAll(ctx context.Context, visit func([]cell) error) error {
 	})
 }
 
-// each visits the cells of all rows.
-func (t *table) each(ctx context.Context, visit func([]cell) error) error {
+// each visits the cells of all rows, of a hold if it has them.
+func (t *table) each(ctx context.Context, held *hold, visit func([]cell) error) error {
 	ordered := func(cells []cell) error {
 		for i := range cells {
 			cells[i].place = t.order[cells[i].place]
 		}
 		return visit(cells)
 	}
-	if t.hold != nil {
-		return t.hold.each(ctx, ordered)
+	if t.kept {
+		return held.each(ctx, ordered)
 	}
 	return t.readAll(ctx, ordered)
-}
-
-// close gives back what is held.
-func (t *table) close() {
-	if t.hold != nil {
-		t.hold.close()
-		t.hold = nil
-	}
 }
 
 // serverKey is 1 for a member that only the server writes.

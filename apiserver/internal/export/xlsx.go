@@ -48,11 +48,12 @@ func (s *sheetSize) add(row json.RawMessage) error {
 // in cells of text, so that none is taken for a formula. Nothing is written before the sheet is
 // whole: it lies on disk by then.
 func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) (err error) {
-	t, err := tabulate(ctx, rows, o, verbatim)
+	held := &hold{newSpool(o.Disk)}
+	defer held.close()
+	t, err := tabulate(ctx, rows, o, verbatim, held)
 	if err != nil {
 		return err
 	}
-	defer t.close()
 	s, err := beginSheet(o.Disk, len(t.columns))
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) (er
 	if err := s.put(); err != nil {
 		return err
 	}
-	if err := t.each(ctx, s.row); err != nil {
+	if err := t.each(ctx, held, s.row); err != nil {
 		return err
 	}
 	return s.write(w)

@@ -1,0 +1,98 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+)
+
+// Disk is where an export may put what it cannot send yet, in files without a name.
+type Disk interface {
+	// Dir is the folder; "" is the system's for temporary files.
+	Dir() string
+	// TakeRoom takes room of so many bytes before they are written. An error: there is none.
+	TakeRoom(bytes int64) error
+}
+
+const (
+	// spooledInMemory is how many bytes are in memory, and wait for a file of their own.
+	spooledInMemory = 256 << 10
+	// maxSpooled is how many are kept of one export: about two million rows of 480 bytes.
+	maxSpooled = 1 << 30
+)
+
+// spool keeps bytes from the look at rows to their writing. It gives up where there is no room.
+type spool struct {
+	disk    Disk
+	file    *os.File // nil: all is in last
+	written int64
+	last    []byte // behind what is in the file
+	gone    bool   // it has given up
+}
+
+// newSpool is empty. Without a disk it gives up at once.
+func newSpool(disk Disk) spool { return spool{disk: disk, gone: disk == nil} }
+
+// full says whether what is in memory has to go to the file.
+func (s *spool) full() bool { return len(s.last) >= spooledInMemory }
+
+// put writes what is in memory to the file, behind a head, or gives up.
+func (s *spool) put(head []byte) {
+	if s.tryPut(head) != nil {
+		s.close()
+	}
+}
+
+// errNoRoom is why a spool gives up.
+var errNoRoom = errors.New("export: no room to keep the rows")
+
+func (s *spool) tryPut(head []byte) error {
+	size := int64(len(head) + len(s.last))
+	if s.written+size > maxSpooled {
+		return errNoRoom
+	}
+	if err := s.disk.TakeRoom(size); err != nil {
+		return err
+	}
+	if s.file == nil {
+		file, err := os.CreateTemp(s.disk.Dir(), "rows-*")
+		if err != nil {
+			return err
+		}
+		s.file = file
+		if err := os.Remove(file.Name()); err != nil {
+			return err
+		}
+	}
+	for _, part := range [][]byte{head, s.last} {
+		n, err := s.file.Write(part)
+		if s.written += int64(n); err != nil {
+			return err
+		}
+	}
+	s.last = s.last[:0]
+	return nil
+}
+
+// size is how many bytes it has.
+func (s *spool) size() int64 { return s.written + int64(len(s.last)) }
+
+// filed reads what is in the file.
+func (s *spool) filed() io.Reader {
+	if s.file == nil {
+		return bytes.NewReader(nil)
+	}
+	return io.NewSectionReader(s.file, 0, s.written)
+}
+
+// whole says whether it has all that was added.
+func (s *spool) whole() bool { return !s.gone }
+
+// close removes what it keeps.
+func (s *spool) close() {
+	if s.file != nil {
+		_ = s.file.Close() // nothing of it is kept
+	}
+	s.gone, s.file, s.last = true, nil, nil
+}

@@ -30,7 +30,7 @@ var (
 	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
 	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
 	troubleSet = flag.String("troubles", "ci", "troubles that alerts have to tell: ci, or all")
-	outage     = flag.Duration("outage", time.Minute,
+	outage     = flag.Duration("outage", 30*time.Second,
 		"how long the row store is down where it is down for long")
 	kills = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: "+
 		"not measured")

@@ -67,9 +67,10 @@ func TestConformance(t *testing.T) {
 		if err := checks.Value.Set("20"); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = checks.Value.Set(checks.DefValue) }()
+		t.Cleanup(func() { _ = checks.Value.Set(checks.DefValue) })
 	}
 	rowstoretest.Run(t, func(t *testing.T) rowstore.Store {
+		t.Parallel() // each has a database of its own, and waits for the server most of the time
 		return open(t, clickhouse.Config{Database: database(t), Node: "test"})
 	})
 }

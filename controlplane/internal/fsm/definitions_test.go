@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"runtime"
 	"testing"
@@ -121,11 +122,11 @@ func (d *definer) heap(snapshot []byte) uint64 {
 	return after.HeapAlloc - before.HeapAlloc
 }
 
+// manyScrapers are as many as a commit can wait for. A night has ten times as many.
+var manyScrapers = flag.Int("scrapers", 10_000, "scrapers whose memory is measured")
+
 func TestScrapersAreSmallBesideTheirRecipes(t *testing.T) {
-	scrapers, owners, kinds := 100_000, 10_000, 200
-	if testing.Short() {
-		scrapers, owners = 10_000, 1_000
-	}
+	scrapers, owners, kinds := *manyScrapers, *manyScrapers/10, 200
 	d := newDefiner(t, command.Newest)
 	type owner struct {
 		customer string

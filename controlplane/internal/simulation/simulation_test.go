@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 4_000, "how many seeds the simulation runs")
+	seeds = flag.Int("seeds", 1_500, "how many seeds the simulation runs")
 	first = flag.Uint64("first", 0, "the first seed")
 )
 

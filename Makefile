@@ -18,12 +18,18 @@ RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/c
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
 TOOLS    := ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
 TOOLED   := 'Browser|Guard|Trap'
+# Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
+# compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
+LONE     := ./apiserver ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite
+LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|ContactsRefuses|RunOfAHugeGroup|KeyColumns|SheetIsBounded|ItemsTakeNoMemory|Months|MovementsAreBounded|LongLedgersAreWalked|ReferenceIsAsBuilt|HelpTeaches|ConfigIsStrict|CallFlags|OpenIDFlags|ErrorsHaveTheirExitCodes|EachDamageIsNamed|Restores|ManyDamages|DueAreFoundByIndex|YearOfSchedules|DamagedSnapshotsAreRefused|RecipesStandOnce|Guard.*|Trap.*|SchemaOfTheNextRelease)$$'
+# Tests of quick packages that are not quick: a commit's change is seldom what they find. .ci/run has them all.
+LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.
 ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -65,11 +71,19 @@ LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
 ## check: what to run before each commit: vet and the quick tests, under 3 minutes on 2 cores once built
 check:
 	go vet ./...
-	go test $(VETTED) -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
+	go test $(VETTED) -short -p 4 -timeout 5m -skip $(LONG) $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
-race:
+## race: what shares memory, under the race detector, and the tests of these packages that share none without it
+race: elections lone raced
+
+elections:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(ELECTING)
-	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(RACED)
+
+lone:
+	$(GO_TEST) $(VETTED) -short -timeout 40m -run $(LONELY) $(LONE)
+
+raced:
+	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m -skip $(LONELY) $(RACED)
 
 ## browser: tier render and the portal in a real Chromium, which there has to be
 browser:
@@ -100,10 +114,11 @@ bench-peers: peers
 	go run ./bench $(BENCH)
 	go run ./bench -absent $(BENCH)
 
-## simulation: the protocol under 100,000 seeds of faults, and a year of 10,000 schedules
+## simulation: the protocol under 100,000 seeds of faults, a year of 10,000 schedules, and what 100,000 scrapers take
 simulation:
 	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 1h
 	go test ./controlplane/internal/leadership -run YearOfSchedules -schedules 10000 -days 365 -v -timeout 3h
+	go test ./controlplane/internal/fsm -run TestScrapersAreSmall -scrapers 100000 -v -timeout 30m
 
 ## guards: every spelling of every forbidden address at every way out, by a browser where there is one (make test: each fourth; short runs: each twelfth)
 guards:
@@ -129,11 +144,16 @@ scale:
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
 ## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) -p 1 -count=1 -timeout 50m
-cluster:
+cluster: stores endtoend
+
+# What one service holds, by itself: its tests mostly wait for it.
+stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
+
+endtoend:
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
 	$(CLUSTER) -run 'TestCrashesOf(Uploads|Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention)$$' ./e2e -clickhouse $(CLICKHOUSE_URL)
 

@@ -15,20 +15,9 @@ var lookers = []string{"browser", "netns"}
 // TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole. That run tests without
 // any tool what the race detector tests with all of them, by the names of tests alone.
 func TestWhatLooksForToolsIsNamed(t *testing.T) {
-	text, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	value := func(name string) string {
-		found := regexp.MustCompile(`(?m)^` + name + ` +:= (.*)$`).FindSubmatch(text)
-		if found == nil {
-			t.Fatalf("the Makefile has no %s", name)
-		}
-		return string(found[1])
-	}
-	folders := strings.Fields(value("TOOLS"))
-	names := regexp.MustCompile(strings.Trim(value("TOOLED"), "'"))
-	raced := regexp.MustCompile(strings.ReplaceAll(value("RACY"), "$$", "$"))
+	folders := strings.Fields(madeOf(t, "TOOLS"))
+	names := regexp.MustCompile(strings.Trim(madeOf(t, "TOOLED"), "'"))
+	raced := regexp.MustCompile(madeOf(t, "RACY"))
 	seen := 0
 	for _, s := range sources(t) {
 		if !s.test || !raced.MatchString("/"+s.dir) {
@@ -52,6 +41,56 @@ func TestWhatLooksForToolsIsNamed(t *testing.T) {
 	if seen < 5 {
 		t.Fatalf("only %d tests that look for tools are seen", seen)
 	}
+}
+
+// TestWhatIsLeftToLoneIsRun: what the race detector passes over by its name runs without it, and
+// every name and folder stands for a test.
+func TestWhatIsLeftToLoneIsRun(t *testing.T) {
+	folders := strings.Fields(madeOf(t, "LONE"))
+	names := regexp.MustCompile(strings.Trim(madeOf(t, "LONELY"), "'"))
+	raced := regexp.MustCompile(madeOf(t, "RACY"))
+	serial := regexp.MustCompile(madeOf(t, "SERIAL"))
+	called, used := map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test || !raced.MatchString("/"+s.dir) || serial.MatchString("/"+s.dir) {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !names.MatchString(f.Name.Name) {
+				continue
+			}
+			called[f.Name.Name], used["./"+s.dir] = true, true
+			if !slices.Contains(folders, "./"+s.dir) {
+				t.Errorf("%s: %s is not run: name the folder in LONE", s.path, f.Name.Name)
+			}
+		}
+	}
+	for _, folder := range folders {
+		if !used[folder] {
+			t.Errorf("LONE names %s, where no test is called as LONELY says", folder)
+		}
+	}
+	plain := regexp.MustCompile(`[(|](\w+)`)
+	for _, name := range plain.FindAllStringSubmatch(madeOf(t, "LONELY"), -1) {
+		if !called["Test"+name[1]] {
+			t.Errorf("LONELY names Test%s, which is no test", name[1])
+		}
+	}
+}
+
+// madeOf is a variable of the Makefile.
+func madeOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^` + name + ` +:= (.*)$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("the Makefile has no %s", name)
+	}
+	return strings.ReplaceAll(string(found[1]), "$$", "$")
 }
 
 // looksForTools says whether a function calls one of the helpers.

@@ -24,7 +24,7 @@ import (
 const (
 	// readAtOnce is how many page records are read anew and stored together. Once their rows have
 	// readBytes no further one is begun. There are two such batches at a time.
-	readAtOnce = 256
+	readAtOnce = 1024
 	readBytes  = 32 << 20
 )
 
@@ -54,6 +54,7 @@ type ReExtractConfig struct {
 	Point func(name string)
 
 	codec    bodies.Codec
+	records  int   // of a batch
 	rowBytes int64 // that a batch stops at
 }
 
@@ -70,6 +71,9 @@ func ReExtract(config ReExtractConfig) work.Kind {
 	}
 	if config.Rates == nil {
 		config.Rates = ecb.Bundled()
+	}
+	if config.records <= 0 {
+		config.records = readAtOnce
 	}
 	if config.rowBytes <= 0 {
 		config.rowBytes = readBytes
@@ -198,7 +202,7 @@ func (r *reextracting) readAll(ctx context.Context) error {
 	var stages sync.WaitGroup
 	defer stages.Wait()
 	defer cancel(nil)
-	found, made := make(chan *lot), make(chan *lot)
+	found, made := make(chan *lot, 1), make(chan *lot)
 	stages.Go(func() {
 		defer close(found)
 		if err := guarded(func() error { return r.find(ctx, found) }); err != nil {
@@ -239,7 +243,7 @@ func (r *reextracting) find(ctx context.Context, found chan<- *lot) error {
 		}
 	}
 	err := r.Store.EachRecord(ctx, r.from.ID, func(record rowstore.Record) error {
-		if next.records = append(next.records, record); len(next.records) < readAtOnce {
+		if next.records = append(next.records, record); len(next.records) < r.records {
 			return nil
 		}
 		return send()

@@ -143,9 +143,9 @@ func (c *crawled) step(job ids.ID) (end work.End, died bool) {
 			died = true
 		}
 	}()
-	kind := ReExtract(ReExtractConfig{rowBytes: c.rowBytes, Client: c.client, Store: c.store,
-		History: client.NewHistory(c.store), Bodies: c.blobs, IDs: c.ids, Clock: c.clock,
-		Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point})
+	kind := ReExtract(ReExtractConfig{records: 256, rowBytes: c.rowBytes, Client: c.client,
+		Store: c.store, History: client.NewHistory(c.store), Bodies: c.blobs, IDs: c.ids,
+		Clock: c.clock, Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point})
 	outcome, err := kind.Step(c.t.Context(), work.Item{ID: job, Kind: work.ReExtract,
 		Customer: "ann"})
 	if err != nil {
@@ -345,7 +345,7 @@ func TestReExtractStops(t *testing.T) {
 // A long run of kept bodies stands back for others, and ends as one that did not.
 func TestReExtractsTakeTurns(t *testing.T) {
 	var pages []crawledPage
-	for i := range 3*readAtOnce + 3 {
+	for i := range 3*256 + 3 {
 		pages = append(pages, crawledPage{unit: model.Unit{Seq: uint32(i)}, kept: true,
 			body: fmt.Sprintf("<b>%d</b>", i), outcome: model.Delivered})
 	}
@@ -373,7 +373,7 @@ func TestReExtractsTakeTurns(t *testing.T) {
 func TestReExtractInBatches(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		var pages []crawledPage
-		for i := range 2*readAtOnce + 3 {
+		for i := range 2*256 + 3 {
 			pages = append(pages, crawledPage{unit: model.Unit{Seq: uint32(i)}, kept: true,
 				body: fmt.Sprintf("<b>%d</b>", i), outcome: model.Delivered})
 		}

@@ -30,6 +30,7 @@ type History struct {
 	Scrapers  int           `help:"Scrapers, over all customers evenly." default:"1000000"`
 	Recipes   int           `help:"Different recipes of the scrapers." default:"1000"`
 	Reads     int           `help:"Pages to read of each kind." default:"2000"`
+	Rest      time.Duration `help:"How long nothing is written before pages are read. ClickHouse merges what is ten minutes old." default:"0s"`
 	WriteRate float64       `help:"Commands a second while snapshots are written, and while not, by turns." default:"50"`
 	Time      time.Duration `help:"Of commands in each of these two, in all." default:"60s"`
 	Stores    []string      `help:"Row stores: sqlite, clickhouse." default:"sqlite"`

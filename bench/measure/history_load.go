@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client/historytest"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/api"
 )
@@ -157,7 +158,10 @@ func (c *historyCase) readPages(ctx context.Context, s *service, point *historyP
 	if c.runs == 0 {
 		return nil
 	}
-	c.on.Say("history: reading pages")
+	c.on.Say("history: reading pages in %s", c.Rest)
+	if !clock.Pause(ctx, clock.System{}, c.Rest) {
+		return ctx.Err()
+	}
 	chance := rand.New(rand.NewPCG(1, 2))
 	for _, l := range listings {
 		for _, one := range []struct {

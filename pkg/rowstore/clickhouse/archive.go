@@ -61,10 +61,10 @@ ORDER BY (customer, queued, id, generation)` + pastParts,
 
 // pastParts are settings of tables of which a read wants a few records of one customer. What it
 // costs is the files that it opens: of each part, whatever it has of that customer. So a part is
-// one file, and there are few parts. A partition is half a year. Once nothing more comes into one,
-// the server makes one part of it.
+// one file, and there are few parts. A partition is half a year. What is ten minutes old becomes
+// one part. Larger parts than 2 GB stay as they are, so at most 2 GB are written anew then.
 const pastParts = durable + `, index_granularity = 512, min_bytes_for_wide_part = 1000000000000,
-	min_age_to_force_merge_seconds = 600, min_age_to_force_merge_on_partition_only = 1`
+	min_age_to_force_merge_seconds = 600, max_bytes_to_merge_at_max_space_in_pool = 2000000000`
 
 const (
 	pastRunColumns = `id, generation, sealed, customer, trial, grp, scraper, state, list, queued, ` +

@@ -165,7 +165,7 @@ func (v *visit) setsPrices() {
 	v.pricesADomain()
 }
 
-// pricesADomain gives a domain a price, changes it and disables it.
+// pricesADomain gives a domain a price, changes it, disables it and takes it away.
 func (v *visit) pricesADomain() {
 	t := v.person.t
 	t.Helper()
@@ -211,6 +211,26 @@ func (v *visit) pricesADomain() {
 	shop["enabled"] = false
 	row(6, shop)
 	v.judge("a domain with a price")
+	drops := func(button string) {
+		t.Helper()
+		asks[bool](v.person, fmt.Sprintf(`([...document.querySelectorAll("main tbody button")].
+			findLast((b) => b.innerText === %q).click(), true)`, button))
+	}
+	adds("fresh.example", "0.003")
+	drops("Remove") // before it is set
+	v.presses("See what changes")
+	v.says("Nothing is changed yet.")
+	drops("Remove")
+	drops("Keep")
+	drops("Remove")
+	v.presses("See what changes")
+	v.says("Its price is removed")
+	v.judge("a domain whose price goes")
+	v.presses("Set these prices")
+	v.sees(`document.querySelector("main .facts dd").innerText === "7"`)
+	if now := v.prices(); len(now.Rows) != last || now.Rows[last-1]["kind"] == "DOMAIN" {
+		t.Errorf("the domain is still there: %v", now.Rows)
+	}
 }
 
 // Who is no administrator has no link to the pages of operators. Who enters their address all the

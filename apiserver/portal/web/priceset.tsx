@@ -10,7 +10,7 @@ import { texts } from "./texts.operators";
 const path = "/api/admin/prices";
 
 /** What is entered of a row, in place of what it has. */
-interface Entered { price?: string; enabled?: boolean }
+interface Entered { price?: string; enabled?: boolean; gone?: boolean }
 
 /** All prices. What is entered stays while they are read again. */
 export function PriceSet() {
@@ -30,15 +30,23 @@ export function PriceSet() {
     sure.value = false;
     problem.value = "";
   };
+  const drop = (row: PriceTableRow) => {
+    const fresh = has(added.value, row.rowKey);
+    enter(row, fresh ? { price: undefined, enabled: undefined }
+      : { gone: !entered.value[row.rowKey]?.gone });
+    added.value = added.value.filter((other) => other.rowKey !== row.rowKey);
+  };
   const look = (all: PriceTableRow[], fresh: PriceTableRow[]) => {
-    const bad = all.findIndex((row) => Number.isNaN(microsOf(row, entered.value)));
+    const bad = all.findIndex((row) => !entered.value[row.rowKey]?.gone
+      && Number.isNaN(microsOf(row, entered.value)));
     problem.value = bad >= 0 ? all[bad]!.rowKey
       : fresh.length === 0 && changed(all, entered.value).length === 0 ? nothing : "";
     sure.value = problem.value === "";
     document.getElementById(`price-${bad}`)?.focus();
   };
   const set = async (version: number, all: PriceTableRow[]) => {
-    const body = { version, rows: all.map((row) => after(row, entered.value)) };
+    const body = { version, rows: left(all, entered.value)
+      .map((row) => after(row, entered.value)) };
     if (await act.run(body, async (key) => {
       await call("PUT", path, { key, body });
       return texts.pricesDone;
@@ -66,7 +74,8 @@ export function PriceSet() {
           event.preventDefault();
           look(all, fresh);
         }}>
-          <Rows all={all} entered={entered.value} problem={problem.value} enter={enter} />
+          <Rows all={all} entered={entered.value} problem={problem.value} enter={enter}
+            drop={drop} />
           {problem.value && <p class="trouble" role="alert">{problem.value === nothing
             ? texts.pricesSame : texts.pricesBad}</p>}
           {!sure.value && <p><button disabled={act.busy}>{texts.pricesLook}</button></p>}
@@ -80,7 +89,7 @@ export function PriceSet() {
             <Do act={act} text={texts.pricesBack} go={() => { sure.value = false; }} />
           </p>
         </div>}
-        <Came of={act} names={Object.fromEntries(all.flatMap((row, i) => [
+        <Came of={act} names={Object.fromEntries(left(all, entered.value).flatMap((row, i) => [
           [`rows[${i}].rowKey`, `${texts.domain} (${row.label})`],
           [`rows[${i}].sellingPriceMicros`, `${texts.priceNew} (${row.label})`],
           [`rows[${i}].enabled`, `${texts.priceOn} (${row.label})`]]))} />
@@ -131,24 +140,33 @@ const has = (rows: PriceTableRow[], key: string) => rows.some((row) => row.rowKe
 
 const nothing = "-"; // no row has this key
 
+interface Row { row: PriceTableRow; said: Entered | undefined }
+
 function Rows(props: { all: PriceTableRow[]; entered: Record<string, Entered>; problem: string;
-  enter: (row: PriceTableRow, change: Entered) => void; }) {
-  const { all, entered, enter } = props;
+  enter: (row: PriceTableRow, change: Entered) => void; drop: (row: PriceTableRow) => void; }) {
+  const { all, entered, enter, drop } = props;
   const nameOf = (what: string, row: PriceTableRow) =>
     `${what}: ${visible(row.label, 100)}, ${visible(row.rowKey, 100)}`;
   return <Table caption={texts.prices} none={texts.pricesNone}
     items={all.map((row, i) => ({ row, i, said: entered[row.rowKey] }))} columns={[
       { name: texts.priceOf, of: ({ row }) => <Scraped value={row.label} most={100} /> },
       { name: texts.priceNew, of: ({ row, i, said }) => <input id={`price-${i}`} class="short"
-        inputMode="decimal" autocomplete="off" aria-label={nameOf(texts.priceNew, row)}
+        inputMode="decimal" autocomplete="off" disabled={said?.gone}
+        aria-label={nameOf(texts.priceNew, row)}
         aria-invalid={props.problem === row.rowKey || undefined}
         value={said?.price ?? String(row.sellingPriceMicros / 1e6)}
         onInput={(e) => enter(row, { price: e.currentTarget.value })} /> },
       { name: texts.priceOn, of: ({ row, said }) => <input type="checkbox"
-        aria-label={nameOf(texts.priceOn, row)} checked={said?.enabled ?? row.enabled}
+        disabled={said?.gone} aria-label={nameOf(texts.priceOn, row)}
+        checked={said?.enabled ?? row.enabled}
         onChange={(e) => enter(row, { enabled: e.currentTarget.checked })} /> },
       { name: texts.priceNow, n: true, of: ({ row }) => money(row.sellingPriceMicros) },
       { name: texts.kind, of: ({ row }) => texts.priceKinds[row.kind] ?? row.kind },
+      ...all.some((row) => row.kind === "DOMAIN") ? [{ name: texts.domainAway,
+        of: ({ row, said }: Row) => row.kind === "DOMAIN" && <button type="button"
+          class="plain" aria-label={nameOf(said?.gone ? texts.domainKeep
+            : texts.domainDrop, row)} onClick={() => drop(row)}>
+          {said?.gone ? texts.domainKeep : texts.domainDrop}</button> }] : [],
       { name: texts.priceKey, of: ({ row }) => <Scraped value={row.rowKey} most={100} /> },
     ]} />;
 }
@@ -164,11 +182,15 @@ const after = (row: PriceTableRow, entered: Record<string, Entered>): PriceTable
   sellingPriceMicros: microsOf(row, entered),
   enabled: entered[row.rowKey]?.enabled ?? row.enabled });
 
+/** The rows that are not to be removed. */
+const left = (all: PriceTableRow[], entered: Record<string, Entered>) =>
+  all.filter((row) => !entered[row.rowKey]?.gone);
+
 /** The rows that become others, before and after. */
 const changed = (all: PriceTableRow[], entered: Record<string, Entered>) => all
   .map((row) => ({ row, next: after(row, entered) }))
   .filter(({ row, next }) => row.sellingPriceMicros !== next.sellingPriceMicros
-    || row.enabled !== next.enabled);
+    || row.enabled !== next.enabled || entered[row.rowKey]?.gone);
 
 function Changes(props: { all: PriceTableRow[]; fresh: PriceTableRow[];
   entered: Record<string, Entered>; }) {
@@ -177,9 +199,11 @@ function Changes(props: { all: PriceTableRow[]; fresh: PriceTableRow[];
   return <ul>
     {changed(kept, entered).map(({ row, next }) => <li key={row.rowKey}>
       <Named row={row} />
+      {entered[row.rowKey]?.gone ? " " + texts.domainGone : <>
       {row.sellingPriceMicros !== next.sellingPriceMicros
         && " " + texts.priceFrom(money(row.sellingPriceMicros), money(next.sellingPriceMicros))}
       {row.enabled !== next.enabled && " " + (next.enabled ? texts.priceBack : texts.priceGone)}
+      </>}
     </li>)}
     {fresh.map((row) => after(row, entered)).map((row) => <li key={row.rowKey}>
       <Named row={row} /> {texts.domainNew(money(row.sellingPriceMicros))}

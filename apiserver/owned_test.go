@@ -1,0 +1,153 @@
+package apiserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// ofNoGroup are the routes of customers that name something which is of no group, and what each
+// name is of. Those of groups are in TestSharedRoutes.
+func ofNoGroup(t *testing.T) []string {
+	t.Helper()
+	// What has names that are the caller's own, whoever calls, or is everybody's. What is under
+	// /api/auth is told by a browser's session alone, and belongs to the tests of that.
+	exempt := []string{"/api/scraper", "/api/admin/", "/api/auth/", "/api/schema/{type}/",
+		"/api/uploads/", "/api/wallet/statements/",
+		"/api/customer/preferences/additional-info/"}
+	kinds := map[string]string{"/api/key/": "{key}", "/api/notifications/": "{notice}",
+		"/api/schema/": "{schema}", "/api/webhooks/": "{webhook}"}
+	bodies := map[string]string{
+		"PUT /api/webhooks/{webhook}": ` {"url":"https://hook.test/",` +
+			`"events":["API_KEY_CREATED"]}`,
+		"POST /api/webhooks/{webhook}/rotate": ` {"overlapHours":1}`,
+		"PUT /api/notifications/{notice}":     ` {"read":true}`}
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	text, err := os.ReadFile("testdata/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	for path, methods := range document.Paths {
+		if !strings.Contains(path, "{") || slices.ContainsFunc(exempt, func(prefix string) bool {
+			return strings.HasPrefix(path, prefix)
+		}) {
+			continue
+		}
+		for prefix, name := range kinds {
+			if strings.HasPrefix(path, prefix) {
+				path = strings.ReplaceAll(path, "{id}", name)
+			}
+		}
+		for method := range methods {
+			call := strings.ToUpper(method) + " " + path
+			calls = append(calls, call+bodies[call])
+		}
+	}
+	return calls
+}
+
+// Every route that names what is of no group is called by its owner, a stranger, and for what
+// nobody has. What is foreign is, byte for byte, what is missing.
+func TestOwnedRoutes(t *testing.T) {
+	s := apitest.Start(t, func(c *apiserver.Config) {
+		c.Payments = struct{ payment.Provider }{} // no call asks it for anything
+	})
+	real, missing := owned(t, s), map[string]string{}
+	for name := range real {
+		missing[name] = s.IDs.New().String()
+	}
+	calls := ofNoGroup(t)
+	slices.SortFunc(calls, func(a, b string) int { // what deletes comes last
+		late := strings.NewReplacer("DELETE", "Z")
+		return strings.Compare(late.Replace(a), late.Replace(b))
+	})
+	var table bytes.Buffer
+	table.WriteString("\town\tforeign\tmissing\n")
+	for n, call := range calls {
+		do := func(as string, of map[string]string) (apitest.Answer, string) {
+			filled := call
+			for name, id := range of {
+				filled = strings.ReplaceAll(filled, name, id)
+			}
+			if rest, _, _ := strings.Cut(filled, ` {"`); strings.Contains(rest, "{") {
+				t.Fatalf("nothing is known of %s", call)
+			}
+			method, rest, _ := strings.Cut(filled, " ")
+			path, body, _ := strings.Cut(rest, " ")
+			a := s.Call(t, apitest.Scenario{As: as, Do: method + " " + path, Body: body,
+				Header: map[string]string{"Idempotency-Key": fmt.Sprint(n, as, of["{key}"])}})
+			said := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "")
+			for _, id := range of {
+				said = strings.ReplaceAll(said, id, "id")
+			}
+			return a, fmt.Sprint(a.Status, " ", said)
+		}
+		gone, missed := do(apitest.Other, missing)
+		foreign, refused := do(apitest.Other, real)
+		own, _ := do(apitest.User, real)
+		fmt.Fprintf(&table, "%s\t%s\t%s\t%s\n", call, verdict(own), verdict(foreign),
+			verdict(gone))
+		if diff := cmp.Diff(missed, refused); diff != "" {
+			t.Errorf("%s: foreign is not as missing: %s", call, diff)
+		}
+	}
+	path := filepath.Join("testdata", "owned.txt")
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(path, table.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"),
+		strings.Split(table.String(), "\n")); diff != "" {
+		t.Errorf("%s differs; look at it, then run the test with -update:\n%s", path, diff)
+	}
+}
+
+// owned is one of everything of alice's that is of no group, by the name that routes have for it.
+func owned(t *testing.T, s *apitest.Server) map[string]string {
+	t.Helper()
+	key, hook, schema := s.IDs.New(), s.IDs.New(), s.IDs.New()
+	s.Client.Must(t, client.PutWebhook{ID: hook, Customer: "alice", URL: "https://hook.test/",
+		Secret: []byte("one"), Events: []model.Event{model.APIKeyCreated}})
+	s.Client.Must(t, client.MintKey{ID: key, Customer: "alice", Prefix: "sk000001",
+		Hash: client.Hash{7}, Name: "a key", Scope: model.ScopeUser})
+	s.Client.Must(t, client.PutSchema{ID: schema, Customer: "alice", Name: "s", Version: 1,
+		Type: "product", Content: []byte(`{}`)})
+	s.Client.Must(t, client.OpenTopUp{Session: "cs_alice", Customer: "alice", Amount: 5_000_000,
+		Expires: 1 << 42, URL: "https://pay.test/"})
+	var notice, delivery ids.ID
+	view := s.Client.View()
+	view.Notices("alice", func(n *client.Notice) bool { notice = n.ID; return false })
+	view.Deliveries(hook, func(d *client.Delivery) bool { delivery = d.Notice.ID; return false })
+	if notice.IsZero() || delivery.IsZero() {
+		t.Fatal("nothing was told of a key")
+	}
+	return map[string]string{"{key}": key.String(), "{webhook}": hook.String(),
+		"{schema}": schema.String(), "{sessionId}": "cs_alice", "{notice}": notice.String(),
+		"{deliveryId}": delivery.String()}
+}

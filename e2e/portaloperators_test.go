@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -83,6 +85,7 @@ func TestPortalOperates(t *testing.T) {
 	v.sees(`document.querySelector("#rates")?.value === "run 30/1m" &&
 		document.querySelector("#history").value === "400"`)
 	v.shows("settings")
+	v.setsPlans()
 	v.goes("/operators/audit", `document.querySelectorAll("main tbody tr").length > 3`)
 	asks[bool](v.person, `(document.querySelector("main tbody summary").click(), true)`)
 	v.says("After")
@@ -230,6 +233,102 @@ func (v *visit) pricesADomain() {
 	v.sees(`document.querySelector("main .facts dd").innerText === "7"`)
 	if now := v.prices(); len(now.Rows) != last || now.Rows[last-1]["kind"] == "DOMAIN" {
 		t.Errorf("the domain is still there: %v", now.Rows)
+	}
+}
+
+type planList struct {
+	Plans []map[string]any `json:"plans"`
+}
+
+// plans are those of the catalogue.
+func (v *visit) plans() (now planList) {
+	t := v.person.t
+	t.Helper()
+	if err := v.Admin().Call(t.Context(), "GET", "/api/admin/settings", nil, nil,
+		&now); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// setsPlans changes the catalogue after a look at what that changes: a plan, one that goes, and one
+// that is added. Where somebody else has set plans meanwhile nothing is set.
+func (v *visit) setsPlans() {
+	t := v.person.t
+	t.Helper()
+	v.goes("/operators/plans", `document.querySelectorAll("main section.card").length === 5`)
+	v.presses("See what changes")
+	v.says("Nothing is changed yet.")
+	v.enters("plan-PRO-MAX_GROUPS", "many")
+	v.presses("See what changes")
+	v.says("Enter a whole number.")
+	v.sees(`document.activeElement.matches("#plan-PRO-MAX_GROUPS[aria-invalid]")`)
+	v.enters("plan-PRO-MAX_GROUPS", "30")
+	v.enters("plan-PRO-monthlyPrice", "89,505")
+	v.presses("See what changes")
+	v.sees(`document.activeElement.matches("#plan-PRO-monthlyPrice[aria-invalid]")`)
+	v.enters("plan-PRO-monthlyPrice", "89,50")
+	v.clicks("#plan-PRO-API")
+	v.clicks(`[aria-label="Take it out: Team"]`)
+	v.presses("See what changes")
+	v.says("A month costs €89.50 in place of €79.00. It loses: Requests as curl. " +
+		"Groups: 30 in place of 20.")
+	v.says("Team: It is taken out")
+	v.shows("plans-set")
+
+	other := v.plans()
+	other.Plans[1]["monthlyPrice"] = 31
+	if err := v.Admin().Call(t.Context(), "PUT", "/api/admin/settings", nil, other,
+		nil); err != nil {
+		t.Fatal(err)
+	}
+	v.presses("Set these plans")
+	v.says("Somebody else has set plans meanwhile.")
+	v.sees(`document.querySelector("#plan-BASIC-monthlyPrice").value === "31" &&
+		document.querySelector("#plan-PRO-monthlyPrice").value === "89,50"`)
+	if now := v.plans(); len(now.Plans) != 5 {
+		t.Errorf("plans are set over those of somebody else: %v", now)
+	}
+	v.presses("See what changes")
+	v.presses("Go on changing")
+	v.presses("See what changes")
+	v.presses("Set these plans")
+	v.says("The plans are set.")
+	now := v.plans().Plans
+	if len(now) != 4 || now[1]["monthlyPrice"] != 31.0 || now[2]["monthlyPrice"] != 89.5 ||
+		now[2]["limits"].(map[string]any)["MAX_GROUPS"] != 30.0 ||
+		slices.Contains(now[2]["features"].([]any), any("API")) {
+		t.Errorf("set are %v", now)
+	}
+	v.addsAPlan()
+}
+
+// addsAPlan adds one that costs nothing, which cannot be on offer, and gives it a price then.
+func (v *visit) addsAPlan() {
+	t := v.person.t
+	t.Helper()
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("#plan-PRO-monthlyPrice")?.value === "89.5"`)
+	v.presses("Add it to the catalogue") // it lacks one alone
+	v.sees(`document.querySelector("#plan-TEAM-level")?.value === "4" &&
+		!document.querySelector("#plan-name")`)
+	v.clicks("#plan-TEAM-offered")
+	v.clicks("#plan-TEAM-DATA_EXPORT")
+	v.enters("plan-TEAM-MAX_SCRAPERS", "7")
+	v.presses("See what changes")
+	v.presses("Set these plans")
+	v.sees(`document.querySelector("#plan-TEAM-offered[aria-invalid]") && document.querySelector(
+		"main .trouble").innerText.includes("Customers may choose it (Team)")`)
+	v.judge("plans that were refused")
+	v.enters("plan-TEAM-monthlyPrice", "499")
+	v.presses("See what changes")
+	v.says("Team: It is new. A month costs €499.00.")
+	v.presses("Set these plans")
+	v.says("The plans are set.")
+	want := map[string]any{"plan": "TEAM", "level": 4.0, "monthlyPrice": 499.0, "offered": true,
+		"features": []any{"DATA_EXPORT"}, "limits": map[string]any{"MAX_SCRAPERS": 7.0}}
+	if now := v.plans().Plans; len(now) != 5 || !reflect.DeepEqual(now[4], want) {
+		t.Errorf("set are %v, want %v at the end", now, want)
 	}
 }
 

@@ -249,8 +249,8 @@ func (v *visit) places() (places []string) {
 		"/schemas/" + schema.ID, "/wallet", "/statements", "/prices", "/plan", "/notices", "/keys",
 		"/webhooks", "/webhooks/" + hook.ID, "/preferences", "/operators", "/operators/nodes",
 		"/operators/work", "/operators/backups", "/operators/customers",
-		"/operators/customer?ref=self", "/operators/prices", "/operators/settings",
-		"/operators/audit", "/nowhere"} {
+		"/operators/customer?ref=self", "/operators/prices", "/operators/plans",
+		"/operators/settings", "/operators/audit", "/nowhere"} {
 		places = append(places, "/portal"+place)
 	}
 	return append(places, "/sign-in", "/sign-in/password", "/sign-in/passkeys",

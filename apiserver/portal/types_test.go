@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +17,9 @@ import (
 // roots are the schemas of the API's description that the portal names. What they name comes too.
 var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "ClusterNode",
 	"ClusterStatus", "CommonField", "Customer", "CustomerAccount", "CustomerListEntryPage",
-	"DeletionPreview", "GeneratedKey", "Group", "GroupEstimate", "GroupInput", "Identity",
-	"InvoicePage", "Job", "JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup", "KeyList",
-	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper",
+	"DeletionPreview", "FileParts", "GeneratedKey", "Group", "GroupEstimate", "GroupInput",
+	"Identity", "InvoicePage", "Job", "JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup",
+	"KeyList", "LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper",
 	"NotificationEvent", "NotificationPage", "PagePick", "PagePickInput", "PagePreview",
 	"PlanFeatures", "PlanPrice", "Price", "PriceTable", "Problem", "Row", "RowCursorPage",
 	"RowReceipt", "RunDiff", "RunEstimate", "RunProfile", "RunsOfGroup",
@@ -168,5 +170,38 @@ func TestTypesAreAsDescribed(t *testing.T) {
 	if string(kept) != want {
 		t.Errorf("%s is not what the description makes: run go test ./apiserver/portal -update",
 			path)
+	}
+}
+
+var imported = regexp.MustCompile(`import type \{([^}]+)\} from "\./schema\.gen"`)
+
+// TestImportedTypesAreThere: a bundler drops a type that nobody has made, and says nothing.
+func TestImportedTypesAreThere(t *testing.T) {
+	made, err := os.ReadFile("web/schema.gen.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("web/*.ts*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for _, path := range sources {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range imported.FindAllStringSubmatch(string(source), -1) {
+			for name := range strings.SplitSeq(found[1], ",") {
+				names++
+				name, _, _ = strings.Cut(strings.TrimSpace(name), " as ")
+				if !strings.Contains(string(made), "export interface "+name+" {") {
+					t.Errorf("%s imports %s, which is not among the roots", path, name)
+				}
+			}
+		}
+	}
+	if names < 50 {
+		t.Errorf("only %d imports are found: they are written in another way", names)
 	}
 }

@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"fmt"
+
 	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // PlanOffer is an entry of the catalogue of legacy plans, as operators set it (decision 39).
@@ -29,8 +32,8 @@ func offersOf(c *plans.Catalogue) []PlanOffer {
 	return offers
 }
 
-// catalogueOf is what an operator has written. Its errors say what is wrong with which plan.
-func catalogueOf(offers []PlanOffer) (*plans.Catalogue, error) {
+// catalogueOf is what an operator has written. Its fault names the field that is wrong.
+func catalogueOf(offers []PlanOffer) (*plans.Catalogue, *fault.Error) {
 	all := make([]plans.Plan, 0, len(offers))
 	for _, o := range offers {
 		p := plans.Plan{Name: o.Plan, Level: o.Level, Price: o.MonthlyPrice, Features: o.Features,
@@ -40,5 +43,13 @@ func catalogueOf(offers []PlanOffer) (*plans.Catalogue, error) {
 		}
 		all = append(all, p)
 	}
-	return plans.New(all)
+	catalogue, problem := plans.New(all)
+	switch {
+	case problem == nil:
+		return catalogue, nil
+	case problem.At < 0:
+		return nil, fault.Invalid(fault.InvalidRequest, "plans", "%s", problem.Said)
+	}
+	return nil, fault.Invalid(fault.InvalidRequest,
+		fmt.Sprintf("plans[%d].%s", problem.At, problem.Field), "%s", problem.Said)
 }

@@ -83,8 +83,8 @@ func (in *ServiceSettingsInput) Validate() fault.List {
 	_, others := figuresOf("customerRates", in.CustomerRates)
 	list = append(list, others...)
 	if in.Plans != nil {
-		if _, err := catalogueOf(in.Plans); err != nil {
-			list = append(list, fault.Invalid(fault.InvalidRequest, "plans", "%v", err))
+		if _, wrong := catalogueOf(in.Plans); wrong != nil {
+			list = append(list, wrong)
 		}
 	}
 	return list
@@ -157,9 +157,9 @@ func (r Resource) putSettings() *operation.Operation {
 		change.Rates, _ = figuresOf("rates", in.Body.Rates) // they are valid
 		change.CustomerRates, _ = figuresOf("customerRates", in.Body.CustomerRates)
 		if in.Body.Plans != nil {
-			catalogue, err := catalogueOf(in.Body.Plans)
-			if err != nil {
-				return ServiceSettings{}, fault.Invalid(fault.InvalidRequest, "plans", "%v", err)
+			catalogue, wrong := catalogueOf(in.Body.Plans)
+			if wrong != nil {
+				return ServiceSettings{}, wrong
 			}
 			list := catalogue.Settings()
 			change.Plans = &list

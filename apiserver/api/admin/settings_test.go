@@ -85,9 +85,10 @@ func TestSettings(t *testing.T) {
 		`{"plans": []}`:                             "plans",
 		`{"plans": [` + proPlan + `]}`:              "plans",
 		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, "79.99", "79.999",
-			1) + `]}`: "plans",
+			1) + `]}`: "plans[1].monthlyPrice",
 		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, `"API"`, `"FLY"`,
-			1) + `]}`: "plans",
+			1) + `]}`: "plans[1].features",
+		`{"plans": [` + proPlan + `, ` + proPlan + `]}`: "plans[1].plan",
 		`{"plans": [` + starterPlan + `, ` + strings.Replace(proPlan, "PRO", "GOLD",
 			1) + `]}`: "plans[1].plan",
 	} {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -98,92 +99,99 @@ func Standard() *Catalogue {
 	return c
 }
 
+// Problem is what is wrong with a catalogue, and where.
+type Problem struct {
+	At    int    // in the list as it was given; -1: the list is wrong
+	Plan  string // of the one there
+	Field string // of that plan
+	Said  string
+}
+
+// Error names the plan and its field.
+func (p *Problem) Error() string {
+	if p.At < 0 {
+		return p.Said
+	}
+	return fmt.Sprintf("%q: %s: %s", p.Plan, p.Field, p.Said)
+}
+
 // Parse reads an operator's catalogue, JSON. Its errors say what is wrong with which plan.
 func Parse(file []byte) (*Catalogue, error) {
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("plans: the file has more than %d bytes", maxFile)
 	}
-	var c Catalogue
+	var list []Plan
 	in := json.NewDecoder(bytes.NewReader(file))
 	in.DisallowUnknownFields()
-	if err := in.Decode(&c.plans); err != nil {
+	if err := in.Decode(&list); err != nil {
 		return nil, fmt.Errorf("plans: %w", err)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("plans: more than one list")
 	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("plans: %w", err)
+	c, problem := New(list)
+	if problem != nil {
+		return nil, fmt.Errorf("plans: %w", problem)
+	}
+	return c, nil
+}
+
+// New is a catalogue of plans, or what is wrong with them.
+func New(list []Plan) (*Catalogue, *Problem) {
+	names, levels := map[string]bool{}, map[int]string{}
+	for i := range list {
+		p := &list[i]
+		field, said := p.check()
+		switch other, taken := levels[p.Level]; {
+		case said != "":
+		case names[p.Name]:
+			field, said = "plan", "is there twice"
+		case taken:
+			field, said = "level", fmt.Sprintf("must not be that of %q: they have one level", other)
+		}
+		if said != "" {
+			return nil, &Problem{At: i, Plan: p.Name, Field: field, Said: said}
+		}
+		names[p.Name], levels[p.Level] = true, p.Name
+	}
+	c := Catalogue{plans: slices.Clone(list)}
+	slices.SortFunc(c.plans, func(a, b Plan) int { return a.Level - b.Level })
+	if len(list) == 0 || c.plans[0].Name != client.StarterPlan || c.plans[0].Cents() != 0 {
+		return nil, &Problem{At: -1, Said: client.StarterPlan +
+			" is needed, with the lowest level, and free"}
 	}
 	return &c, nil
 }
 
-// New is a catalogue of plans. Its errors say what is wrong with which one.
-func New(plans []Plan) (*Catalogue, error) {
-	c := Catalogue{plans: slices.Clone(plans)}
-	return &c, c.check()
-}
-
-// check puts the plans in order, and says what is wrong with which one.
-func (c *Catalogue) check() error {
-	slices.SortFunc(c.plans, func(a, b Plan) int { return a.Level - b.Level })
-	for i := range c.plans {
-		if err := c.plans[i].check(); err != nil {
-			return fmt.Errorf("%q: %w", c.plans[i].Name, err)
-		}
-		if i > 0 && c.plans[i].Level == c.plans[i-1].Level {
-			return fmt.Errorf("%q and %q have one level", c.plans[i-1].Name,
-				c.plans[i].Name)
-		}
-	}
-	return c.checkNames()
-}
-
-// checkNames demands the free plan, below all others, and each name once.
-func (c *Catalogue) checkNames() error {
-	if len(c.plans) == 0 || c.plans[0].Name != client.StarterPlan || c.plans[0].Cents() != 0 {
-		return fmt.Errorf("%s is needed, with the lowest level, and free",
-			client.StarterPlan)
-	}
-	for i := range c.plans {
-		if again := slices.IndexFunc(c.plans, func(p Plan) bool {
-			return p.Name == c.plans[i].Name
-		}); again < i {
-			return fmt.Errorf("%q is there twice", c.plans[i].Name)
-		}
-	}
-	return nil
-}
-
-func (p *Plan) check() error {
+// check answers which field is wrong, and what with it; "" when none is.
+func (p *Plan) check() (field, said string) {
 	switch {
 	case !slices.Contains(Names(), p.Name):
-		return fmt.Errorf("plan: want one of %v", Names())
+		return "plan", fmt.Sprintf("must be one of %v", Names())
 	case !(p.Price >= 0 && p.Price <= maxPrice) || math.Abs(p.Price*100-math.Round(p.Price*100)) >
 		1e-6:
-		return fmt.Errorf("monthlyPrice: 0 to %g EUR, in whole cents", maxPrice)
+		return "monthlyPrice", fmt.Sprintf("must be 0 to %g EUR, in whole cents", maxPrice)
 	case p.Level < -maxLevel || p.Level > maxLevel:
-		return fmt.Errorf("level: -%d to %d", maxLevel, maxLevel)
+		return "level", fmt.Sprintf("must be -%d to %d", maxLevel, maxLevel)
 	case p.Offered && p.Cents() == 0:
-		return errors.New("offered: it costs nothing, and is chosen without")
-	}
-	if len(p.Features) > len(Features()) {
-		return errors.New("features: each once")
+		return "offered", "must be false: it costs nothing, and is chosen without"
+	case len(p.Features) > len(Features()):
+		return "features", "must be there once each"
 	}
 	for _, feature := range p.Features {
 		if !slices.Contains(Features(), feature) {
-			return fmt.Errorf("features: %q is none of %v", feature, Features())
+			return "features", fmt.Sprintf("%q is none of %v", feature, Features())
 		}
 	}
-	for name, most := range p.Limits {
+	for _, name := range slices.Sorted(maps.Keys(p.Limits)) {
 		if !slices.Contains(Caps(), name) {
-			return fmt.Errorf("limits: %q is none of %v", name, Caps())
+			return "limits", fmt.Sprintf("%q is none of %v", name, Caps())
 		}
-		if most < 0 || most > maxCap {
-			return fmt.Errorf("limits: %s: 0 to %d", name, maxCap)
+		if most := p.Limits[name]; most < 0 || most > maxCap {
+			return "limits." + string(name), fmt.Sprintf("must be 0 to %d", maxCap)
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // Plans are all, by level.

@@ -5,6 +5,7 @@ import { call } from "./api";
 import { Audit } from "./audit";
 import { Backups, Cluster, Nodes, Work } from "./cluster";
 import { OneCustomer, People } from "./people";
+import { PlanSet } from "./planset";
 import { PriceSet } from "./priceset";
 import { Beside } from "./kit";
 import { Shown, useLoaded } from "./load";
@@ -24,11 +25,11 @@ export function page(parts: string[]) {
   const shown = what === "" ? <Cluster /> : what === "nodes" ? <Nodes />
     : what === "work" ? <Work /> : what === "backups" ? <Backups />
     : what === "customers" ? <People /> : what === "customer" ? <OneCustomer />
-    : what === "prices" ? <PriceSet />
+    : what === "prices" ? <PriceSet /> : what === "plans" ? <PlanSet />
     : what === "settings" ? <ServiceSet /> : what === "audit" ? <Audit /> : undefined;
   return shown && <ForAdmins><Beside name={texts.operators} places={[["/operators", texts.cluster],
     ["/operators/nodes", texts.nodes], ["/operators/work", texts.work],
     ["/operators/backups", texts.backups], ["/operators/customers", texts.customers],
-    ["/operators/prices", texts.prices], ["/operators/settings", texts.settings],
-    ["/operators/audit", texts.audit]]} />{shown}</ForAdmins>;
+    ["/operators/prices", texts.prices], ["/operators/plans", texts.planSet],
+    ["/operators/settings", texts.settings], ["/operators/audit", texts.audit]]} />{shown}</ForAdmins>;
 }

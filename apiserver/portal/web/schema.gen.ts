@@ -206,6 +206,11 @@ export interface FieldProfile {
   types: Record<string, unknown>;
 }
 
+export interface FileParts {
+  partBytes: number;
+  receivedBytes: number;
+}
+
 export interface GeneratedKey {
   createdAt: string | null;
   expiresAt: string | null;

@@ -1,5 +1,6 @@
 // What the pages of money, notices, keys, webhooks and preferences say.
 import { texts as first } from "./texts";
+import { planTexts } from "./texts.plans";
 
 /** Events, by their identifiers. */
 export const events: Record<string, string> = {
@@ -26,6 +27,7 @@ const scopes = { USER: "All that you may", LLM_READ: "Agents that read",
 
 export const texts = {
   ...first,
+  ...planTexts,
   besideMoney: "Money",
   besideSettings: "Settings",
   save: "Save",
@@ -105,15 +107,6 @@ export const texts = {
   planTake: "Take this plan",
   planCancel: "End the plan at the end of its period",
   planKeep: "Keep the plan",
-  plans: { STARTER: "Starter", BASIC: "Basic", PRO: "Pro", BUSINESS: "Business",
-    TEAM: "Team" } as Record<string, string>,
-  features: { MANUAL_RUN: "Runs by hand", WEEKLY_SCHEDULER: "Weekly starts",
-    DAILY_SCHEDULER: "Daily starts", SITE_MAP: "Sites and sitemaps", DATA_EXPORT: "Exports",
-    DATA_SHARING: "Shares", DATA_CHARTS: "Charts", EXTERNAL_API: "Rows for clients",
-    GROUP_CUSTOM_CATEGORIES: "Categories", API: "Requests as curl",
-    DATA_ENRICHMENT: "Enrichment", TEXT_MATCHING: "Matching" } as Record<string, string>,
-  limits: { MAX_SCRAPERS: "Scrapers", MAX_GROUPS: "Groups", DATA_SHARING_LIMITS: "Shares",
-    GROUP_CUSTOM_CATEGORIES_LIMIT: "Categories" } as Record<string, string>,
   invoices: "Invoices",
   invoicesNone: "There are no invoices. Charges of runs are in the ledger.",
   invoice: "Invoice",

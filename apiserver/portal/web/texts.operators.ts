@@ -1,8 +1,10 @@
 // What the pages of operators say.
 import { texts as first } from "./texts";
+import { planTexts } from "./texts.plans";
 
 export const texts = {
   ...first,
+  ...planTexts,
   operators: "Operators",
   adminsOnly: "Only administrators see this page. Sign in as one, or ask one.",
   cluster: "Cluster",
@@ -156,6 +158,40 @@ export const texts = {
   domainThere: "The domain is in the table. Change its price there.",
   domainNew: (price: string) => `It is new. A page costs ${price}.`,
   priceBack: "It is enabled: customers see it, and new runs may use it.",
+
+  planSet: "Plans",
+  plan: "Plan",
+  plansLead: "What each plan costs, has and allows.",
+  plansKeep: "Features and limits hold from the next call on, also for those who have the plan. Prices "
+    + "hold for what is sold from then on: a subscription keeps its own until the plan is changed.",
+  planPrice: "Euro a month",
+  level: "Level",
+  planOffered: "Customers may choose it",
+  planFeatures: "Features",
+  planLimits: "Limits",
+  planLimitsHint: "Empty: any number.",
+  anyNumber: "any number",
+  wholeBad: "Enter a whole number.",
+  planDrop: "Take it out",
+  planKept: "Keep it",
+  planFresh: "It is not set yet.",
+  planGone: "It is taken out: it is not sold any more, and gates nobody who has it.",
+  planAdd: "Add a plan",
+  planAddDo: "Add it to the catalogue",
+  plansSame: "Nothing is changed yet. Change a plan, add one, or take one out.",
+  plansBad: "A number is wrong: look at the field that is marked.",
+  plansSure: "This changes for all nodes, from the next call on",
+  plansSet: "Set these plans",
+  plansDone: "The plans are set.",
+  plansOther: "Somebody else has set plans meanwhile.",
+  planNew: (price: string) => `It is new. A month costs ${price}.`,
+  planFrom: (now: string, next: string) => `A month costs ${next} in place of ${now}.`,
+  levelFrom: (now: string, next: string) => `Its level is ${next} in place of ${now}.`,
+  planOpens: "Customers may choose it by themselves.",
+  planCloses: "Customers cannot choose it by themselves any more.",
+  planGets: (names: string) => `It gets: ${names}.`,
+  planLoses: (names: string) => `It loses: ${names}.`,
+  limitFrom: (name: string, now: string, next: string) => `${name}: ${next} in place of ${now}.`,
 
   auditLead: "What was done by whom. Entries are never changed and never removed.",
   auditNone: "There are no such entries.",

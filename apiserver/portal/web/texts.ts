@@ -187,6 +187,7 @@ export const texts = {
     NAME_TAKEN: "Choose another name.",
     customer_blocked: "Ask the operator of the service.",
     prices_changed: "They are read again, and what you entered stays. See what it changes, then set it.",
+    plans_changed: "They are read again, and what you entered stays. See what it changes, then set it.",
     scraper_already_running: "Wait until its run has ended, or stop it.",
     source_unreachable: "Look at the address in your browser, then try again.",
     stopped: "Send it again when you like.",

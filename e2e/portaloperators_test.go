@@ -89,6 +89,10 @@ func TestPortalOperates(t *testing.T) {
 	v.goes("/operators/audit", `document.querySelectorAll("main tbody tr").length > 3`)
 	asks[bool](v.person, `(document.querySelector("main tbody summary").click(), true)`)
 	v.says("After")
+	if asks[bool](v.person, `[...document.querySelectorAll("main td.wide, main td.wide p")].some(
+		(cell) => cell.scrollWidth > cell.clientWidth)`) {
+		t.Error("a change is wider than its cell")
+	}
 	v.shows("audit")
 	v.ends()
 }

@@ -8,7 +8,7 @@ import { refused, Shown, Trouble, useLoaded } from "./load";
 import { address, arrive, follow, place } from "./route";
 import { count, money } from "./show";
 import { listen, live, me, unread, wallet } from "./store";
-import { Missing } from "./kit";
+import { Missing, Places } from "./kit";
 import { texts } from "./texts";
 import { Candidates, Launch, Start } from "./start";
 import { Builder } from "./builder";
@@ -24,7 +24,7 @@ function Balance() {
     <span class="name">{texts.balance}</span>{" "}
     <strong>{money(now.balanceMicros, now.currency)}</strong>
     {now.freeRequestsRemaining > 0
-      && <span> + {texts.freePages(now.freeRequestsRemaining,
+      && <span class="free"> + {texts.freePages(now.freeRequestsRemaining,
         count(now.freeRequestsRemaining))}</span>}
     {now.lowBalance && <span class="unseen"> {texts.balanceLow}</span>}
   </p>;
@@ -34,8 +34,6 @@ function Head() {
   const at = place.value.path;
   const section = at.split("/")[1]!;
   const error = useSignal<Refused | undefined>(undefined);
-  const link = (path: string, text: string, here: boolean) => <li>
-    <a href={address(path)} aria-current={here ? "page" : undefined}>{text}</a></li>;
   const leave = () => call("POST", "/api/auth/sign-out").then(() => {
     sessionStorage.clear();
     signIn();
@@ -47,17 +45,17 @@ function Head() {
     }}>{texts.skip}</a>
     <div class="bar">
       <a class="brand" href={address("/")}>{texts.product}</a>
-      <nav aria-label={texts.nav}><ul>
-        {link("/", texts.navStart, at === "/" || at === "/candidates" || at === "/launch"
-          || at === "/build")}
-        {link("/runs", texts.navRuns, at.startsWith("/runs"))}
-        {link("/rows", texts.navRows, at.startsWith("/rows"))}
-        {link("/groups", texts.navGroups, collected.has(section))}
-        {link("/wallet", texts.navWallet, purse.has(section))}
-        {link("/notices", unread.value > 0 ? texts.navNotices(count(unread.value))
-          : texts.navSettings, settings.has(section))}
-        {me.value?.admin && link("/operators", texts.navOperators, operated.has(section))}
-      </ul></nav>
+      <Places name={texts.nav} places={[
+        ["/", texts.navStart, at === "/" || at === "/candidates" || at === "/launch"
+          || at === "/build"],
+        ["/runs", texts.navRuns, at.startsWith("/runs")],
+        ["/rows", texts.navRows, at.startsWith("/rows")],
+        ["/groups", texts.navGroups, collected.has(section)],
+        ["/wallet", texts.navWallet, purse.has(section)],
+        ["/notices", unread.value > 0 ? texts.navNotices(count(unread.value))
+          : texts.navSettings, settings.has(section)],
+        ...me.value?.admin ? [["/operators", texts.navOperators, operated.has(section)] as
+          [string, string, boolean]] : []]} />
       <Balance />
       <div class="who">
         <a href="/sign-in">{texts.account}</a>

@@ -1,7 +1,7 @@
 // What the pages that come later are made of: tables, forms, lists by page and by cursor.
 import { useSignal, type Signal } from "@preact/signals";
 import { createContext, type ComponentChildren } from "preact";
-import { useContext, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import { call, newKey, type Query, type Refused } from "./api";
 import { refused, resynced, Shown, Trouble, useLoaded, type Loaded } from "./load";
 import { address, place } from "./route";
@@ -15,14 +15,34 @@ export function Missing() {
     <p>{texts.missingHow} <a href={address("/")}>{texts.navStart}</a></p></>;
 }
 
+/** Links to places. Where there is little room they are one line, with where the page is in view. */
+export function Places(props: { name: string; class?: string;
+  places: [path: string, text: string, here: boolean][]; }) {
+  const list = useRef<HTMLUListElement>(null);
+  const at = props.places.findIndex(([, , here]) => here);
+  const names = props.places.map(([, text]) => text).join();
+  useEffect(() => {
+    const line = list.current!;
+    const sized = new ResizeObserver(() => {
+      const link = line.children[at] as HTMLElement | undefined;
+      if (link) {
+        line.scrollLeft = link.offsetLeft - (line.clientWidth - link.offsetWidth) / 2;
+      }
+    });
+    sized.observe(line);
+    return () => sized.disconnect();
+  }, [at, names]);
+  return <nav class={props.class} aria-label={props.name}><ul ref={list}>
+    {props.places.map(([path, text, here]) => <li key={path}><a href={address(path)}
+      aria-current={here ? "page" : undefined}>{text}</a></li>)}
+  </ul></nav>;
+}
+
 /** The pages beside one another, above what they show. */
 export function Beside(props: { name: string; places: [path: string, text: string][] }) {
   const at = place.value.path;
-  return <nav class="beside" aria-label={props.name}><ul>
-    {props.places.map(([path, text]) => <li key={path}><a href={address(path)}
-      aria-current={at === path || at.startsWith(path + "/") && path !== "/operators"
-        ? "page" : undefined}>{text}</a></li>)}
-  </ul></nav>;
+  return <Places name={props.name} class="beside" places={props.places.map(([path, text]) => [path,
+    text, at === path || at.startsWith(path + "/") && path !== "/operators"])} />;
 }
 
 /** A column of a table: its name, and what stands in it. */

@@ -249,10 +249,13 @@ const mostOfValue = 20_000; // characters
 /** All of a row, in a dialog that the browser keeps the focus in. */
 function Details(props: { reader: RowReader; index: Signal<number>; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    dialog.current?.querySelector("h2")?.focus(); // its first button is at the end of a long row
+  }, []);
   const row = props.reader.row(props.index.value) ?? {};
   return <dialog ref={dialog} aria-label={texts.rowDetails} onClose={props.close}>
-    <h2>{texts.rowDetails}</h2>
+    <h2 tabIndex={-1}>{texts.rowDetails}</h2>
     <dl class="all">{Object.entries(row).map(([name, value]) => <div key={name}>
       <dt><Scraped value={name} /></dt>
       <dd><Scraped value={value} most={mostOfValue} lines /></dd></div>)}</dl>

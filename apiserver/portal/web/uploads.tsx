@@ -1,6 +1,6 @@
 // Files of one's own become rows: what is sent, how far it is, and what became of it.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { FileParts, Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
 import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
 import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
@@ -295,7 +295,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
       removeEventListener("online", next);
     };
   }, [waits, tries.value]);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the page says that the file is there
     if (!under) {
       return;
     }

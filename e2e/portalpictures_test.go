@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -35,16 +34,19 @@ func (p *person) shows(name string) {
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			p.do(chromedp.EmulateViewport(width, 844))
-			if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
-					Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
-				p.t.Fatal(err)
-			}
-			for range 2 { // parts are as tall as a part of the window, and grow with it
+			p.prefers(scheme)
+			for range 3 { // parts are as tall as a part of the window, and grow with it
 				tall := asks[int64](p, `Math.ceil(document.documentElement.scrollHeight)`)
 				p.do(chromedp.EmulateViewport(width, min(max(tall, 844), pictureTall)))
 			}
 			asks[bool](p, `(scrollTo(0, 0), true)`) // what was clicked may have been further down
+			p.sees(`[...document.querySelectorAll("nav a[aria-current]")].every((link) => {
+				const at = link.getBoundingClientRect();
+				return at.left >= 0 && at.right <= innerWidth; })`)
+			if tall := asks[float64](p, `document.querySelector(".bar")?.offsetHeight ?? 0`); tall >
+				100 {
+				p.t.Errorf("the head of %s is %.0f tall: it has more than two lines", name, tall)
+			}
 			if wide := asks[int64](p, `document.documentElement.scrollWidth`); wide > width {
 				p.t.Errorf("%s is %d wide where %d can be seen", name, wide, width)
 			}

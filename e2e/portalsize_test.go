@@ -123,6 +123,7 @@ func TestPortalStaysSmall(t *testing.T) {
 		t.Errorf("the page has grown from %.0f nodes and %.0f bytes to %.0f and %.0f", nodes, heap,
 			n, h)
 	}
+	p.shows("run-live")
 	product.Down(t)
 }
 

@@ -159,13 +159,19 @@ func TestWitnessSees(t *testing.T) {
 			t.Errorf("%s: seen is %q, want %q", c.query, seen, c.want)
 		}
 	}
+	if *axeScript != "" {
+		if found := p.axe(); !strings.Contains(found, "image-alt") {
+			t.Errorf("axe finds %s where a picture has no text", found)
+		}
+	}
 }
 
 // named are the places that sources of the portal tell apart: their names in addresses.
 var named = regexp.MustCompile(`(?:case|name ===|what ===|parts\[\d\] ===) "([a-z]+)"`)
 
 // TestPortalIsQuiet opens every page of the portal and of the sign-in. None writes an error or a
-// warning to the console, breaks its policy, or asks for what is refused.
+// warning to the console, breaks its policy, or asks for what is refused. Light and dark, each is
+// held to the rules of axe-core, where there is one.
 func TestPortalIsQuiet(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, true)
@@ -206,6 +212,14 @@ func (v *visit) quiet(w *witness, place string) {
 	for _, said := range w.complaints() {
 		v.person.t.Errorf("%s: %s", place, said)
 	}
+	if *axeScript == "" {
+		return
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		v.prefers(scheme)
+		v.judge(place + ", " + scheme)
+	}
+	w.complaints() // of what judges
 }
 
 // places makes some of everything, and answers the addresses of all pages.

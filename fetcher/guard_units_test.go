@@ -440,7 +440,7 @@ func TestGuardOfTheModel(t *testing.T) {
 			if !strings.HasPrefix(base, "http://") {
 				continue
 			}
-			_, _ = ask(base).Ask(ctx, "s", "u", json.RawMessage(`{}`))
+			_, _ = ask(base).Ask(ctx, "c", "s", "u", json.RawMessage(`{}`))
 		}
 	})
 	if caught := g.trap.Caught(); len(caught) > 0 {

@@ -26,10 +26,10 @@ type fakeModel struct {
 	asked  chan string // what the users said
 }
 
-func (m *fakeModel) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte,
-	error) {
+func (m *fakeModel) Ask(ctx context.Context, customer, system, user string,
+	schema json.RawMessage) ([]byte, error) {
 	m.asked <- user
-	if !strings.Contains(system, "never an") || !json.Valid(schema) {
+	if customer == "" || !strings.Contains(system, "never an") || !json.Valid(schema) {
 		return nil, errors.New("not what a model is to be asked")
 	}
 	select {

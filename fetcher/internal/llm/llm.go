@@ -70,11 +70,15 @@ type Client struct {
 	// newName says that the endpoint wants its bound of tokens under the newer of two names.
 	newName atomic.Bool
 
-	mu     sync.Mutex
-	day    string // of what follows, UTC
-	tokens int64
-	micros int64
+	mu   sync.Mutex
+	day  string // of what follows, UTC
+	used cost
+	of   map[string]cost // by customer
 }
+
+// shareOfDay bounds what a customer may use of the caps of a day: so many times what is left. One
+// alone has four fifths, two have four ninths each. However much one asks, others find some left.
+const shareOfDay = 4
 
 // New makes a client that goes out through an egress client of its own. An operator's endpoint may
 // stand in a private range that pages must not lead to.
@@ -93,18 +97,19 @@ func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 // maxAnswerBytes bounds an answer with everything around it.
 const maxAnswerBytes = 2 << 20
 
-// Ask asks once and gives the answer's JSON text. The schema is the form of the answer. Errors are
-// coded: model_limit_reached, timeout, model_unavailable; a cancelled context answers with its own.
-func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte,
-	error) {
+// Ask asks once for a customer and gives the answer's JSON text. The schema is the form of the
+// answer. Errors are coded: model_limit_reached, timeout, model_unavailable; a cancelled context
+// answers with its own.
+func (c *Client) Ask(ctx context.Context, customer, system, user string,
+	schema json.RawMessage) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
-	day, held, err := c.reserve(len(system) + len(user) + len(schema))
+	day, held, err := c.reserve(customer, len(system)+len(user)+len(schema))
 	if err != nil {
 		return nil, err
 	}
 	used := held // until the endpoint says better: it may have worked on a question that timed out
-	defer func() { c.returnUnused(day, held, used) }()
+	defer func() { c.returnUnused(customer, day, held, used) }()
 	answer, err := c.call(ctx, system, user, schema)
 	if err != nil {
 		if fault.CodeOf(err) == fault.PageModel {
@@ -136,8 +141,11 @@ func (c *Client) costOf(prompt, completion int64) cost {
 // bytesPerToken is the least text that models count as a token, on the average of a page.
 const bytesPerToken = 3
 
-// reserve takes the most that a question may cost from the caps.
-func (c *Client) reserve(size int) (day string, most cost, err error) {
+// plus is what two cost together.
+func (c cost) plus(d cost) cost { return cost{c.tokens + d.tokens, c.micros + d.micros} }
+
+// reserve takes the most that a question may cost from the caps, and from the customer's share.
+func (c *Client) reserve(customer string, size int) (day string, most cost, err error) {
 	most = c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
 	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 &&
 		most.micros > c.config.MaxPageMicros {
@@ -147,25 +155,30 @@ func (c *Client) reserve(size int) (day string, most cost, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if day = c.clock.Now().UTC().Format(time.DateOnly); day != c.day {
-		c.day, c.tokens, c.micros = day, 0, 0
+		c.day, c.used, c.of = day, cost{}, map[string]cost{}
 	}
-	if c.tokens+most.tokens > c.config.MaxDayTokens || c.config.MaxDayMicros > 0 &&
-		c.micros+most.micros > c.config.MaxDayMicros {
+	used, own := c.used.plus(most), c.of[customer].plus(most)
+	left := cost{c.config.MaxDayTokens - used.tokens, c.config.MaxDayMicros - used.micros}
+	capped := c.config.MaxDayMicros > 0
+	switch {
+	case left.tokens < 0, capped && left.micros < 0:
 		return "", cost{}, fault.New(fault.PageModelLimit, "the model's cap of the day is reached")
+	case own.tokens > shareOfDay*left.tokens, capped && own.micros > shareOfDay*left.micros:
+		return "", cost{}, fault.New(fault.PageModelLimit,
+			"the customer's share of the model's cap of the day is reached")
 	}
-	c.tokens += most.tokens
-	c.micros += most.micros
+	c.used, c.of[customer] = used, own
 	return day, most, nil
 }
 
 // returnUnused gives back what was held and not used. A day that has ended meanwhile is not
 // reckoned with any more.
-func (c *Client) returnUnused(day string, held, used cost) {
+func (c *Client) returnUnused(customer, day string, held, used cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if day == c.day {
-		c.tokens += used.tokens - held.tokens
-		c.micros += used.micros - held.micros
+		less := cost{used.tokens - held.tokens, used.micros - held.micros}
+		c.used, c.of[customer] = c.used.plus(less), c.of[customer].plus(less)
 	}
 }
 
@@ -310,7 +323,7 @@ func (a *answer) text() ([]byte, error) {
 func (c *Client) Spent() (tokens, micros int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tokens, c.micros
+	return c.used.tokens, c.used.micros
 }
 
 // String names the client without its key.

@@ -64,7 +64,7 @@ func TestQuestion(t *testing.T) {
 		path, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
 		says(`{"a":1}`, 10, 5)(w, r)
 	})
-	got, err := client.Ask(t.Context(), "be brief", "page", json.RawMessage(`{"type":"object"}`))
+	got, err := client.Ask(t.Context(), "c", "be brief", "page", json.RawMessage(`{"type":"object"}`))
 	if err != nil || string(got) != `{"a":1}` {
 		t.Fatal(string(got), err)
 	}
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, _ := endpoint(t, Config{}, c.answer)
-			got, err := client.Ask(t.Context(), "s", "u", json.RawMessage(`{}`))
+			got, err := client.Ask(t.Context(), "c", "s", "u", json.RawMessage(`{}`))
 			if string(got) != c.want || fault.CodeOf(err) != c.code {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -143,7 +143,7 @@ func TestNewerName(t *testing.T) {
 		says(`{}`, 1, 1)(w, r)
 	})
 	for range 2 {
-		if _, err := client.Ask(t.Context(), "s", "u", json.RawMessage(`{}`)); err != nil {
+		if _, err := client.Ask(t.Context(), "c", "s", "u", json.RawMessage(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestWithoutSchemas(t *testing.T) {
 		}
 		says(`{"a":1}`, 1, 1)(w, r)
 	})
-	got, err := client.Ask(t.Context(), "be brief", "page", json.RawMessage(`{"type":"object"}`))
+	got, err := client.Ask(t.Context(), "c", "be brief", "page", json.RawMessage(`{"type":"object"}`))
 	if err != nil || string(got) != `{"a":1}` || len(bodies) != 2 {
 		t.Fatalf("%s, %v after %d requests", got, err, len(bodies))
 	}
@@ -184,7 +184,7 @@ func TestTimeout(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		})
-	_, err := client.Ask(t.Context(), "s", strings.Repeat("u", 300), json.RawMessage(`{}`))
+	_, err := client.Ask(t.Context(), "c", "s", strings.Repeat("u", 300), json.RawMessage(`{}`))
 	<-arrived
 	if fault.CodeOf(err) != fault.PageTimeout {
 		t.Errorf("%v", err)
@@ -196,10 +196,11 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestCaps(t *testing.T) {
-	ask := func(c *Client, size int) fault.Code {
-		_, err := c.Ask(t.Context(), "", strings.Repeat("x", size), json.RawMessage(`{}`))
+	askFor := func(c *Client, customer string, size int) fault.Code {
+		_, err := c.Ask(t.Context(), customer, "", strings.Repeat("x", size), json.RawMessage(`{}`))
 		return fault.CodeOf(err)
 	}
+	ask := func(c *Client, size int) fault.Code { return askFor(c, "c", size) }
 	t.Run("page", func(t *testing.T) {
 		client, _ := endpoint(t, Config{MaxAnswer: 100, MaxPageTokens: 200}, says(`{}`, 1, 1))
 		if ask(client, 200) != "" || ask(client, 400) != fault.PageModelLimit {
@@ -218,8 +219,8 @@ func TestCaps(t *testing.T) {
 		client, clock := endpoint(t,
 			Config{MaxAnswer: 100, MaxDayTokens: 300, PriceIn: 1000, PriceOut: 2000,
 				MaxDayMicros: 1_000_000}, says(`{}`, 100, 50))
-		for range 2 {
-			if ask(client, 30) != "" {
+		for _, customer := range []string{"a", "b"} {
+			if askFor(client, customer, 30) != "" {
 				t.Error("the cap of a day holds too early")
 			}
 		}
@@ -234,6 +235,29 @@ func TestCaps(t *testing.T) {
 			t.Error("a new day has the old one's cap")
 		}
 	})
+	for name, config := range map[string]Config{
+		"a customer's share":      {MaxAnswer: 100, MaxDayTokens: 10_000},
+		"a customer's share paid": {MaxAnswer: 100, PriceOut: 1000, MaxDayMicros: 10_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, clock := endpoint(t, config, says(`{}`, 0, 100))
+			n := 0
+			for ; askFor(client, "greedy", 3) == ""; n++ {
+			}
+			if n < 75 || n > 80 {
+				t.Errorf("one alone asked %d of some 100 questions", n)
+			}
+			for range 5 {
+				if code := askFor(client, "other", 3); code != "" {
+					t.Fatalf("another customer: %v", code)
+				}
+			}
+			clock.Advance(24 * time.Hour)
+			if code := askFor(client, "greedy", 3); code != "" {
+				t.Errorf("on the next day: %v", code)
+			}
+		})
+	}
 	t.Run("day's cost", func(t *testing.T) {
 		client, _ := endpoint(t, Config{MaxAnswer: 100, PriceOut: 10_000, MaxDayMicros: 1_500},
 			says(`{}`, 100, 60))
@@ -256,7 +280,7 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Ask(t.Context(), "s", "u",
+	if _, err := client.Ask(t.Context(), "c", "s", "u",
 		json.RawMessage(`{}`)); fault.CodeOf(err) != fault.PageModel {
 		t.Errorf("%v", err)
 	}

@@ -193,7 +193,8 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	try, cancel := context.WithTimeout(ctx, t.timeout(now))
 	defer cancel()
 	prompt := t.fetch.prompt
-	body, err := t.units.config.Model.Ask(try, prompt.System, prompt.User, prompt.Schema)
+	body, err := t.units.config.Model.Ask(try, t.task.Customer, prompt.System, prompt.User,
+		prompt.Schema)
 	if ctx.Err() != nil {
 		return extract.Page{}, &Step{}
 	}

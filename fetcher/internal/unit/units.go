@@ -69,9 +69,10 @@ type Web interface {
 	Leave(authority string)
 }
 
-// Model is a language model. Ask gives an answer's JSON; its errors have page codes.
+// Model is a language model. Ask gives the JSON of an answer to a customer's question; its errors
+// have page codes.
 type Model interface {
-	Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error)
+	Ask(ctx context.Context, customer, system, user string, schema json.RawMessage) ([]byte, error)
 }
 
 // Config is what Units work with. All but Model, Keeper, Metrics and

@@ -24,7 +24,7 @@ type ModelFlags struct {
 	Timeout    time.Duration  `group:"model" help:"Of one question, at most --fetch-timeout." default:"30s"`
 	MaxAnswer  int            `group:"model" help:"Tokens of one answer, at most." default:"4000"`
 	PageTokens int64          `group:"model" help:"Tokens of one page, question and answer together, at most." default:"40000"`
-	DayTokens  int64          `group:"model" help:"Tokens of this process in one UTC day, at most." default:"5000000"`
+	DayTokens  int64          `group:"model" help:"Tokens of this process in one UTC day, at most; one customer leaves a fifth." default:"5000000"`
 	PriceIn    float64        `group:"model" help:"EUR of a million tokens asked; without prices the caps of cost do not apply." default:"0"`
 	PriceOut   float64        `group:"model" help:"EUR of a million tokens answered." default:"0"`
 	PageCost   float64        `group:"model" help:"EUR of one page, at most; 0: only its tokens are capped." default:"0"`

@@ -14,8 +14,10 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -29,6 +31,11 @@ type keeper struct {
 
 func startKeeper(t *testing.T) *keeper {
 	t.Helper()
+	return startKeeperOn(t, apitest.NewStore(t))
+}
+
+func startKeeperOn(t *testing.T, store rowstore.Store) *keeper {
+	t.Helper()
 	k := &keeper{}
 	var err error
 	if k.blobs, err = blobstore.OpenDirectory(t.TempDir()); err != nil {
@@ -39,8 +46,7 @@ func startKeeper(t *testing.T) *keeper {
 			t.Error(err)
 		}
 	})
-	k.rig = startOn(t, apitest.NewStore(t),
-		func(config *apiserver.Config) { config.Blobs = k.blobs })
+	k.rig = startOn(t, store, func(config *apiserver.Config) { config.Blobs = k.blobs })
 	return k
 }
 
@@ -249,6 +255,34 @@ func TestKeptExportIsWrittenOnce(t *testing.T) {
 		t.Errorf("%d files of one export", n)
 	}
 	k.Run(t, file(apitest.User, id, 200, nil))
+}
+
+// An export of which some rows go while it is written is none of the others: it is written again.
+func TestKeptExportOfRowsThatGo(t *testing.T) {
+	store := &scanned{Store: apitest.NewStore(t)}
+	k := startKeeperOn(t, store)
+	id := k.ask(t, apitest.User, "format=jsonl&groupId="+k.group.String())
+	store.counted = func() {
+		store.counted = nil
+		if err := store.DeleteJob(t.Context(), k.jobs[1], false); err != nil {
+			t.Error(err)
+		}
+	}
+	kind := k.API.KeptExports(func(string) {})
+	item := work.Item{ID: id, Kind: work.Export, Customer: "alice"}
+	if _, err := kind.Step(t.Context(), item); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without a run that was removed: %v", err)
+	}
+	k.Run(t, k.state(id, map[string]any{"state": "WAITING", "errorCode": nil}))
+	if n := k.files(t); n != 0 {
+		t.Errorf("%d files stand of what is not whole", n)
+	}
+	item.Failures++
+	if outcome, err := kind.Step(t.Context(), item); err != nil || outcome.End != work.Ended {
+		t.Errorf("written again: %v, %v", outcome, err)
+	}
+	k.Run(t, k.state(id, map[string]any{"state": "READY", "rows": 6}),
+		file(apitest.User, id, 200, nil))
 }
 
 // Who may not read the rows any more gets no file: not of an export that waits, nor of one that was

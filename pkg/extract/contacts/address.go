@@ -122,6 +122,8 @@ var (
 	plainLocals = wordset.Of(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
 		admin team anfrage anfragen buero buchung reservierung reservation booking praxis kanzlei shop verkauf vertrieb empfang zentrale
 		hotel restaurant rezeption reception enquiries inquiries accueil commercial ventas biuro sekretariat sekretariaat kancelar obchod`)
+	// spacedLocals are no words of a sentence before somebody's name: info @firma.de.
+	spacedLocals = wordset.Of("info infos office")
 )
 
 // ungrown is a local part without what has grown to it.
@@ -286,7 +288,7 @@ var (
 )
 
 const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords +
-	`[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]`
+	`[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]|[ ]@`
 
 // spelledReach is how far from its at sign an address that is spelled out may reach.
 const spelledReach = 160
@@ -357,13 +359,8 @@ func findSpelled(text string, own []string) []hit {
 			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {
 				continue
 			}
-		} else if sign := window[m[3]:m[4]]; isLetter(sign) && strings.Contains(sign, " ") &&
-			!isLabelled(window, m[0]) {
+		} else if !isMeant(window, m, own) {
 			continue
-		} else if sign == " @ " && !mailNear.MatchString(window[max(0, m[0]-40):m[0]]) &&
-			!plainLocals[strings.ToLower(window[m[2]:m[3]])] &&
-			!slices.Contains(own, domainOfEmail("x@"+strings.ToLower(window[m[4]:m[5]]))) {
-			continue // somebody at some place
 		}
 		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
 		domain := spelledDot.ReplaceAllString(window[m[4]:m[5]], ".")
@@ -373,6 +370,22 @@ func findSpelled(text string, own []string) []hit {
 		}
 	}
 	return hits
+}
+
+// isMeant says whether what may be spelled out is, by its sign.
+func isMeant(text string, m []int, own []string) bool {
+	local, sign := text[m[2]:m[3]], text[m[3]:m[4]]
+	switch {
+	case sign == " @": // else who somebody is elsewhere: follow us @firma.de
+		return isLabelled(text, m[0]) || spacedLocals[local]
+	case sign == " @ ": // else somebody at some place
+		return mailNear.MatchString(text[max(0, m[0]-40):m[0]]) ||
+			plainLocals[strings.ToLower(local)] ||
+			slices.Contains(own, domainOfEmail("x@"+strings.ToLower(text[m[4]:m[5]])))
+	case isLetter(sign) && strings.Contains(sign, " "):
+		return isLabelled(text, m[0])
+	}
+	return true
 }
 
 // announces says that words as ordinary as "at" are meant as an address: where one is announced, or

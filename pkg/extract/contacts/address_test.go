@@ -47,6 +47,10 @@ func TestFindAddresses(t *testing.T) {
 		"info AT firma DOT de":                          "info@firma.de",
 		"look at firma.de or meet us at firma dot com":  "",
 		"Mail: info @ firma.de":                         "info@firma.de",
+		"E-Mail: peter.meier @firma.de":                 "peter.meier@firma.de",
+		"Schreiben Sie an info @firma.de oder":          "info@firma.de",
+		"Folgen Sie uns @firma.de":                      "",
+		"Please contact @firma.de":                      "",
 		"see (at) home":                                 "",
 		"f(at) = x(dot)":                                "",
 	} {

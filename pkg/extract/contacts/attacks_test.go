@@ -52,6 +52,9 @@ var attacks = []form{
 	{"spamspan", `<span class="spamspan"><span class="u">info</span> [at] <span class="d">firma [dot] de</span></span>`, "EMAIL_FOUND info@firma.de"},
 	{"spamspan picture", `<span class="spamspan"><span class="u">info</span><img alt="at" width="10" src="/sites/image.gif" /><span class="d">firma.de</span></span>`, "EMAIL_FOUND info@firma.de"},
 	{"remove me", `<p>info@firma.REMOVETHIS.de, infoNOSPAM@firma.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"space before the sign", `<p>Kontakt: info @firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"nobody reads it", `<pre><code>from: noreply@firma.de</code></pre><p>do-not-reply@firma.de, no.reply@firma.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"reply", `<p>reply@firma.de</p>`, "EMAIL_FOUND reply@firma.de"},
 	{"look at", `<p>Look at firma.de, work at firma.de today</p>`, "NO_EMAIL_PUBLISHED "},
 	{"dot in a sentence", `<p>Stand (at) booth 7. (dot) com</p>`, "NO_EMAIL_PUBLISHED "},
 	// Links.

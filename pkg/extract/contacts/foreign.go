@@ -255,6 +255,8 @@ var (
 	sampleHosts   = wordset.Of(`email.com mail.com gmail.com test.com test.de domain.com mail.de email.de company.com firma.de site.com website.com web.com xyz.com abc.com server.com host.com provider.de provider.com firma.com firma.pl entreprise.fr empresa.com empresa.es azienda.it bedrijf.nl adresse.de adres.nl mail.ru`)
 	ownlessLabels = wordset.Of(`firma company unternehmen entreprise empresa azienda bedrijf`)
 
+	// unread are mailboxes that nobody looks into.
+	unread    = regexp.MustCompile(`^(?:no|do[._-]?not|(?:bitte-)?nicht)[._-]?(?:reply|replies|respond|response|antworten)|^(?:ne-?pas-?repondre|no-?responder|non-?rispondere)`)
 	hexLocal  = regexp.MustCompile(`^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-`)
 	imageSize = regexp.MustCompile(`^\d+(?:\.\d+)?x(?:\.|$|-)`)
 	unwanted  = regexp.MustCompile(`(?i)no-?spam|remove-?(?:this|me)|spam-?(?:not|frei|free)|entfernen|anti-?spam|sin-?spam`)
@@ -267,7 +269,7 @@ func isPlaceholder(email string, own bool) bool {
 	name, suffix, _ := strings.Cut(registrable(domain), ".")
 	switch {
 	case sampleLocals[local], hexLocal.MatchString(local), imageSize.MatchString(domain),
-		unwanted.MatchString(email):
+		unwanted.MatchString(email), unread.MatchString(local):
 		return true
 	case own:
 		return false

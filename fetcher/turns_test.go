@@ -62,6 +62,40 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 	})
 }
 
+// A page that takes long to read waits in the midst of that for a page of another customer.
+func TestLongExtractionsLetOthersGoFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		busy := make(chan struct{})
+		recipe := model.Recipe{Type: model.SingleProduct,
+			Fields: []model.Field{{Name: "x", Selector: "div:has(i)", Kind: model.Text}}}
+		r, stop := start(t, 1, recipe, func(r *rig, config *Config) {
+			r.web.page("http://a.costly/",
+				strings.Repeat("<div>", 400)+strings.Repeat("<p>a</p>", 20_000))
+			r.web.page("http://a.other/", "<div><i>x</i></div>")
+			config.Extractions = 1
+			config.Reading = func(p extract.Page) {
+				if p.URL == "http://a.costly/" {
+					<-busy
+				}
+			}
+		})
+		defer stop()
+		for seq, customer := range []string{"costly", "other"} {
+			task := r.task(seq, "http://a."+customer+"/")
+			task.Customer = customer
+			r.send(task)
+			synctest.Wait()
+		}
+		close(busy)
+		if first := r.pages(1)[0]; first.URL != "http://a.other/" {
+			t.Errorf("%s was read to its end first", first.URL)
+		}
+		if last := r.pages(1)[0]; last.Code != string(fault.PageNoRows) {
+			t.Errorf("the page that takes long: %+v", last)
+		}
+	})
+}
+
 // While pages of one customer are read, whatever they cost, others are asked for. This is so at any
 // host, also at those of these pages, and even while these hold all bytes that may be held.
 func TestCostlyPagesStopNobody(t *testing.T) {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 func recipeOf(selectors ...string) model.Recipe {
@@ -88,13 +92,13 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// TestWhoHasGoneIsNotReadFor ends the context in the middle of a page, with patterns and without.
-func TestWhoHasGoneIsNotReadFor(t *testing.T) {
+// costlyPages are pages, by a selector that takes long on them: with patterns and without.
+func costlyPages() map[string]Page {
 	long, slow := strings.Repeat("a", 100_000), strings.Repeat("a{0,999}", 3)+"z"
 	page := func(kind, body string) Page {
 		return Page{URL: "http://a.example/", ContentType: kind, Body: []byte(body)}
 	}
-	pages := map[string]Page{
+	return map[string]Page{
 		"p:matches(" + slow + ")":       page("text/html", "<p>"+long),
 		"p[class#=" + slow + "]":        page("text/html", `<p class="`+long+`">`),
 		"$[?search(@, '" + slow + "')]": page("application/json", `["`+long+`"]`),
@@ -106,7 +110,11 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 			strings.Repeat(`{"a":[1,`, 200)+strings.Repeat("1,", 50_000)+"1"+strings.Repeat(`]}`,
 				200)),
 	}
-	for selector, page := range pages {
+}
+
+// TestWhoHasGoneIsNotReadFor ends the context in the middle of a page.
+func TestWhoHasGoneIsNotReadFor(t *testing.T) {
+	for selector, page := range costlyPages() {
 		extractor, err := Compile(recipeOf(selector))
 		if err != nil {
 			t.Fatal(err)
@@ -120,5 +128,38 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 			Body: []byte("<p>a")}); fault.CodeOf(err) == fault.Internal {
 			t.Errorf("%.40s: the next page: %v", selector, err)
 		}
+	}
+}
+
+// TestOthersAreReadMeanwhile has somebody come who has had less, in the middle of a page.
+func TestOthersAreReadMeanwhile(t *testing.T) {
+	for selector, page := range costlyPages() {
+		extractor, err := Compile(recipeOf(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := turns.New(1, clock.System{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var costly, other turns.Place
+		places.Enter(ctx, "costly", &costly)
+		var whole atomic.Bool
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			defer costly.Leave()
+			for range 3 {
+				_, err := extractor.ExtractContext(&costly, page)
+				if errors.Is(err, context.Canceled) {
+					return
+				}
+			}
+			whole.Store(true)
+		})
+		places.Enter(t.Context(), "other", &other)
+		if whole.Load() {
+			t.Errorf("%.40s: others wait until the page was read", selector)
+		}
+		cancel()
+		other.Leave()
+		reading.Wait()
 	}
 }

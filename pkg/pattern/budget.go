@@ -3,12 +3,15 @@ package pattern
 import (
 	"context"
 	"errors"
+
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // ErrExhausted says that matching has cost more than its budget.
 var ErrExhausted = errors.New("the patterns take too long on this text")
 
-// checkEvery is how many steps, some 50 ms of them, are made before the context is asked again.
+// checkEvery is how many steps, some 50 ms of them, are made before the context is asked again, and
+// others may go first.
 const checkEvery = 1_000_000
 
 // Budget is the work that matching may still take, in steps. A step is what four instructions of a
@@ -47,7 +50,7 @@ func (b *Budget) Spend(steps int) bool {
 
 // look decides whether matching goes on.
 func (b *Budget) look() bool {
-	switch err := b.ctx.Err(); {
+	switch err := turns.Yield(b.ctx); {
 	case err != nil:
 		b.err, b.left = err, -1
 	case b.left < 0:

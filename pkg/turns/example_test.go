@@ -5,17 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/turns"
 )
 
 func ExamplePlaces() {
-	places := turns.New(2)
-	if places.Enter(context.Background(), "customer") {
-		began := time.Now()
-		fmt.Println("a page is read")
-		places.Leave("customer", time.Since(began))
+	places := turns.New(2, clock.System{})
+	ctx := context.Background()
+	var place turns.Place
+	if places.Enter(ctx, "customer", &place) {
+		defer place.Leave()
+		for page := range 3 {
+			if turns.Yield(&place) == nil {
+				fmt.Println("page", page, "is read")
+			}
+		}
 	}
-	// Output: a page is read
+	// Output:
+	// page 0 is read
+	// page 1 is read
+	// page 2 is read
 }
 
 func ExampleLine() {

@@ -8,26 +8,38 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shoal.dev/shoal/pkg/clock"
 )
+
+// enter is the place that a customer has entered, nil if the context has ended.
+func enter(ctx context.Context, p *Places, customer string) *Place {
+	place := &Place{}
+	if !p.Enter(ctx, customer, place) {
+		return nil
+	}
+	return place
+}
 
 // Who stops waiting takes no place along, neither while it waits nor as one is given to it.
 func TestPlacesAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(1)
+		p := New(1, clock.System{})
 		for range 100 {
-			if !p.Enter(t.Context(), "a") {
+			place := enter(t.Context(), p, "a")
+			if place == nil {
 				t.Fatal("there is a place")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			entered := make(chan bool)
-			go func() { entered <- p.Enter(ctx, "b") }()
-			go func() { entered <- p.Enter(t.Context(), "b") }()
+			entered := make(chan *Place)
+			go func() { entered <- enter(ctx, p, "b") }()
+			go func() { entered <- enter(t.Context(), p, "b") }()
 			synctest.Wait()
 			go cancel()
-			p.Leave("a", time.Second)
+			place.Leave()
 			for range 2 {
-				if <-entered {
-					p.Leave("b", 2*time.Second)
+				if place := <-entered; place != nil {
+					place.Leave()
 				}
 			}
 			cancel()
@@ -42,7 +54,7 @@ func TestPlacesAreNotLost(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if p.Enter(ended, "a") {
+		if enter(ended, p, "a") != nil {
 			t.Error("who has gone enters")
 		}
 	})
@@ -62,22 +74,21 @@ func TestCustomersTakeTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := New(1)
+				p := New(1, clock.System{})
 				var order []string
 				read := func(customer string) {
-					if p.Enter(t.Context(), customer) {
-						order = append(order, customer)
-						<-time.After(test.costs[customer])
-						p.Leave(customer, test.costs[customer])
-					}
+					place := enter(t.Context(), p, customer)
+					order = append(order, customer)
+					<-time.After(test.costs[customer])
+					place.Leave()
 				}
-				p.Enter(t.Context(), "before")
+				before := enter(t.Context(), p, "before")
 				for _, customer := range []string{"costly", "costly", "costly", "costly", "other",
 					"other", "other"} {
 					go read(customer)
 					synctest.Wait()
 				}
-				p.Leave("before", 0)
+				before.Leave()
 				<-time.After(time.Hour)
 				synctest.Wait()
 				if !slices.Equal(order, test.want) {
@@ -91,13 +102,12 @@ func TestCustomersTakeTurns(t *testing.T) {
 // Whatever comes and goes, nobody who waits is passed over for ever, and who is gone is forgotten.
 func TestNobodyIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(2)
+		p := New(2, clock.System{})
 		var ended atomic.Bool
 		read := func(customer string, costs time.Duration) {
-			if p.Enter(t.Context(), customer) {
-				<-time.After(costs)
-				p.Leave(customer, costs)
-			}
+			place := enter(t.Context(), p, customer)
+			<-time.After(costs)
+			place.Leave()
 		}
 		for range 2 {
 			go read("costly", time.Minute) // it has had more than all others
@@ -119,10 +129,83 @@ func TestNobodyIsPassedOver(t *testing.T) {
 		for n := range 3 * mostAway {
 			read(fmt.Sprint("once ", n), time.Second)
 		}
-		if n := len(p.accounts); n > mostAway+10 {
+		p.mu.Lock()
+		n := len(p.accounts)
+		p.mu.Unlock()
+		if n > mostAway+10 {
 			t.Errorf("%d customers are remembered", n)
 		}
 		ended.Store(true)
 		<-time.After(time.Hour)
+	})
+}
+
+// Long work rests while somebody is there who has had less, and goes on before what came later of
+// its own customer. Nothing rests for who has had as much.
+func TestLongWorkLetsOthersGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, clock.System{})
+		var order []string
+		work := func(what, customer string, parts int) {
+			place := enter(t.Context(), p, customer)
+			defer place.Leave()
+			for n := range parts {
+				order = append(order, fmt.Sprint(what, n))
+				<-time.After(time.Second)
+				if err := Yield(place); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		go work("long", "costly", 3)
+		synctest.Wait()
+		go work("later", "costly", 1)
+		synctest.Wait()
+		go work("short", "other", 1)
+		synctest.Wait()
+		<-time.After(time.Hour)
+		want := []string{"long0", "short0", "long1", "long2", "later0"}
+		if !slices.Equal(order, want) {
+			t.Errorf("%v, want %v", order, want)
+		}
+		if Yield(t.Context()) != nil {
+			t.Error("what has no place is held up")
+		}
+	})
+}
+
+// Only so many rest, for what they hold of memory: the others stay to their end. A place is not
+// lost where the context ends meanwhile, and who has lost it leaves none behind.
+func TestFewRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, clock.System{})
+		ctx, cancel := context.WithCancel(t.Context())
+		const customers = restsPerPlace + 3
+		var begun, ended atomic.Int64
+		for n := range customers {
+			go func() {
+				place := enter(t.Context(), p, fmt.Sprint(n))
+				begun.Add(1)
+				place.Context = ctx
+				<-time.After(time.Duration(customers-n) * time.Second) // each has had less
+				_ = Yield(place)
+				<-time.After(time.Hour)
+				place.Leave()
+				ended.Add(1)
+			}()
+			synctest.Wait()
+		}
+		<-time.After(time.Minute)
+		if n := begun.Load(); n != restsPerPlace+1 {
+			t.Errorf("%d have begun, want those that rest and the one that stays", n)
+		}
+		cancel()
+		<-time.After(customers * time.Hour)
+		if n := ended.Load(); n != customers {
+			t.Errorf("%d of %d have ended", n, customers)
+		}
+		if p.free != 1 || p.rests != restsPerPlace || len(p.waiting) != 0 {
+			t.Errorf("at the end: %d free, %d may rest, waiting %v", p.free, p.rests, p.waiting)
+		}
 	})
 }

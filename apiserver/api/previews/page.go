@@ -2,7 +2,6 @@ package previews
 
 import (
 	"context"
-	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -12,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // PagePreviewInput is the body of a look at a page.
@@ -112,18 +112,14 @@ func candidateOf(url string, found *extract.Proposal) PageCandidate {
 	return c
 }
 
-// leave gives back a place that a customer has had since a time.
-func (r Resource) leave(customer string, since time.Time) {
-	r.Places.Leave(customer, r.Clock.Now().Sub(since))
-}
-
 // show parses a customer's page, which needs a place: who finds none waits for one.
 func (r Resource) show(ctx context.Context, customer string,
 	page *trial.Page) (*extract.Showing, error) {
-	if !r.Places.Enter(ctx, customer) {
+	var place turns.Place
+	if !r.Places.Enter(ctx, customer, &place) {
 		return nil, ctx.Err()
 	}
-	defer r.leave(customer, r.Clock.Now())
+	defer place.Leave()
 	showing, err := extract.Show(&page.View)
 	if err != nil {
 		return nil, fault.New(fault.SourceUnreachable, "%s", fault.Lookup(fault.CodeOf(err)).Title)

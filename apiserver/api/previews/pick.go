@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rules"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // PagePickInput is the body of a pick: a recipe so far, and what is to be added to it.
@@ -72,10 +73,11 @@ func (r Resource) pick() *operation.Operation {
 		if err != nil {
 			return PagePick{}, err
 		}
-		if !r.Places.Enter(ctx, from.Customer) {
+		var place turns.Place
+		if !r.Places.Enter(ctx, from.Customer, &place) {
 			return PagePick{}, ctx.Err()
 		}
-		defer r.leave(from.Customer, r.Clock.Now())
+		defer place.Leave()
 		showing, err := extract.Show(&kept.View)
 		if err != nil {
 			return PagePick{}, fault.New(fault.SourceUnreachable, "%s",
@@ -101,7 +103,7 @@ func (r Resource) pick() *operation.Operation {
 		if len(answer.ItemsConfig) == 0 {
 			return answer, nil
 		}
-		err = r.rowsOf(ctx, &answer, b, extract.Page{URL: kept.View.URL,
+		err = r.rowsOf(&place, &answer, b, extract.Page{URL: kept.View.URL,
 			ContentType: "text/html", Body: showing.Markup})
 		return answer, err
 	})

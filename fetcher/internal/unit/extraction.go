@@ -28,12 +28,11 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 	// The bank may have to be asked, for which no other extraction should wait.
 	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, t.units.config.Clock.Now())
 	for {
-		if !t.units.extracting.Enter(ctx, t.task.Customer) {
+		if !t.units.extracting.Enter(ctx, t.task.Customer, &t.place) {
 			return Step{}
 		}
-		began := t.units.config.Clock.Now()
-		result, err := t.extracted(ctx, p, day)
-		t.units.extracting.Leave(t.task.Customer, t.units.config.Clock.Now().Sub(began))
+		result, err := t.extracted(&t.place, p, day)
+		t.place.Leave()
 		if ctx.Err() != nil {
 			return Step{}
 		}

@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // Bounds of the tries at one page (decision 17).
@@ -62,6 +63,7 @@ type Turn struct {
 	view   View
 	recipe *recipe
 	tiers  []model.Tier // that may be used, cheapest first
+	place  turns.Place  // where a page is read
 }
 
 // IsTrial says that somebody waits for the chain's one page, and may go away.

@@ -129,7 +129,7 @@ func New(config Config) *Units {
 		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
 		tokens:     newTokens(config.Clock),
 		hosts:      newHostMemory(maxRemembered),
-		extracting: turns.New(config.Extractions),
+		extracting: turns.New(config.Extractions, config.Clock),
 		asking:     make(chan struct{}, config.Questions),
 		askingLine: turns.NewLine(4 * questionWait),
 		browsing:   turns.NewLine(2 * MostBusy),

@@ -16,6 +16,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // Elem is an element of a document, by its place in document order.
@@ -165,7 +166,7 @@ func (d *Document) FellBack() bool { return d.decoded }
 // whole.
 func (d *Document) Odd() Oddity { return d.odd }
 
-// checkEvery is how many steps are made before the context is asked again.
+// checkEvery is how many steps are made before the context is asked again, and others may go first.
 const checkEvery = 1_000_000
 
 // Within ends the work of selectors when the context does, whatever pages are parsed next.
@@ -175,7 +176,7 @@ func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
 func (d *Document) goesOn() bool { return d.steps >= d.check || d.look() }
 
 func (d *Document) look() bool {
-	if err := d.ctx.Err(); err != nil {
+	if err := turns.Yield(d.ctx); err != nil {
 		d.failed, d.steps = err, -1
 	}
 	d.check = max(0, d.steps-checkEvery)

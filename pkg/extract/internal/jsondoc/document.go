@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // Node is a value of a document, by its place in document order.
@@ -291,7 +292,7 @@ func decode(quoted string) string {
 	return s
 }
 
-// checkEvery is how many steps are made before the context is asked again.
+// checkEvery is how many steps are made before the context is asked again, and others may go first.
 const checkEvery = 1_000_000
 
 // Within ends the work of paths when the context does, whatever bodies are parsed next.
@@ -300,7 +301,7 @@ func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
 // look decides whether paths may go on: there are steps left, and who waits for them is still
 // there.
 func (d *Document) look() bool {
-	if err := d.ctx.Err(); err != nil {
+	if err := turns.Yield(d.ctx); err != nil {
 		d.ended, d.steps = err, -1
 	}
 	d.check = max(0, d.steps-checkEvery)

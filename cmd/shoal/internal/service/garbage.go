@@ -1,10 +1,15 @@
 package service
 
 import (
+	"io/fs"
+	"math"
 	"os"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 )
 
 // collectRoom is by how many bytes the heap may grow, at least, from one collection to the next.
@@ -37,4 +42,48 @@ func afterCollection(old int) {
 // growth is the share of a live heap, in percent, by which it may grow so that there is room.
 func growth(live, room uint64) int {
 	return int(max(100, 100*room/max(live, 1<<20)))
+}
+
+// collectInTime has the process collect before its control group is out of memory, unless its
+// operator has set a bound. A heap that may double would go over that with half of it alive, and
+// the kernel would end the process. files are those of the machine.
+func collectInTime(files fs.FS) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		if limit := memoryOfGroup(files); limit < math.MaxInt64 {
+			debug.SetMemoryLimit(limit - limit/8) // there is more in a process than Go's memory
+		}
+	}
+}
+
+// memoryOfGroup is the memory, in bytes, that the process's control group and those around it may
+// have; math.MaxInt64: as much as there is. In a container the own group's files may stand where
+// those of all begin.
+func memoryOfGroup(files fs.FS) int64 {
+	least := int64(math.MaxInt64)
+	groups, _ := fs.ReadFile(files, "proc/self/cgroup") // there are none but on Linux
+	for line := range strings.Lines(string(groups)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		dir, name := "sys/fs/cgroup", "memory.max"
+		switch {
+		case parts[0] == "0" && parts[1] == "": // version 2
+		case parts[1] == "memory":
+			dir, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for group := path.Join("/", parts[2]); ; group = path.Dir(group) {
+			text, _ := fs.ReadFile(files, path.Join(dir, group, name))
+			limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err == nil && limit > 0 {
+				least = min(least, limit)
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least
 }

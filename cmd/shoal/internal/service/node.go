@@ -46,6 +46,7 @@ func Run(ctx context.Context, config Config) error {
 	}
 	defer stopProfile()
 	collectLessOften()
+	collectInTime(os.DirFS("/"))
 	return RunOn(ctx, config, nil)
 }
 

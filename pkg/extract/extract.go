@@ -123,6 +123,18 @@ func Compile(r model.Recipe) (*Extractor, error) {
 	return e, nil
 }
 
+// Patterns is the size of the recipe's regular expressions, as pattern.Total counts it.
+func (e *Extractor) Patterns() int {
+	size := e.rows.Patterns
+	if e.next.path != nil {
+		size += e.next.path.Patterns()
+	}
+	if e.next.selector != nil {
+		size += e.next.selector.Patterns()
+	}
+	return size
+}
+
 // Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when
 // all is well.
 func Validate(r model.Recipe) fault.List {

@@ -55,6 +55,16 @@ type Rules struct {
 	TTL    time.Duration
 	Hash   uint64 // of the configuration
 	tokens []token
+
+	patterns int
+}
+
+// Patterns is the size of the rules' regular expressions, as pattern.Total counts it.
+func (r *Rules) Patterns() int {
+	if r == nil {
+		return 0
+	}
+	return r.patterns
 }
 
 type token struct {
@@ -93,6 +103,7 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	if len(c.faults) > 0 {
 		return nil, c.faults
 	}
+	r.patterns = c.patterns.Size()
 	return r, nil
 }
 

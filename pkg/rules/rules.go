@@ -47,7 +47,13 @@ var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "sc
 	"customerRef", "sourceUrl", "finalUrl", "scrapedAt"}
 
 // Rules are compiled rules in their order. They never change.
-type Rules struct{ rules []rule }
+type Rules struct {
+	rules    []rule
+	patterns int
+}
+
+// Patterns is the size of the rules' regular expressions, as pattern.Total counts it.
+func (r *Rules) Patterns() int { return r.patterns }
 
 // rule is a compiled rule.
 type rule struct {
@@ -90,6 +96,7 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
+	compiled.patterns = patterns.Size()
 	return compiled, nil
 }
 

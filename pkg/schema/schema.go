@@ -114,6 +114,15 @@ func invalid(field, format string, args ...any) fault.List {
 // Document is the document as it was given.
 func (s *Schema) Document() json.RawMessage { return s.document }
 
+// Patterns is the size of the document's regular expressions, as pattern.Total counts it.
+func (s *Schema) Patterns() int {
+	size := 0
+	for _, p := range s.patterns {
+		size += p.Size()
+	}
+	return size
+}
+
 // IsList says that the document describes an array: its elements are the rows.
 func (s *Schema) IsList() bool { return s.isList }
 

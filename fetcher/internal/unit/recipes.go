@@ -3,6 +3,7 @@ package unit
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -19,8 +20,12 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-// maxRecipes bounds the compiled recipes kept.
-const maxRecipes = 256
+// Bounds of the compiled recipes kept. Their size is that of their patterns, some 80 bytes each
+// instruction, and of their selectors. One recipe has less than a fifth of it.
+const (
+	maxRecipes    = 256
+	maxRecipeSize = 2 << 20
+)
 
 // recipe is a compiled recipe. It never changes.
 type recipe struct {
@@ -37,6 +42,7 @@ type recipe struct {
 	ignoreRobots bool
 	load         web.Load // within a loaded page
 	keepDays     uint8    // for how many days bodies are kept; 0: they are not
+	size         int
 }
 
 type recipeKey struct {
@@ -50,31 +56,71 @@ type recipeCache struct {
 	paceFor func(asked frontier.Pace) frontier.Pace
 
 	mu    sync.Mutex
-	known *simplelru.LRU[recipeKey, func() *recipe] // what compiles each, once
+	known *simplelru.LRU[recipeKey, *keptRecipe]
+	size  int // of those that are compiled
+}
+
+// keptRecipe is a recipe that is compiled once. Who is the first to need it compiles it, which may
+// take a tenth of a second.
+type keptRecipe struct {
+	cache  *recipeCache
+	key    recipeKey
+	source model.Recipe
+	pace   frontier.Pace
+	once   sync.Once
+	made   atomic.Pointer[recipe] // nil: not yet
+	size   int                    // that the cache counts; its lock guards it
 }
 
 func newRecipeCache(most int, reader *reading.Guard,
 	paceFor func(asked frontier.Pace) frontier.Pace) *recipeCache {
-	return &recipeCache{reader: reader, paceFor: paceFor,
-		known: cache.NewLRU[recipeKey, func() *recipe](most, nil)}
+	c := &recipeCache{reader: reader, paceFor: paceFor}
+	c.known = cache.NewLRU(most, func(_ recipeKey, k *keptRecipe) { c.size -= k.size })
+	return c
 }
 
-// get is nil when the view does not have the recipe.
-func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
+// find is nil when the view does not have the recipe.
+func (c *recipeCache) find(view View, scraper ids.ID, revision uint32) *keptRecipe {
 	key := recipeKey{scraper, revision}
 	c.mu.Lock()
-	compile, known := c.known.Get(key)
-	if !known {
-		found := view.Recipe(scraper, revision)
-		if found == nil {
-			c.mu.Unlock()
-			return nil
-		}
-		compile = sync.OnceValue(func() *recipe { return c.compile(found.Recipe, compileRecipe) })
-		c.known.Add(key, compile)
+	defer c.mu.Unlock()
+	if k, known := c.known.Get(key); known {
+		return k
 	}
-	c.mu.Unlock()
-	return compile()
+	found := view.Recipe(scraper, revision)
+	if found == nil {
+		return nil
+	}
+	k := &keptRecipe{cache: c, key: key, source: found.Recipe,
+		pace: c.paceFor(paceOf(&found.Recipe))}
+	c.known.Add(key, k)
+	return k
+}
+
+// compiled is the recipe, nil if nobody has compiled it yet.
+func (k *keptRecipe) compiled() *recipe { return k.made.Load() }
+
+// compile is the recipe, compiled if it has to be.
+func (k *keptRecipe) compile() *recipe {
+	k.once.Do(func() {
+		made := k.cache.compile(k.source, compileRecipe)
+		k.made.Store(made)
+		k.cache.count(k, made.size)
+	})
+	return k.made.Load()
+}
+
+// count counts the size of a recipe that was compiled. Those that were not used for longest go.
+func (c *recipeCache) count(k *keptRecipe, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept, known := c.known.Peek(k.key); !known || kept != k {
+		return // it has gone meanwhile
+	}
+	k.size = size
+	for c.size += size; c.size > maxRecipeSize && c.known.Len() > 1; {
+		c.known.RemoveOldest()
+	}
 }
 
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
@@ -93,11 +139,15 @@ func (c *recipeCache) compile(r model.Recipe,
 // something else.
 var errNoRule = errors.New("fetcher: a placeholder of the curl command has no rule")
 
+// paceOf is what a recipe asks for.
+func paceOf(r *model.Recipe) frontier.Pace {
+	return frontier.Pace{Rate: r.Politeness.RequestsPerSecond,
+		Connections: r.Politeness.Connections}
+}
+
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
-		maxPages: uint32(max(r.Pagination.MaxPages(), 1)),
-		pace: frontier.Pace{Rate: r.Politeness.RequestsPerSecond,
-			Connections: r.Politeness.Connections},
+		maxPages: uint32(max(r.Pagination.MaxPages(), 1)), pace: paceOf(&r),
 		ignoreRobots: r.Politeness.IgnoreRobots, keepDays: r.KeepDays,
 	}
 	if p := r.Pagination; p != nil && p.Renders() {
@@ -126,5 +176,13 @@ func compileRecipe(r model.Recipe) *recipe {
 		return compiled
 	}
 	compiled.extractor, compiled.err = extract.Compile(r)
+	if compiled.err == nil {
+		// A rule may have its pattern twice, see pattern.Replacer.
+		compiled.size = compiled.extractor.Patterns() + 2*compiled.rules.Patterns() +
+			compiled.prelaunch.Patterns()
+		for i := range r.Fields {
+			compiled.size += len(r.Fields[i].Selector)
+		}
+	}
 	return compiled
 }

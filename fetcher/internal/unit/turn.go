@@ -118,7 +118,9 @@ func (t *Turn) request(ctx context.Context) Step {
 		return Step{Page: t.cancelledPage()}
 	}
 	t.charge, t.scraper = job.Charge.At(t.task.Domain), scraperOf(t.view, job, t.task)
-	t.recipe = t.units.recipes.get(t.view, t.task.Scraper, t.task.Revision)
+	if !t.findRecipe(ctx) {
+		return Step{}
+	}
 	if t.recipe == nil || t.recipe.extractor == nil {
 		return t.fail(fault.PageRecipeMissing)
 	}
@@ -144,6 +146,24 @@ func (t *Turn) request(ctx context.Context) Step {
 		t.beginUnit(now, job)
 	}
 	return t.tryPage(ctx, now)
+}
+
+// findRecipe sets the turn's recipe, nil where there is none. One that has to be compiled needs a
+// place, like a page that is read; false: the process ends meanwhile.
+func (t *Turn) findRecipe(ctx context.Context) bool {
+	kept := t.units.recipes.find(t.view, t.task.Scraper, t.task.Revision)
+	if kept == nil {
+		return true
+	}
+	if t.recipe = kept.compiled(); t.recipe != nil {
+		return true
+	}
+	if !t.units.extracting.Enter(ctx, t.task.Customer, &t.place) {
+		return false
+	}
+	t.recipe = kept.compile()
+	t.place.Leave()
+	return true
 }
 
 // findJob is the chain's run. Where it is not known it may be so only here: a copy may lag behind.

@@ -80,7 +80,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	}
 	c := &conf{schema: compiled, words: newLexicon(), hidden: r.HiddenData}
 	c.fields = c.words.fields(compiled.Properties(), 0)
-	return rows.Maker{Read: c.read}, nil
+	return rows.Maker{Read: c.read, Patterns: compiled.Patterns()}, nil
 }
 
 // read makes the rows of pages[0]; pages[1] is the model's answer.

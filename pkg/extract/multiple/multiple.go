@@ -28,11 +28,12 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			"the first field makes the rows: its selector has to choose something instead of "+
 				"giving a value"))
 	}
+	made := rows.Maker{Patterns: rows.Patterns(columns)}
 	switch {
 	case len(faults) > 0:
 		return rows.Maker{}, faults
 	case isJSON:
-		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
+		made.JSON = func(doc *jsondoc.Document, out *rows.Writer) error {
 			return extract(finder[jsondoc.Node, jsondoc.Node]{
 				tree:  doc,
 				all:   func(c *rows.Column) []jsondoc.Node { return c.Path.All(doc) },
@@ -43,9 +44,10 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 					row.AddJSON(doc, c, n)
 				},
 			}, columns, out)
-		}}, nil
+		}
+		return made, nil
 	}
-	return rows.Maker{Rows: func(doc *dom.Document, out *rows.Writer) error {
+	made.Rows = func(doc *dom.Document, out *rows.Writer) error {
 		return extract(finder[dom.Elem, dom.Match]{
 			tree:  doc,
 			all:   func(c *rows.Column) []dom.Match { return c.Selector.All(doc) },
@@ -56,7 +58,8 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 				row.Add(doc, c, m, item)
 			},
 		}, columns, out)
-	}}, nil
+	}
+	return made, nil
 }
 
 // finder finds matches M at the places E of a document.

@@ -15,17 +15,19 @@ import (
 // row.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	columns, isJSON, faults := rows.CompileColumns(r.Fields)
+	made := rows.Maker{Patterns: rows.Patterns(columns)}
 	switch {
 	case len(faults) > 0:
 		return rows.Maker{}, faults
 	case isJSON:
-		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
+		made.JSON = func(doc *jsondoc.Document, out *rows.Writer) error {
 			row := out.BeginRow()
 			for i := range columns {
 				row.AddJSON(doc, &columns[i], columns[i].Path.First(doc))
 			}
 			return row.End()
-		}}, nil
+		}
+		return made, nil
 	}
 	only := make([]*dom.Selector, len(columns))
 	for i := range columns {
@@ -38,11 +40,12 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 		func(c rows.Column) bool { return c.HasAddresses() }) {
 		only = append(only, rows.Base())
 	}
-	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {
+	made.Only, made.Rows = only, func(doc *dom.Document, out *rows.Writer) error {
 		row := out.BeginRow()
 		for i := range columns {
 			row.Add(doc, &columns[i], columns[i].Selector.First(doc), dom.Whole)
 		}
 		return row.End()
-	}}, nil
+	}
+	return made, nil
 }

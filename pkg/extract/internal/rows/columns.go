@@ -45,6 +45,8 @@ type Maker struct {
 	// request's start; 0: as for any page.
 	Fetches int
 	Within  time.Duration
+	// Patterns is the size of its regular expressions, as pattern.Total counts it.
+	Patterns int
 }
 
 // More is what Read found beside rows.
@@ -119,13 +121,27 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 
 // patterns is the size of the column's regular expressions.
 func (c *Column) patterns() int {
-	switch {
-	case c.Path != nil:
+	if c.Path != nil {
 		return c.Path.Patterns()
-	case c.Selector.CSS != nil:
-		return c.Selector.CSS.Patterns()
+	}
+	return c.Selector.Patterns()
+}
+
+// Patterns is the size of the selector's regular expressions.
+func (s Selector) Patterns() int {
+	if s.CSS != nil {
+		return s.CSS.Patterns()
 	}
 	return 0 // XPath has none
+}
+
+// Patterns is the size of the regular expressions of columns, as pattern.Total counts it.
+func Patterns(columns []Column) int {
+	size := 0
+	for i := range columns {
+		size += columns[i].patterns()
+	}
+	return size
 }
 
 // badName says what is wrong with a field's name; stripped is the name without its "_" prefix.

@@ -158,6 +158,8 @@ func meanings() map[string]string {
 		"newPassword":  "aB3$aB3$aB3$",
 		"keepBodyDays": "", // where there is a place for bodies
 		"plans":        "", // STARTER is one, and what they have is known
+		"offered":      "", // by what costs something
+		"level":        "", // of a plan, at most 1,000,000
 		"historyDays":  "", // nothing between 0, which takes it back, and 90
 	}
 }

@@ -35,3 +35,8 @@ const (
 
 // RoomForImport is by what an upload is refused as one too many. The command decides again.
 func RoomForImport(v *View, customer string) error { return command.RoomForImport(v, customer) }
+
+// RoomForScraper is by what one more scraper is refused. The command decides again.
+func RoomForScraper(v *View, customer string, by *PlanCap) error {
+	return command.RoomForScraper(v, customer, by)
+}

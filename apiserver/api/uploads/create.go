@@ -68,10 +68,17 @@ func (r Resource) create(json places) *operation.Operation {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream, check: in.Check, upload: in.Upload}
 		f.usable = func(v *client.View) error {
-			if _, err := ownership.Group(v, from.Customer, in.Group, "groupId"); err != nil {
+			group, err := ownership.Group(v, from.Customer, in.Group, "groupId")
+			if err != nil {
 				return err
 			}
-			return nameTaken(v, from.Customer, in.Group, name)
+			if !group.Of.IsZero() {
+				return errInternal("groupId")
+			}
+			if err := nameTaken(v, from.Customer, in.Group, name); err != nil {
+				return err
+			}
+			return client.RoomForScraper(v, from.Customer, f.begin.NewScraper.Cap)
 		}
 		f.begin.NewScraper = &client.PutScraper{Create: true, ID: r.IDs.New(),
 			Customer: from.Customer, Group: in.Group,

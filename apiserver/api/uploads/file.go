@@ -132,6 +132,12 @@ func errNotTaken() error {
 	return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
 }
 
+// errInternal refuses files for rows that the service alone makes.
+func errInternal(field string) error {
+	return fault.Invalid(fault.InvalidRequest, field,
+		"its rows are made of another group's by the service: they are read alone")
+}
+
 func errNoSpace() error {
 	return fault.New(fault.OutOfSpace, "the service has too little disk space; try again later")
 }

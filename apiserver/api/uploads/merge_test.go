@@ -3,6 +3,7 @@ package uploads_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,9 +86,8 @@ func TestMergeOfRuns(t *testing.T) {
 			Has: map[string]any{"totalElements": 3, "content.0.itemsQuantity": 1}},
 		apitest.Scenario{Name: "notice", As: apitest.Reader, Status: 200,
 			Do:  "GET /api/notifications",
-			Has: map[string]any{"content.0.event": "MERGE_COMPLETED"}},
-		refused("upload into it", next(sibling.ID.String(), "format=csv", csv, "a\n1\n"), 404,
-			"scraper_not_found"))
+			Has: map[string]any{"content.0.event": "MERGE_COMPLETED"}})
+	r.takesNoFiles(t, sibling.ID)
 	// the newest run of a scraper alone, and what was merged before stays meanwhile
 	sent := r.Call(t, next(two, "format=jsonl", jsonl, `{"title":"z"}`))
 	r.imports(t, sent.Text("jobId"))
@@ -98,6 +98,26 @@ func TestMergeOfRuns(t *testing.T) {
 	if left, err := r.store.Count(t.Context(), client.Shown(r.Client.View(), sibling.ID,
 		ids.ID{}), nil); err != nil || left != 1 {
 		t.Errorf("%d rows, %v", left, err)
+	}
+}
+
+// takesNoFiles tries to put rows into a group that the service makes. A check says so, too.
+func (r *rig) takesNoFiles(t *testing.T, group ids.ID) {
+	t.Helper()
+	var scraper ids.ID
+	r.Client.View().GroupScrapers(group, func(s *client.Scraper) bool {
+		scraper = s.ID
+		return true
+	})
+	first := r.first("x", "csv", csv, "a\n1\n")
+	first.Do = strings.Replace(first.Do, r.group.String(), group.String(), 1)
+	for field, sc := range map[string]apitest.Scenario{"groupId": first,
+		"scraperId": next(scraper.String(), "format=csv", csv, "a\n1\n")} {
+		sc = refused("a file by "+field, sc, 400, "invalid_request")
+		sc.Has = map[string]any{"errors.0.field": field}
+		check := sc
+		check.Name, check.Do, check.Body = sc.Name+", checked", sc.Do+"&check=true", ""
+		r.Run(t, sc, check)
 	}
 }
 

@@ -93,6 +93,9 @@ func (r Resource) idle(v *client.View, customer string, id ids.ID) error {
 		return fault.Invalid(fault.InvalidRequest, "scraperId",
 			"the scraper is not of the type FILE")
 	}
+	if v.Internal(scraper) {
+		return errInternal("scraperId")
+	}
 	for _, job := range v.OpenJobsOf(id) {
 		if !v.Stuck(job.ID, r.Clock.Now().UnixMilli()) {
 			return fault.New(fault.AlreadyRunning, "job %s of this scraper is importing a file",

@@ -299,6 +299,23 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A plan that has no room for one more scraper refuses its file, and a check of it.
+func TestPlansCapUploads(t *testing.T) {
+	r := start(t, func(config *apiserver.Config) {
+		config.Plans = []byte(`[{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [],
+			"limits": {"MAX_SCRAPERS": 1}}]`)
+	})
+	r.Client.Must(t, client.ChooseFree{Customer: "alice"})
+	r.Call(t, r.first("one", "csv", csv, "a\n1\n"))
+	two := refused("two", r.first("two", "csv", csv, "a\n1\n"), 402, "plan_limit_reached")
+	check := two
+	check.Name, check.Do, check.Body = "two, checked", two.Do+"&check=true", ""
+	r.Run(t, two, check)
+	if r.files(t) != 1 {
+		t.Error("the file of a call that was refused is kept")
+	}
+}
+
 // Calls that launch runs pass over an upload's scraper, or refuse it.
 func TestUploadsAreNotRun(t *testing.T) {
 	r := start(t)

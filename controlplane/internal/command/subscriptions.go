@@ -2,6 +2,7 @@ package command
 
 import (
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -11,6 +12,14 @@ type PlanCap struct {
 	Plan string `cbor:"1,keyasint"`
 	Name string `cbor:"2,keyasint"` // of the cap
 	Most int    `cbor:"3,keyasint"`
+}
+
+// Allows refuses one more than the plan allows. A customer without a plan has no cap: nil.
+func (c *PlanCap) Allows(count int) error {
+	if c == nil || count < c.Most {
+		return nil
+	}
+	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", c.Plan, c.Most, c.Name)
 }
 
 // BeginMovePayload claims a customer's subscription for a change that goes to the payment provider:

@@ -33,7 +33,7 @@ func putCategory(tx *state.Tx, p command.PutCategoryPayload) (state.Category, er
 		return state.Category{}, fault.New(fault.LimitReached,
 			"the groups of a customer have at most %d categories", maxCategoriesInTotal)
 	}
-	if err := checkCap(p.Cap, tx.CategoriesOf(p.Customer)); err != nil {
+	if err := p.Cap.Allows(tx.CategoriesOf(p.Customer)); err != nil {
 		return state.Category{}, err
 	}
 	category.Filters, category.UpdatedAt = p.Filters, tx.Now

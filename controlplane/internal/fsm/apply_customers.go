@@ -10,10 +10,7 @@ import (
 const (
 	maxKeys     = 1_000
 	maxGroups   = 10_000
-	maxScrapers = 100_000
 	maxOpenRuns = command.MaxOpenRuns
-	// maxScraperBytes is of scrapers with their recipes; one more may reach beyond.
-	maxScraperBytes = 256 << 20
 )
 
 func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, error) {

@@ -22,7 +22,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 			return state.Group{},
 				fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
 		}
-		if err := checkCap(p.Cap, count); err != nil {
+		if err := p.Cap.Allows(count); err != nil {
 			return state.Group{}, err
 		}
 	} else {
@@ -71,19 +71,9 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload) {
 	saveScraper(tx, scraper)
 	if p.Create {
-		count := countScrapers(tx, p.Customer)
+		count := command.CountScrapers(&tx.View, p.Customer)
 		notifyNear(tx, p.Customer, p.Cap, count-1, count)
 	}
-}
-
-// countScrapers counts a customer's.
-func countScrapers(tx *state.Tx, customer string) (count int) {
-	for _, group := range tx.Groups(customer) {
-		if group.Of.IsZero() {
-			count += group.Scrapers
-		}
-	}
-	return count
 }
 
 // putRetention changes one setting. It is no part of the recipe: the revision stays.
@@ -126,12 +116,7 @@ func retained(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error
 func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, error) {
 	scraper := state.Scraper{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
-		count := countScrapers(tx, p.Customer)
-		if count >= maxScrapers {
-			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers",
-				maxScrapers)
-		}
-		if err := checkCap(p.Cap, count); err != nil {
+		if err := command.RoomForScraper(&tx.View, p.Customer, p.Cap); err != nil {
 			return scraper, err
 		}
 	} else {
@@ -144,9 +129,10 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		}
 		scraper = *known
 	}
-	if full(tx, p, &scraper.Spec) {
-		return scraper, fault.New(fault.LimitReached,
-			"the scrapers of a customer have at most %d MiB", maxScraperBytes>>20)
+	// what is replaced by no more than it was is let through
+	if err := command.RoomForRecipe(&tx.View, p.Customer); err != nil &&
+		encodedBytes(p.Spec) > encodedBytes(scraper.Spec) {
+		return scraper, err
 	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
 		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
@@ -181,16 +167,6 @@ func namesake(tx *state.Tx, p *command.PutScraperPayload) *state.Scraper {
 		return nil
 	}
 	return other
-}
-
-// full says whether the customer's scrapers take all that they may, and the payload would add to
-// it. What is replaced by no more than it was is let through.
-func full(tx *state.Tx, p *command.PutScraperPayload, known *model.Scraper) bool {
-	customer := tx.Customer(p.Customer)
-	if customer == nil || customer.ScraperBytes < maxScraperBytes {
-		return false
-	}
-	return p.Create || encodedBytes(p.Spec) > encodedBytes(*known)
 }
 
 func encodedBytes(spec model.Scraper) int {

@@ -23,7 +23,7 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	}
 	added, err := newShares(tx, group, p.Emails)
 	if err == nil && len(added) > 0 {
-		err = checkCap(p.Cap, tx.SharesOf(p.Customer)+len(added)-1)
+		err = p.Cap.Allows(tx.SharesOf(p.Customer) + len(added) - 1)
 	}
 	if err != nil {
 		return command.None{}, err

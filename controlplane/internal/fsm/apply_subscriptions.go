@@ -16,15 +16,6 @@ const (
 	maxInvoices    = 1_000 // per customer; the oldest makes room
 )
 
-// checkCap refuses one more than a plan allows.
-func checkCap(by *command.PlanCap, count int) error {
-	if by == nil || count < by.Most {
-		return nil
-	}
-	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", by.Plan, by.Most,
-		by.Name)
-}
-
 // notifyNear tells a customer that has just made more that it is near what its plan allows. That is
 // from four fifths on, rounded up. Who has had fewer again is told again.
 func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now int) {

@@ -80,7 +80,7 @@ func TestScrapersAreBoundedInBytes(t *testing.T) {
 	}
 	err := b.m.Store().Update(b.index, 0, func(tx *state.Tx) error {
 		full := *tx.Customer(customer)
-		full.ScraperBytes = maxScraperBytes
+		full.ScraperBytes = command.MaxScraperBytes
 		tx.PutCustomer(&full)
 		return nil
 	})

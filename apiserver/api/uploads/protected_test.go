@@ -123,6 +123,40 @@ func TestProtectedRowsAreRead(t *testing.T) {
 			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
 }
 
+// A cursor that is open when a file replaces the one that it reads is refused, and never ends with
+// fewer rows. One that reads on while the file is imported, or has failed, goes on.
+func TestCursorsWhileFilesAreReplaced(t *testing.T) {
+	r := start(t)
+	scraper, job := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
+	_, otherJob := r.file(t, "other", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
+	reads := map[string]string{"group": "groupId=" + r.group.String(),
+		"latest":  "isLastRun=true&groupId=" + r.group.String(),
+		"scraper": "scraperId=" + scraper, "run": "jobId=" + job, "other run": "jobId=" + otherJob}
+	cursors := map[string]string{}
+	for name, query := range reads {
+		cursors[name] = r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+			Do: "GET /api/scraper/data?limit=1&" + query}).Text("nextCursor")
+	}
+	goOn := func(when string, ended bool) {
+		for name, query := range reads {
+			s := apitest.Scenario{Name: name + ", " + when, As: apitest.User, Status: 200,
+				Do:  "GET /api/scraper/data?limit=1&" + query + "&cursor=" + cursors[name],
+				Has: map[string]any{"items.0.a": "y"}}
+			if ended && name != "other run" {
+				s.Status, s.Code, s.Has = 400, "invalid_cursor", nil
+			}
+			r.Run(t, s)
+		}
+	}
+	for _, sent := range []struct{ when, lines string }{{"failed", "no"}, {"replaced", `{"a":"z"}`}} {
+		made := r.Call(t, next(scraper, "format=jsonl", jsonl, sent.lines))
+		goOn("before it "+sent.when, false)
+		r.imports(t, made.Text("jobId"))
+		r.Clock.Advance(1e9)
+		goOn(sent.when, sent.when == "replaced")
+	}
+}
+
 // A cursor that is open when a file is added is refused, and never ends with fewer rows. Those of
 // other scrapers go on.
 func TestCursorsWhileFilesAreAdded(t *testing.T) {

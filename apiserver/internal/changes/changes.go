@@ -289,7 +289,8 @@ func (t *teller) compare(ctx context.Context, view *client.View, c *comparison) 
 		return work.Done(), nil
 	}
 	return t.tell(ctx, c, client.RunChanges{From: at.From, Added: at.Sums.Added,
-		Removed: at.Sums.Removed, Changed: at.Sums.Changed, Examples: at.Sample}, "")
+		Removed: at.Sums.Removed, Changed: at.Sums.Changed, Examples: at.Sample,
+		Key: c.alerts.Key}, "")
 }
 
 func (t *teller) tooMany(rows uint64) string {

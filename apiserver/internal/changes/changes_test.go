@@ -225,7 +225,7 @@ func TestWhatChangedIsToldOnce(t *testing.T) {
 			text := notices.Text(&n)
 			for _, part := range []string{"1 row was added, 1 removed and 1 changed",
 				`changed sku "a": price "1" → "9"`, `added sku "c"`, `removed sku "b"`,
-				fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s", first, second)} {
+				fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s&key=sku", first, second)} {
 				if !strings.Contains(text, part) {
 					t.Errorf("%q lacks %q", text, part)
 				}

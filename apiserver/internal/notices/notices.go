@@ -4,6 +4,7 @@ package notices
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/plans"
@@ -126,7 +127,11 @@ func DiffPath(n *client.Notice) string {
 	if n.Changes == nil {
 		return ""
 	}
-	return fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s", n.Changes.From, n.Subject)
+	path := fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s", n.Changes.From, n.Subject)
+	for _, member := range n.Changes.Key {
+		path += "&key=" + url.QueryEscape(member)
+	}
+	return path
 }
 
 // manyWere is many, with the verb.

@@ -71,6 +71,7 @@ func tellChanges(tx *state.Tx, p command.TellChangesPayload) (command.None, erro
 	if p.Message == "" {
 		changes := p.Changes
 		changes.Examples = nil
+		changes.Key = changes.Key[:min(len(changes.Key), command.MaxAlertKey)]
 		for _, text := range p.Changes.Examples[:min(len(p.Changes.Examples),
 			command.MaxAlertExamples)] {
 			changes.Examples = append(changes.Examples, alertText(text))

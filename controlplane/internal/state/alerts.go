@@ -24,6 +24,8 @@ type RunChanges struct {
 	Changed uint64 `cbor:"4,keyasint,omitempty"`
 	// Examples are some of the rows, in words.
 	Examples []string `cbor:"5,keyasint,omitempty"`
+	// Key are the members that told rows apart, none: those of a comparison unless told.
+	Key []string `cbor:"6,keyasint,omitempty"`
 }
 
 // AlertID is the id of the notice of what changed up to a run, and of the work that looks for it.

@@ -9,7 +9,6 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -36,11 +35,6 @@ type RetentionConfig struct {
 	Point func(name string)
 }
 
-// retained is how far retention is: the index up to which closed runs have been looked at.
-type retained struct {
-	Upto uint64
-}
-
 // Retention is the removal of the rows of runs that newer ones replace, once a run is closed
 // (decision 22). Page records stay, so that charges can be recounted. What goes follows from the
 // history and the counts as they are. So a step that is made again, or late, comes to the same.
@@ -58,9 +52,10 @@ func Retention(config RetentionConfig) work.Kind {
 		}}
 }
 
-// step looks at the scrapers of the next runs that were closed.
+// step looks at the scrapers of the next runs that were closed. Where rows may go it first notes
+// so, and the next step removes them: cursors that read them end by that note.
 func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
-	var at retained
+	var at client.Retaining
 	if len(item.Progress) > 0 {
 		if err := json.Unmarshal(item.Progress, &at); err != nil {
 			return work.Outcome{}, work.GiveUp(err)
@@ -71,23 +66,37 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	if err != nil {
 		return work.Outcome{}, err
 	}
-	looked := map[ids.ID]bool{}
-	for _, job := range closed {
-		at.Upto = job.Index
-		scraper := view.Scraper(job.Scraper) // a trial has none
-		if scraper == nil || looked[scraper.ID] {
-			continue
+	more := len(closed) == retainedRuns
+	if at.Next > at.Upto {
+		noted := slices.IndexFunc(closed, func(job *client.Job) bool { return job.Index > at.Next })
+		if noted >= 0 {
+			closed, more = closed[:noted], true
 		}
-		looked[scraper.ID] = true
+	}
+	var due []*client.Scraper
+	upto := at.Upto
+	for _, job := range closed {
+		upto = job.Index
+		scraper := view.Scraper(job.Scraper) // a trial has none
+		if scraper != nil && client.Retained(view, scraper) > 0 && !slices.Contains(due, scraper) {
+			due = append(due, scraper)
+		}
+	}
+	if len(due) > 0 && at.Next < upto {
+		at.Next = upto
+		progress, err := json.Marshal(at)
+		return work.Rest(progress, 0), err // the next step begins when all can know it
+	}
+	for _, scraper := range due {
 		if err := c.retain(ctx, view, scraper); err != nil {
 			return work.Outcome{}, err
 		}
 	}
-	progress, err := json.Marshal(at)
+	progress, err := json.Marshal(client.Retaining{Upto: upto})
 	if err != nil {
 		return work.Outcome{}, err
 	}
-	if len(closed) == retainedRuns {
+	if more {
 		return work.GoOn(progress), nil
 	}
 	return work.Rest(progress, retainEvery), nil
@@ -102,7 +111,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	}
 	var kept []*client.Job
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if replaces(job, scraper) && view.DeletedRun(job.ID) == nil &&
+		if client.Replaces(job, scraper) && view.DeletedRun(job.ID) == nil &&
 			view.HeldRun(job.ID) == nil {
 			kept = append(kept, job)
 		}
@@ -121,14 +130,6 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 		}
 	}
 	return nil
-}
-
-// replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
-// were deleted. One that brought none takes the place of none. Nor does one that is held
-// back, or one of kept bodies: its pages are those of a run that was paid for.
-func replaces(job *client.Job, scraper *client.Scraper) bool {
-	return job.Closed && job.State != model.Failed && job.Items > 0 &&
-		(!job.File || scraper.Spec.Type == model.File)
 }
 
 // clear removes the rows of a scope's runs that were launched before one. Whatever else the row

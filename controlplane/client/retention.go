@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -36,6 +37,33 @@ func Retained(v *View, s *Scraper) int {
 		return 1
 	}
 	return 0
+}
+
+// Replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
+// were deleted. One that brought none takes the place of none. Nor does one that is held
+// back, or one of kept bodies: its pages are those of a run that was paid for.
+func Replaces(job *Job, scraper *Scraper) bool {
+	return job.Closed && job.State != model.Failed && job.Items > 0 &&
+		(!job.File || scraper.Spec.Type == model.File)
+}
+
+// Retaining is how far retention is, by the commands that closed runs. Up to Upto it has looked
+// at them, and the rows of those that they replace are gone. Up to Next it may be removing them.
+type Retaining struct {
+	Upto uint64
+	Next uint64 `json:",omitempty"`
+}
+
+// RetainingNow is how far retention is as far as a view knows.
+func RetainingNow(v *View) (now Retaining) {
+	for _, item := range v.WorkOf(work.Retain, "") {
+		at := Retaining{}
+		if json.Unmarshal(item.Progress, &at) == nil { // none before its first step
+			now.Upto = max(now.Upto, at.Upto)
+			now.Next = max(now.Next, at.Upto, at.Next)
+		}
+	}
+	return now
 }
 
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.

@@ -49,6 +49,8 @@ type place struct {
 	Upto   int64  `json:"u"`
 	Newest newest `json:"n"`
 	Added  uint64 `json:"p,omitempty"` // addedOf
+	// Retained is how far retention was, of which the rows that are read are known to be there.
+	Retained uint64 `json:"r,omitempty"`
 	// Sorted is the last row of a sorted read, which goes through its groups at once.
 	Sorted *standing `json:"s,omitempty"`
 }
@@ -96,6 +98,11 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
+		if in.Cursor != "" {
+			if err = in.checkRetained(ctx, r, &at, q.Scope); err != nil {
+				return page, err
+			}
+		}
 		if page.HasMore {
 			next := api.NewCursor(at, identity...)
 			page.NextCursor = &next
@@ -138,7 +145,7 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 			err = api.RefuseCursor()
 		}
 	} else {
-		at.Added = added
+		at.Added, at.Retained = added, client.RetainingNow(from.View).Upto
 		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
 			at.Upto, err = r.Store.Horizon(ctx)
 		}

@@ -20,7 +20,7 @@ import (
 // FileScraper is the JSON body that makes an upload's scraper. With the file itself as the body its
 // name and its format are query parameters.
 type FileScraper struct {
-	Name    string        `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Of the scraper, unique in its group; spaces around it go"`
+	Name    string        `json:"name" form:"filled-line" trim:"true" required:"true" min:"1" max:"200" doc:"Of the scraper, unique in its group; spaces around it go"`
 	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
 	Content string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
 }

@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -460,4 +461,15 @@ func TestSettingsOfUploads(t *testing.T) {
 	r.Clock.Advance(time.Minute)
 	r.Run(t, send, put(`{}`, 200, map[string]any{"uploads": map[string]any{"maxHeavyImports": 1,
 		"maxUploadSeconds": 3600, "holdMinutes": 30}}))
+}
+
+// A name is measured as it is kept, without the spaces around it.
+func TestNamesAreMeasuredTrimmed(t *testing.T) {
+	r := start(t)
+	name := strings.Repeat("é", upload.MaxScraper)
+	made := r.first("     "+name+"  ", "csv", csv, "a\n1\n")
+	made.Has = map[string]any{"scraper.name": name}
+	r.Run(t, made, refused("too long", r.first(" "+name+"x", "csv", csv, "a\n"), 400,
+		"invalid_request"), refused("blank", r.first(strings.Repeat(" ", 300), "csv", csv, "a\n"),
+		400, "invalid_request"))
 }

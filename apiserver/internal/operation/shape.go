@@ -26,6 +26,7 @@ type rules struct {
 	format   string // of the description alone: something else checks it
 	pattern  *regexp.Regexp
 	says     string     // of a text that does not match
+	trim     bool       // a text is measured without the spaces around it
 	must     bool       // a truth value that has to be true
 	unique   bool       // no item comes twice
 	object   bool       // raw JSON that is an object
@@ -111,8 +112,8 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 		required: f.Tag.Get("required") == "true", stamped: f.Tag.Get("stamped") == "true",
 		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")),
 		doc: f.Tag.Get("doc"), agent: f.Tag.Get("agent"), scraped: f.Tag.Get("scraped"),
-		alone: f.Tag.Get("alone") == "json",
-		must:  f.Tag.Get("must") == "true", unique: f.Tag.Get("unique") == "true",
+		alone: f.Tag.Get("alone") == "json", trim: f.Tag.Get("trim") == "true",
+		must: f.Tag.Get("must") == "true", unique: f.Tag.Get("unique") == "true",
 		format: f.Tag.Get("format"), object: f.Tag.Get("object") == "true", values: enumOf(f.Type),
 	}
 	switch f.Type.Kind() {
@@ -253,7 +254,11 @@ func (r *rules) checkText(text, path string, p *problems) {
 		}
 		return
 	}
-	if !r.bounds(float64(utf8.RuneCountInString(text)), path, " characters", p) {
+	measured := text
+	if r.trim {
+		measured = strings.TrimSpace(text)
+	}
+	if !r.bounds(float64(utf8.RuneCountInString(measured)), path, " characters", p) {
 		return
 	}
 	switch {

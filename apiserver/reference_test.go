@@ -41,6 +41,9 @@ func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	if string(written) != text {
 		t.Errorf("%s is not what the declarations say: run the test with -update", path)
 	}
+	if strings.Contains(text, "<nil>") {
+		t.Errorf("%s has a value that nobody can send", path)
+	}
 	for _, op := range ops {
 		if !strings.Contains(text, "\n### "+op.ID+"\n") {
 			t.Errorf("%s has no %s", path, op.ID)
@@ -227,10 +230,12 @@ func (s schema) bounds() (bounds []string) {
 			bounds = append(bounds, fmt.Sprintf(format, values...))
 		}
 	}
-	if len(s.Enum) > 10 { // or a sentence is of nothing else
-		note(true, "one of %d from `%v` to `%v`", len(s.Enum), s.Enum[0], s.Enum[len(s.Enum)-1])
+	enum := slices.DeleteFunc(slices.Clone(s.Enum), // the type says that it may be null
+		func(value any) bool { return value == nil })
+	if len(enum) > 10 { // or a sentence is of nothing else
+		note(true, "one of %d from `%v` to `%v`", len(enum), enum[0], enum[len(enum)-1])
 	} else {
-		note(len(s.Enum) > 0, "%s", joined(s.Enum, ", ", "`%v`"))
+		note(len(enum) > 0, "%s", joined(enum, ", ", "`%v`"))
 	}
 	note(s.Default != nil, "default `%v`", s.Default)
 	note(s.Pattern != "", "`%s`", s.Pattern)

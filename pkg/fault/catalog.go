@@ -248,7 +248,7 @@ var catalog = map[Code]Entry{
 	SitemapMalformed:      {502, "No sitemap can be read"},
 	UploadsNotTaken:       {404, "No uploads here"},
 	BadFormat:             {400, "Not in the format"},
-	AlreadyRunning:        {409, "A file is being imported"},
+	AlreadyRunning:        {409, "A file or a merge is under way"},
 	IngestCapacity:        {429, "Too many uploads of the customer"},
 	IngestCapacityGlobal:  {429, "Too many uploads"},
 	BodyNotKept:           {404, "No body is kept of this page"},

@@ -72,6 +72,9 @@ func (r Resource) merge() *operation.Operation {
 			Customer: from.Customer, Group: base.ID, Made: client.Enriched, Kind: work.Merge,
 			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(),
 			Args: client.AppendMerge(nil, runs)}, from.Call)
+		if fault.CodeOf(err) == fault.AlreadyRunning {
+			err = fault.New(fault.AlreadyRunning, "a merge of the group is under way")
+		}
 		if err != nil {
 			return Merged{}, err
 		}

@@ -181,7 +181,9 @@ func TestMergeThatLasts(t *testing.T) {
 			r.Clock.Advance(time.Second)
 		}
 	}
-	r.Run(t, r.merge("another", "l", 409, "ALREADY_RUNNING", one, two))
+	another := r.merge("another", "l", 409, "ALREADY_RUNNING", one, two)
+	another.Has = map[string]any{"detail": "a merge of the group is under way"}
+	r.Run(t, another)
 	defer r.merges(t)()
 	after := r.merge("again", "k", 200, "", one, two)
 	after.Has = map[string]any{"mergedItems": 1, "jobId": job}

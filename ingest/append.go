@@ -101,16 +101,18 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 		}
 	}()
 	a := &appending{importing: i, byKey: byKey, inOrder: inOrder}
-	ended := false
-	if err := i.eachRow(ctx, a.addRow, func() error { ended = true; return nil }); err != nil ||
-		!ended {
+	ended, has := false, false
+	if err := i.eachRow(ctx, a.addRow, func(read upload.Reader) error {
+		ended, has = true, read.Has(i.known.Key)
+		return nil
+	}); err != nil || !ended {
 		return nil, err
 	}
 	switch {
 	case a.read == 0:
 		return nil, upload.Nothing()
-	case !a.has:
-		return nil, &upload.Refusal{Reason: fmt.Sprintf("the file has no value in the key column "+
+	case !has:
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("the file has no key column "+
 			"%.300q (KEY_COLUMN_MISSING)", i.known.Key)}
 	}
 	if err := a.addStored(ctx, base); err != nil {
@@ -162,7 +164,6 @@ type appending struct {
 	byKey, inOrder *sorter
 
 	read uint64 // rows of the file
-	has  bool   // the file has the key column
 	rows uint64 // that are there
 
 	key   string
@@ -181,7 +182,6 @@ func (a *appending) addRow(row upload.Row) error {
 	a.read++
 	for _, cell := range row {
 		if cell.Name == a.known.Key {
-			a.has = true
 			if key := strings.TrimSpace(cell.Text); key != "" {
 				return a.byKey.Add(key, fromFile, numbered(n, row.AppendJSON(nil)))
 			}

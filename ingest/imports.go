@@ -282,7 +282,7 @@ func (i *importing) readFile(ctx context.Context) error {
 		return i.appendFile(ctx)
 	}
 	return i.eachRow(ctx, func(row upload.Row) error { return i.add(ctx, row.AppendJSON(nil)) },
-		func() error {
+		func(upload.Reader) error {
 			if err := i.flush(ctx); err != nil {
 				return err
 			}
@@ -295,7 +295,7 @@ func (i *importing) readFile(ctx context.Context) error {
 
 // eachRow visits the rows of the file, and then its end.
 func (i *importing) eachRow(ctx context.Context, visit func(upload.Row) error,
-	end func() error) error {
+	end func(read upload.Reader) error) error {
 	file, err := i.Files.Open(ctx, keyOf(i.job.Customer, i.job.ID), 0, -1)
 	if errors.Is(err, blobstore.ErrNotFound) {
 		return i.withoutFile(ctx)
@@ -312,7 +312,7 @@ func (i *importing) eachRow(ctx context.Context, visit func(upload.Row) error,
 	for {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) {
-			return end()
+			return end(rows)
 		}
 		if err != nil {
 			return err

@@ -27,6 +27,9 @@ func newCSV(from io.Reader) *csvReader {
 	return &csvReader{from: bufio.NewReaderSize(from, readAhead), table: newTable()}
 }
 
+// Has implements Reader.
+func (c *csvReader) Has(column string) bool { return c.table.has(column) }
+
 // Close implements Reader.
 func (*csvReader) Close() error { return nil }
 

@@ -22,6 +22,9 @@ func newLines(from io.Reader) *lines {
 	return &lines{from: bufio.NewReaderSize(from, readAhead), table: newTable()}
 }
 
+// Has implements Reader.
+func (l *lines) Has(column string) bool { return l.table.has(column) }
+
 // Close implements Reader.
 func (*lines) Close() error { return nil }
 

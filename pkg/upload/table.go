@@ -17,6 +17,12 @@ type table struct {
 
 func newTable() *table { return &table{byName: map[string]int{}} }
 
+// has says whether a column is known.
+func (t *table) has(column string) bool {
+	_, known := t.byName[column]
+	return known
+}
+
 // name is the column of a name, which is added where there is none.
 func (t *table) name(name string) (int, error) {
 	if at, known := t.byName[name]; known {

@@ -115,6 +115,9 @@ type Reader interface {
 	// Next is the next row that is not empty. It holds until the next call. Behind the last row the
 	// error is io.EOF. A *Refusal says what is wrong with the file.
 	Next() (Row, error)
+	// Has says whether the file has a column, by its first row or those that were read. It may have
+	// no value.
+	Has(column string) bool
 	// Close gives back what the reader has.
 	Close() error
 }

@@ -70,6 +70,9 @@ func nameless(dir string) (*os.File, error) {
 	return file, nil
 }
 
+// Has implements Reader.
+func (s *sheet) Has(column string) bool { return s.table.has(column) }
+
 // Close implements Reader.
 func (s *sheet) Close() error {
 	var err error

@@ -168,7 +168,9 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	}
 	h.store.away.Store(true)
 	for range 24 {
-		runs = append(runs, h.run())
+		run := h.run()
+		runs = append(runs, run)
+		until(t, "the run's end", func() bool { return fresh(t, h).Job(run).Closed })
 		at.Advance(time.Hour)
 	}
 	tries()

@@ -50,7 +50,8 @@ func (d *draft) writeTo(ctx context.Context, w *bufio.Writer, t *table) error {
 		if i+1 < len(d.grown) {
 			end = d.grown[i+1].at
 		}
-		records, err := &recordReader{ctx: ctx, in: in, left: end - g.at}, error(nil)
+		records := &recordReader{ctx: ctx, in: in, left: end - g.at}
+		var err error
 		if g.columns == len(t.columns) {
 			_, err = io.Copy(w, records)
 		} else {

@@ -175,17 +175,23 @@ func (t *Trials) await(ctx context.Context, from *Caller, until time.Time) (*cli
 				return nil, err
 			}
 		case <-tooSlow:
-			switch {
-			case job == nil || job.State == model.Pending:
-				return nil, errNotBegun
-			case time.UnixMilli(job.Started).Add(model.TrialTime).After(t.Clock.Now()):
-				return nil, errNotDone // the site has had less than its time
-			}
-			return nil, errTooSlow
+			return nil, t.lateness(from.Job)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// lateness is why a run has no answer in time. Another caller of it may have stopped it by now.
+func (t *Trials) lateness(run ids.ID) error {
+	job := t.Client.View().Job(run)
+	switch {
+	case job == nil || job.State != model.Running && job.Started == job.Queued:
+		return errNotBegun
+	case time.UnixMilli(job.Started).Add(model.TrialTime).After(t.Clock.Now()):
+		return errNotDone // the site has had less than its time
+	}
+	return errTooSlow
 }
 
 // read answers the rows of a closed trial.

@@ -3,10 +3,8 @@ package apiserver_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,20 +110,7 @@ func TestOwnedRoutes(t *testing.T) {
 			t.Errorf("%s: foreign is not as missing: %s", call, diff)
 		}
 	}
-	path := filepath.Join("testdata", "owned.txt")
-	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(path, table.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"),
-		strings.Split(table.String(), "\n")); diff != "" {
-		t.Errorf("%s differs; look at it, then run the test with -update:\n%s", path, diff)
-	}
+	holdTable(t, "owned.txt", table.Bytes())
 }
 
 // owned is one of everything of alice's that is of no group, by the name that routes have for it.

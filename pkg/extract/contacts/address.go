@@ -322,7 +322,7 @@ func spelledSigns(text string, most int) []span {
 // no expression.
 func mayBeSign(s string) bool {
 	if len(s) < 2 {
-		return false
+		return s == "@"
 	}
 	next := s[1] | 0x20
 	switch s[0] | 0x20 {

@@ -26,26 +26,19 @@ const (
 	keepingTries = 5
 	// shortRests is how long files wait while disks are short.
 	shortRests = 10 * time.Second
-	// maxRoom bounds the files of one export that are put together, in bytes.
-	maxRoom = 16 << 30
 )
 
-// room is where one file is put together.
+// room is where an export puts what it cannot write yet.
 type room struct {
-	dir   string
-	disk  *telemetry.Disk
-	taken int64
+	dir  string
+	disk *telemetry.Disk
 }
 
 // Dir implements export.Disk.
-func (r *room) Dir() string { return r.dir }
+func (r room) Dir() string { return r.dir }
 
-// TakeRoom implements export.Disk. Faults: out_of_space, export_too_large.
-func (r *room) TakeRoom(bytes int64) error {
-	if r.taken += bytes; r.taken > maxRoom {
-		return fault.New(fault.ExportTooLarge, "the file takes more than %d GiB to put together",
-			maxRoom>>30)
-	}
+// TakeRoom implements export.Disk. Its fault is out_of_space.
+func (r room) TakeRoom(int64) error {
 	if r.disk.Short() {
 		return fault.New(fault.OutOfSpace, "the disk has too little room for this file")
 	}
@@ -189,7 +182,7 @@ func (k *keeping) write(ctx context.Context, v *client.View,
 func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, asked *keptRequest,
 	count *int64) (export.Source, export.Options, error) {
 	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard,
-		Disk: &room{dir: k.Dir, disk: k.Disk}}
+		Disk: room{k.Dir, k.Disk}}
 	from := &operation.Caller{Principal: auth.Principal{Customer: e.Customer}, View: v}
 	whole, _, err := asked.scope(ctx, k.History, from)
 	if err != nil {

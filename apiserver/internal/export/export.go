@@ -59,8 +59,7 @@ type Options struct {
 	// Unguarded leaves text as it is that a spreadsheet would take for a formula. Otherwise it gets
 	// an apostrophe before it (decision 21).
 	Unguarded bool
-	// Disk is room for rows whose columns are not known yet, and for sheets. nil: rows are read
-	// again instead, and sheets are not counted.
+	// Disk is room for rows whose columns are not known yet. nil: they are read again instead.
 	Disk Disk
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -178,6 +179,40 @@ func TestAnErrorEndsTheFile(t *testing.T) {
 		if err := export.Write(t.Context(), &bytes.Buffer{}, rows,
 			export.Options{Format: format}); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+// lame is a reader that goes away after some bytes.
+type lame struct{ left int }
+
+var errGone = errors.New("the reader is gone")
+
+func (l *lame) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, errGone
+	}
+	return len(p), nil
+}
+
+// Who goes away in the middle of a file ends its writing, in every format.
+func TestReadersThatGoAway(t *testing.T) {
+	rows := make([]string, 2_000)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range rows {
+		text := make([]byte, 2_000)
+		for at := range text {
+			text[at] = byte(random.UintN(256))
+		}
+		rows[i] = fmt.Sprintf(`{"n":%d,"text":"%x"}`, i, text)
+	}
+	for _, format := range []export.Format{export.CSV, export.JSONL, export.XLSX, export.Parquet} {
+		for _, d := range []export.Disk{nil, &disk{t.TempDir(), 1 << 40}} {
+			err := export.Write(t.Context(), &lame{1 << 20}, parts(rows, 100),
+				export.Options{Format: format, Disk: d})
+			if !errors.Is(err, errGone) {
+				t.Errorf("%s: %v", format, err)
+			}
 		}
 	}
 }

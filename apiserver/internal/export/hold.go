@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // hold keeps the cells of rows. A block has the length of its bytes before it, then rows: how many
@@ -36,14 +37,15 @@ func (h *hold) each(ctx context.Context, visit func([]cell) error) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		block := make([]byte, length)
+		var block strings.Builder
 		if err == nil {
-			_, err = io.ReadFull(in, block)
+			block.Grow(int(length))
+			_, err = io.CopyN(&block, in, int64(length))
 		}
 		if err != nil {
 			return fmt.Errorf("read held rows back: %w", err)
 		}
-		if cells, err = eachHeld(ctx, string(block), cells, visit); err != nil {
+		if cells, err = eachHeld(ctx, block.String(), cells, visit); err != nil {
 			return err
 		}
 	}
@@ -57,20 +59,11 @@ func eachHeld(ctx context.Context, block string, cells []cell,
 	if err := ctx.Err(); err != nil {
 		return cells, err
 	}
-	number := func() (n uint64) {
-		for shift := 0; ; shift += 7 {
-			b := block[0]
-			block = block[1:]
-			if n |= uint64(b&0x7f) << shift; b < 0x80 {
-				return n
-			}
-		}
-	}
 	for block != "" {
 		cells = cells[:0]
-		for range number() {
-			place, length := number(), number()
-			cells = append(cells, cell{int(place), block[:length]})
+		for range cutNumber(&block) {
+			place, length := cutNumber(&block), cutNumber(&block)
+			cells = append(cells, cell{place, block[:length]})
 			block = block[length:]
 		}
 		if err := visit(cells); err != nil {

@@ -3,39 +3,48 @@ package export
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/snappy"
 
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-const (
-	// groupBytes of values end a row group, which is in memory until then.
-	groupBytes = 16 << 20
-	// groupRows are how many rows are handed on at a time.
-	groupRows = 100
-)
+// groupBytes of values end a row group, which is in memory until then.
+const groupBytes = 16 << 20
 
 // writeParquet writes the rows in row groups that are bounded in bytes. Each column has the type
 // that all of its values have. Where they have several, or one that no type keeps, it is JSON: each
 // value as it was stored.
 func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
-	held := &hold{newSpool(o.Disk)}
+	held := &columnHold{spool: newSpool(o.Disk)}
 	defer held.close()
 	t, err := tabulate(ctx, rows, o, verbatim, held)
 	if err != nil {
 		return err
 	}
-	p := newParquet(w, t.columns)
-	if err := t.each(ctx, held, p.add); err != nil {
-		return err
+	p := newParquet(w, t)
+	written := make(chan error, 1)
+	go func() { written <- p.writeChunks() }()
+	if t.kept {
+		err = held.each(ctx, p.add)
+	} else {
+		err = p.readAgain(ctx, t)
 	}
-	if err := p.flush(); err != nil {
+	close(p.full)
+	if failed := <-written; failed != nil {
+		return failed // why no more rows were taken
+	}
+	if err != nil {
 		return err
 	}
 	if err := p.out.Close(); err != nil {
@@ -44,29 +53,45 @@ func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) 
 	return nil
 }
 
-// parquetFile is one that is being written.
+// parquetFile is one that is being written. One goroutine writes a column's values while those of
+// the next are made.
 type parquetFile struct {
-	out    *parquet.GenericWriter[any]
-	encode []func(value string) parquet.Value // by column
-	values []parquet.Value                    // of the rows that are gathered
-	rows   []parquet.Row
-	bytes  int // of the row group
+	out        *parquet.GenericWriter[any]
+	order      []int                              // as that of the table
+	encode     []func(value string) parquet.Value // by place of discovery
+	group      int                                // bytes of the row group
+	full, free chan *parquetChunk                 // with room for all of them
 }
 
-func newParquet(w io.Writer, columns []column) *parquetFile {
-	p := &parquetFile{}
-	group := orderedGroup{parquet.Group{}, make([]parquet.Field, len(columns))}
+// parquetChunk is what some rows have in a column.
+type parquetChunk struct {
+	place  int
+	values []parquet.Value
+	last   bool // of a row group
+}
+
+// parquetChunks are how many there are.
+const parquetChunks = 4
+
+func newParquet(w io.Writer, t *table) *parquetFile {
+	p := &parquetFile{order: t.order, full: make(chan *parquetChunk, parquetChunks),
+		free: make(chan *parquetChunk, parquetChunks)}
+	for range parquetChunks {
+		p.free <- &parquetChunk{}
+	}
+	group := orderedGroup{parquet.Group{}, make([]parquet.Field, len(t.columns))}
 	place := map[string]int{}
-	for i, c := range columns {
+	for discovered, at := range t.order {
+		c := t.reader.columns[discovered]
 		node, encode := c.values.parquetType()
-		group.Group[c.name], place[c.name] = parquet.Optional(node), i
+		group.Group[c.name], place[c.name] = parquet.Optional(node), at
 		p.encode = append(p.encode, encode)
 	}
 	for _, field := range group.Group.Fields() {
 		group.fields[place[field.Name()]] = field
 	}
 	p.out = parquet.NewGenericWriter[any](w, parquet.NewSchema("row", group),
-		parquet.Compression(&snappy.Codec{}), parquet.PageBufferSize(256<<10))
+		parquet.Compression(&quickSnappy{}), parquet.PageBufferSize(256<<10))
 	return p
 }
 
@@ -107,40 +132,103 @@ func (s shapes) parquetType() (parquet.Node, func(value string) parquet.Value) {
 	}
 }
 
-func textValue(text string) parquet.Value { return parquet.ValueOf(text) }
+// textValue is a text as it lies in memory: nobody writes to it.
+func textValue(text string) parquet.Value {
+	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(text), len(text)))
+}
 
-func (p *parquetFile) add(cells []cell) error {
-	begin := len(p.values)
-	for i := range p.encode {
-		p.values = append(p.values, parquet.NullValue().Level(0, 0, i))
-	}
-	values := p.values[begin:]
-	for _, c := range cells {
-		p.bytes += len(c.value)
-		if c.value == "null" {
-			values[c.place] = parquet.NullValue().Level(0, 0, c.place)
-			continue
+// quickSnappy is Snappy at its quickest. The library's looks twice for what is alike.
+type quickSnappy struct{ snappy.Codec }
+
+// Encode implements compress.Codec.
+func (*quickSnappy) Encode(dst, src []byte) ([]byte, error) {
+	return s2.EncodeSnappy(dst, src), nil
+}
+
+// readAgain adds rows that nobody held.
+func (p *parquetFile) readAgain(ctx context.Context, t *table) error {
+	block := &columnBlock{}
+	if err := t.readAll(ctx, func(cells []cell) error {
+		if block.add(cells); !block.full() {
+			return nil
 		}
-		values[c.place] = p.encode[c.place](c.value).Level(0, 1, c.place)
+		defer block.clear()
+		return block.visit(p.add)
+	}); err != nil {
+		return err
 	}
-	p.rows = append(p.rows, values)
-	if len(p.rows) == groupRows || p.bytes >= groupBytes {
-		return p.flush()
+	return block.visit(p.add)
+}
+
+// errNotWritten ends the reading of rows that nobody writes any more.
+var errNotWritten = errors.New("export: a parquet file is not written any more")
+
+// add adds a block of rows, and ends the row group when it is full.
+func (p *parquetFile) add(rows int, columns []string) error {
+	for _, cells := range columns {
+		p.group += len(cells)
+	}
+	ends := p.group >= groupBytes
+	if ends {
+		p.group = 0
+	}
+	for discovered, place := range p.order {
+		chunk, open := <-p.free
+		if !open {
+			return errNotWritten
+		}
+		var cells string
+		if discovered < len(columns) {
+			cells = columns[discovered]
+		}
+		chunk.place, chunk.last = place, ends && discovered+1 == len(p.order)
+		chunk.fill(rows, cells, p.encode[discovered])
+		p.full <- chunk
 	}
 	return nil
 }
 
-// flush hands on the rows that are gathered, and ends the row group when it is full.
-func (p *parquetFile) flush() error {
-	if _, err := p.out.WriteRows(p.rows); err != nil {
+// fill sets the values of so many rows.
+func (c *parquetChunk) fill(rows int, cells string, encode func(value string) parquet.Value) {
+	none := parquet.NullValue().Level(0, 0, c.place)
+	c.values = slices.Grow(c.values[:0], rows)[:rows]
+	for i := range c.values {
+		c.values[i] = none
+		if cells == "" {
+			continue
+		}
+		size := cutNumber(&cells)
+		if value := cells[:size]; size > 0 && value != "null" {
+			c.values[i] = encode(value).Level(0, 1, c.place)
+		}
+		cells = cells[size:]
+	}
+}
+
+// writeChunks writes what is added, until there is no more.
+func (p *parquetFile) writeChunks() (err error) {
+	defer close(p.free)
+	caught := reading.Catch(func() {
+		for chunk := range p.full {
+			if err = p.write(chunk); err != nil {
+				return
+			}
+			p.free <- chunk
+		}
+	})
+	if caught != nil {
+		return fmt.Errorf("export: panic: %v\n%s", caught.Value, caught.Stack)
+	}
+	return err
+}
+
+func (p *parquetFile) write(chunk *parquetChunk) error {
+	if _, err := p.out.ColumnWriters()[chunk.place].WriteRowValues(chunk.values); err != nil {
 		return fmt.Errorf("rows of a parquet file: %w", err)
 	}
-	clear(p.values) // so that nothing holds their text
-	p.values, p.rows = p.values[:0], p.rows[:0]
-	if p.bytes < groupBytes {
+	if !chunk.last {
 		return nil
 	}
-	p.bytes = 0
 	if err := p.out.Flush(); err != nil {
 		return fmt.Errorf("row group of a parquet file: %w", err)
 	}

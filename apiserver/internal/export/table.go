@@ -57,7 +57,7 @@ func tabulate(ctx context.Context, rows Source, o Options, encode func(value str
 	if o.Format == XLSX {
 		t.size = &sheetSize{}
 	}
-	if o.Fields == nil || o.Format == Parquet {
+	if o.Fields == nil || o.Format == Parquet || o.Format == XLSX {
 		if err := t.look(ctx, keep); err != nil {
 			return nil, err
 		}

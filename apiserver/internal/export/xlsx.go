@@ -5,12 +5,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/flate"
-	"github.com/xuri/excelize/v2"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -20,6 +22,7 @@ import (
 const (
 	maxSheetRows  = 100_000   // beside the header (specification 7)
 	maxSheetBytes = 256 << 20 // of its rows, as they are stored
+	maxCellUnits  = 32_767    // of a cell, in code units of UTF-16: no spreadsheet has more
 )
 
 // sheetSize counts what is to become a spreadsheet.
@@ -44,153 +47,211 @@ func (s *sheetSize) add(row json.RawMessage) error {
 	return nil
 }
 
+// Parts of a workbook of one sheet without styles (ECMA-376, part 1, 12.3).
+const (
+	xmlHead      = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	openXML      = `http://schemas.openxmlformats.org/`
+	spreadsheet  = ` xmlns="` + openXML + `spreadsheetml/2006/main"`
+	officeType   = openXML + `officeDocument/2006/relationships`
+	relationHead = xmlHead + `<Relationships xmlns="` + openXML +
+		`package/2006/relationships"><Relationship Id="rId1" Type="` + officeType + `/`
+	sheetType  = `application/vnd.openxmlformats-officedocument.spreadsheetml.`
+	sheetBegin = xmlHead + `<worksheet` + spreadsheet + `><sheetData>`
+	sheetEnd   = `</sheetData></worksheet>`
+)
+
+// workbook are the names and contents of the parts, in order. The sheet comes last.
+func workbook() [][2]string {
+	return [][2]string{
+		{"[Content_Types].xml", xmlHead + `<Types xmlns="` + openXML +
+			`package/2006/content-types"><Default Extension="rels" ContentType="` +
+			`application/vnd.openxmlformats-package.relationships+xml"/>` +
+			`<Override PartName="/xl/workbook.xml" ContentType="` + sheetType +
+			`sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="` +
+			sheetType + `worksheet+xml"/></Types>`},
+		{"_rels/.rels", relationHead + `officeDocument" Target="xl/workbook.xml"/></Relationships>`},
+		{"xl/workbook.xml", xmlHead + `<workbook` + spreadsheet + ` xmlns:r="` + officeType +
+			`"><sheets><sheet name="data" sheetId="1" r:id="rId1"/></sheets></workbook>`},
+		{"xl/_rels/workbook.xml.rels", relationHead +
+			`worksheet" Target="worksheets/sheet1.xml"/></Relationships>`},
+		{"xl/worksheets/sheet1.xml", sheetBegin},
+	}
+}
+
 // writeXLSX writes one sheet: a header of all columns that any row has, then the rows. Text stands
-// in cells of text, so that none is taken for a formula. Nothing is written before the sheet is
-// whole: it lies on disk by then.
-func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) (err error) {
+// in cells of text, so that none is taken for a formula. Nothing is written before all rows were
+// looked at: there may be more than a sheet has. A library takes twice the time over it.
+func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
 	held := &hold{newSpool(o.Disk)}
 	defer held.close()
 	t, err := tabulate(ctx, rows, o, verbatim, held)
 	if err != nil {
 		return err
 	}
-	s, err := beginSheet(o.Disk, len(t.columns))
+	book := zip.NewWriter(w)
+	book.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	var part io.Writer
+	for _, p := range workbook() {
+		if part, err = book.Create(p[0]); err == nil {
+			_, err = io.WriteString(part, p[1])
+		}
+		if err != nil {
+			return fmt.Errorf("begin a sheet: %w", err)
+		}
+	}
+	s := &sheet{out: part}
+	if err := s.putHead(t.columns); err != nil {
+		return err
+	}
+	if err := t.each(ctx, held, s.put); err != nil {
+		return err
+	}
+	if _, err = io.WriteString(part, sheetEnd); err == nil {
+		err = book.Close()
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("end a sheet: %w", err)
 	}
-	defer func() { err = errors.Join(err, s.file.Close()) }()
-	for i, c := range t.columns {
-		s.cells[i] = c.name
-	}
-	if err := s.put(); err != nil {
-		return err
-	}
-	if err := t.each(ctx, held, s.row); err != nil {
-		return err
-	}
-	return s.write(w)
+	return nil
 }
 
-// sheet is a spreadsheet that is being put together.
+// columnName is what a spreadsheet calls its column at a place: A, …, Z, AA.
+func columnName(place int) string {
+	name := ""
+	for n := place + 1; n > 0; n = (n - 1) / 26 {
+		name = string(rune('A'+(n-1)%26)) + name
+	}
+	return name
+}
+
+// sheet is a spreadsheet that is being written.
 type sheet struct {
-	disk  Disk
-	file  *excelize.File
-	out   *excelize.StreamWriter
-	rows  int
-	cells []any
-	taken int64 // of the disk, beyond what is written
+	out     io.Writer
+	columns []string // their names
+	rows    int
+	number  []byte // of the row
+	line    []byte
 }
 
-const sheetName = "data"
-
-// sheetStep is taken of the disk at a time.
-const sheetStep = 4 << 20
-
-func beginSheet(disk Disk, columns int) (*sheet, error) {
-	s := &sheet{disk: disk, cells: make([]any, columns)}
-	options := excelize.Options{}
-	if disk != nil {
-		options.TmpDir = disk.Dir()
+// putHead writes the names of the columns.
+func (s *sheet) putHead(columns []column) error {
+	s.beginRow()
+	for i, c := range columns {
+		s.columns = append(s.columns, columnName(i))
+		s.beginCell(i)
+		s.endText(c.name)
 	}
-	s.file = excelize.NewFile(options)
-	err := s.file.SetSheetName("Sheet1", sheetName)
-	if err == nil {
-		s.out, err = s.file.NewStreamWriter(sheetName)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("begin a sheet: %w", err), s.file.Close())
-	}
-	return s, nil
+	return s.endRow()
 }
 
-func (s *sheet) row(cells []cell) error {
-	clear(s.cells)
-	for _, c := range cells {
-		s.cells[c.place] = sheetCell(c.value)
+// put writes the cells as the next row, in the order of their columns.
+func (s *sheet) put(cells []cell) error {
+	byPlace := func(a, b cell) int { return a.place - b.place }
+	if !slices.IsSortedFunc(cells, byPlace) {
+		slices.SortStableFunc(cells, byPlace)
 	}
-	return s.put()
+	s.beginRow()
+	for i, c := range cells {
+		last := i+1 == len(cells) || cells[i+1].place != c.place
+		if last && c.value != "null" {
+			s.beginCell(c.place)
+			s.endCell(c.value)
+		}
+	}
+	return s.endRow()
 }
 
-// put writes the cells as the next row.
-func (s *sheet) put() error {
-	if err := s.takeRoom(); err != nil {
-		return err
-	}
+func (s *sheet) beginRow() {
 	s.rows++
-	name, err := excelize.CoordinatesToCellName(1, s.rows)
-	if err == nil {
-		err = s.out.SetRow(name, s.cells)
-	}
-	if err != nil {
+	s.number = strconv.AppendInt(s.number[:0], int64(s.rows), 10)
+	s.line = append(append(append(s.line[:0], `<row r="`...), s.number...), `">`...)
+}
+
+func (s *sheet) endRow() error {
+	s.line = append(s.line, "</row>"...)
+	if _, err := s.out.Write(s.line); err != nil {
 		return fmt.Errorf("row of a sheet: %w", err)
 	}
 	return nil
 }
 
-// What a cell and a row of a sheet take beside their text, and what a byte of text takes at most.
-// XML writes some characters in five.
-const (
-	cellBytes = 96
-	rowBytes  = 32
-	textBytes = 5
-)
-
-// takeRoom takes room for the cells, never less than the library writes of them.
-func (s *sheet) takeRoom() error {
-	if s.disk == nil {
-		return nil
-	}
-	bytes := rowBytes + cellBytes*len(s.cells)
-	for _, cell := range s.cells {
-		if text, ok := cell.(string); ok {
-			bytes += textBytes * len(text)
-		}
-	}
-	for s.taken < int64(bytes) {
-		if err := s.disk.TakeRoom(sheetStep); err != nil {
-			return err
-		}
-		s.taken += sheetStep
-	}
-	s.taken -= int64(bytes)
-	return nil
+func (s *sheet) beginCell(place int) {
+	s.line = append(append(append(s.line, `<c r="`...), s.columns[place]...), s.number...)
 }
 
-// write writes the whole file. The library would gather all of it in memory first; a writer of ours
-// takes its place.
-func (s *sheet) write(w io.Writer) error {
-	if err := s.out.Flush(); err != nil {
-		return fmt.Errorf("end a sheet: %w", err)
-	}
-	s.file.SetZipWriter(func(io.Writer) excelize.ZipWriter {
-		out := zip.NewWriter(w)
-		out.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-			return flate.NewWriter(w, flate.BestSpeed)
-		})
-		return out
-	})
-	if err := s.file.Write(io.Discard); err != nil {
-		return fmt.Errorf("write a sheet: %w", err)
-	}
-	return nil
-}
-
-// sheetCell is a value as a cell: nil is an empty one. A number that a spreadsheet would round is
-// text.
-func sheetCell(value string) any {
+// endCell ends a cell of a value. A number that a spreadsheet would round is text.
+func (s *sheet) endCell(value string) {
 	if text, ok := rowstore.TextOf(value); ok {
-		return text
+		s.endText(text)
+		return
 	}
-	switch value[0] {
-	case 'n':
-		return nil
-	case 't', 'f':
-		return value == "true"
-	case '{', '[':
-		return value
+	switch _, kept := keepFloat(value); {
+	case value == "true":
+		s.line = append(s.line, `" t="b"><v>1</v></c>`...)
+	case value == "false":
+		s.line = append(s.line, `" t="b"><v>0</v></c>`...)
+	case kept:
+		s.line = append(append(append(s.line, `"><v>`...), value...), `</v></c>`...)
+	default:
+		s.endText(value)
 	}
-	if number, kept := keepFloat(value); kept {
-		return number
+}
+
+// endText ends a cell of a text.
+func (s *sheet) endText(text string) {
+	s.line = append(s.line, `" t="inlineStr"><is><t xml:space="preserve">`...)
+	s.line = append(appendSheetText(s.line, text), `</t></is></c>`...)
+}
+
+// appendSheetText appends as much of a text as a cell has, as ST_Xstring writes it (ECMA-376, part
+// 1, 22.9.2.19).
+func appendSheetText(out []byte, text string) []byte {
+	done := 0 // bytes of the text
+	for i, units := 0, 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		if units += utf16.RuneLen(r); units > maxCellUnits {
+			text = text[:i]
+			break
+		}
+		if escaped := escapeInSheet(r, text[i:]); escaped != "" {
+			out = append(append(out, text[done:i]...), escaped...)
+			done = i + size
+		}
+		i += size
 	}
-	return value
+	return append(out, text[done:]...)
+}
+
+// escapeInSheet is what stands for the first character of a text, "" for itself. What XML cannot
+// say is U+FFFD. An underscore is spelled out where it would begin a character that is.
+func escapeInSheet(r rune, text string) string {
+	switch {
+	case r == '<':
+		return "&lt;"
+	case r == '>':
+		return "&gt;"
+	case r == '&':
+		return "&amp;"
+	case r == '_' && spelledOut(text):
+		return "_x005F_"
+	case r == '\r': // a reader would take it for the end of a line
+		return "&#xD;"
+	case r < ' ' && r != '\t' && r != '\n', r == 0xfffe, r == 0xffff, r == utf8.RuneError:
+		return "\ufffd"
+	}
+	return ""
+}
+
+// spelledOut says whether a text begins as a character that is spelled out: _x0041_.
+func spelledOut(text string) bool {
+	if len(text) < 7 || text[1] != 'x' || text[6] != '_' {
+		return false
+	}
+	_, err := strconv.ParseUint(text[2:6], 16, 16)
+	return err == nil
 }

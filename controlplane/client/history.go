@@ -19,7 +19,7 @@ type PastRuns = state.PastRuns
 
 // Past is what a History reads of the row store.
 type Past interface {
-	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error)
 	CountPast(ctx context.Context, path rowstore.Path, customer string,
 		queued rowstore.PastSpan) ([]rowstore.PastCount, error)
 	PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry, error)

@@ -332,7 +332,7 @@ type asked struct {
 	most int
 }
 
-func (a *asked) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+func (a *asked) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error) {
 	a.most = max(a.most, q.Limit)
 	return a.Past.PastRuns(ctx, q)
 }

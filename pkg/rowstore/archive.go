@@ -23,7 +23,7 @@ type Archive interface {
 	// Idempotent: a record that is there stays.
 	PutPast(ctx context.Context, runs []PastRun, entries []PastEntry) error
 	// PastRuns returns the runs that a query wants, in its order.
-	PastRuns(ctx context.Context, q PastQuery) ([]PastRun, error)
+	PastRuns(ctx context.Context, q PastQuery) ([]PastRecord, error)
 	// CountPast counts a customer's runs that were queued in a span, without trials, by what they
 	// may be filtered by.
 	CountPast(ctx context.Context, path Path, customer string, queued PastSpan) ([]PastCount,
@@ -69,6 +69,12 @@ type PastRun struct {
 	Items, Pages, Delivered   uint64
 	Charged                   int64
 	Body                      []byte
+}
+
+// PastRecord is a closed run as it is read: its body says all of it.
+type PastRecord struct {
+	ID   ids.ID
+	Body []byte
 }
 
 // PastKind is what runs are filtered by.

@@ -123,7 +123,7 @@ func EncodeRun(generation ids.ID, job *state.Job) (rowstore.PastRun, error) {
 }
 
 // DecodeRun is the run that a record keeps.
-func DecodeRun(record rowstore.PastRun) (*state.Job, error) {
+func DecodeRun(record rowstore.PastRecord) (*state.Job, error) {
 	job := &state.Job{}
 	if err := codec.New().Unmarshal(record.Body, job); err != nil {
 		return nil, fmt.Errorf("archive: run %s: %w", record.ID, err)

@@ -50,7 +50,7 @@ type Store interface {
 	PutPast(ctx context.Context, runs []rowstore.PastRun, entries []rowstore.PastEntry) error
 	PutAudit(ctx context.Context, entries []rowstore.AuditRecord) error
 	AuditHead(ctx context.Context, path rowstore.Path) (uint64, error)
-	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error)
 	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
 	Free(ctx context.Context) (bytes uint64, known bool, err error)

@@ -32,7 +32,7 @@ type judging struct {
 	view  func() *state.View
 	store interface {
 		EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
-		PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+		PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error)
 	}
 	within time.Duration
 	logger *slog.Logger
@@ -106,7 +106,8 @@ type pastRuns struct {
 }
 
 // PastRuns is client.Past.
-func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
+	error) {
 	return p.of.store.PastRuns(ctx, q)
 }
 

@@ -36,7 +36,7 @@ func (r records) EachRecord(_ context.Context, job ids.ID,
 	return visit(rowstore.Record{Outcome: model.Delivered, Items: max(items, 1), Sums: sums})
 }
 
-func (records) PastRuns(context.Context, rowstore.PastQuery) ([]rowstore.PastRun, error) {
+func (records) PastRuns(context.Context, rowstore.PastQuery) ([]rowstore.PastRecord, error) {
 	return nil, nil
 }
 

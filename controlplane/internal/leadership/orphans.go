@@ -133,9 +133,11 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 			return nil, fmt.Errorf("runs of link lists: %w", err)
 		}
 		for i := range runs {
-			if past[runs[i].List], err = archive.DecodeRun(runs[i]); err != nil {
+			job, err := archive.DecodeRun(runs[i])
+			if err != nil {
 				return nil, err
 			}
+			past[job.List] = job
 		}
 	}
 	if all {

@@ -46,10 +46,11 @@ func (a *Archive) PutPast(_ context.Context, runs []rowstore.PastRun,
 }
 
 // PastRuns implements rowstore.Archive.
-func (a *Archive) PastRuns(_ context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+func (a *Archive) PastRuns(_ context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
+	error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return found(a.runs, q), nil
+	return asRead(found(a.runs, q)), nil
 }
 
 // CountPast implements rowstore.Archive.
@@ -175,6 +176,15 @@ func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 	}
 	runs = runs[min(q.Offset, len(runs)):]
 	return runs[:min(q.Limit, len(runs))]
+}
+
+// asRead are runs as an archive reads them.
+func asRead(runs []rowstore.PastRun) []rowstore.PastRecord {
+	var read []rowstore.PastRecord
+	for _, r := range runs {
+		read = append(read, rowstore.PastRecord{ID: r.ID, Body: r.Body})
+	}
+	return read
 }
 
 func compareIn(by rowstore.PastOrder, a, b rowstore.PastRun) int {

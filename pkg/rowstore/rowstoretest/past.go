@@ -106,7 +106,7 @@ func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
 	s.Helper()
 	got, err := s.store.PastRuns(s.ctx, q)
 	s.ok(err)
-	s.equal(fmt.Sprintf("runs of %+v", q), found(all, q), got)
+	s.equal(fmt.Sprintf("runs of %+v", q), asRead(found(all, q)), got)
 }
 
 // testCountPast: what a history's filter may name is counted as the history would list it.
@@ -150,6 +150,7 @@ func testPastOfGenerations(s *suite) {
 	ended := s.pastRuns(2, first)[1]
 	anew := ended
 	anew.Generation, anew.Sealed, anew.State = second, 9, "STOPPED"
+	anew.Body = []byte("anew")
 	s.ok(s.store.PutPast(s.ctx, []rowstore.PastRun{ended, anew}, nil))
 	q := rowstore.PastQuery{IDs: []ids.ID{ended.ID}, Trials: true, By: rowstore.BySealed, Limit: 10}
 	for _, test := range []struct {
@@ -164,7 +165,7 @@ func testPastOfGenerations(s *suite) {
 		q.Path = test.path
 		got, err := s.store.PastRuns(s.ctx, q)
 		s.ok(err)
-		s.equal("run of the path", test.want, got)
+		s.equal("run of the path", asRead(test.want), got)
 	}
 }
 

@@ -262,27 +262,24 @@ func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	if q.Behind != nil {
 		where.and(`(`+string(q.By)+`, id) `+further+` (?, ?)`, q.Behind.Value, q.Behind.ID[:])
 	}
-	return page(`past_runs`, pastRunColumns, where, string(q.By), direction),
+	return page(`past_runs`, `id, body`, where, string(q.By), direction),
 		append(where.args, q.Limit, q.Offset), nil
 }
 
 // PastRuns is rowstore.Archive.
-func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
+	error) {
 	statement, args, err := pastRuns(q)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.reads.QueryContext(ctx, statement, args...)
-	var runs []rowstore.PastRun
+	var runs []rowstore.PastRecord
 	err = each(rows, err, func(rows *sql.Rows) error {
-		var r rowstore.PastRun
-		var id, generation, group, scraper, list idColumn
-		err := rows.Scan(&id, &generation, &r.Sealed, &r.Customer, &r.Trial, &group, &scraper,
-			&r.State, &list, &r.Queued, &r.Started, &r.Finished, &r.Links, &r.Success, &r.Errors,
-			&r.Items, &r.Pages, &r.Delivered, &r.Charged, &r.Body)
-		r.ID, r.Generation, r.Group = ids.ID(id), ids.ID(generation), ids.ID(group)
-		r.Scraper, r.List = ids.ID(scraper), ids.ID(list)
-		runs = append(runs, r)
+		var id idColumn
+		var body []byte
+		err := rows.Scan(&id, &body)
+		runs = append(runs, rowstore.PastRecord{ID: ids.ID(id), Body: body})
 		return err
 	})
 	if err != nil {

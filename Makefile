@@ -232,7 +232,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: browser bounds hot simulation guards exactness crash archive scale readback conformance clients-test fuzz failover watched faults
+nightly: browser bounds hot simulation guards exactness crash archive scale readback describe conformance clients-test fuzz failover watched faults
 
 clean:
 	rm -rf bin

@@ -24,7 +24,7 @@ func conditions() map[string]*jsonschema.Schema {
 			has("attr", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}),
 			properties("attr", blank())),
 		"PostProcessRuleInput": conditionOfRules(),
-		"PrelaunchInput": when("tokens", filled(), has("discoveryUrl",
+		"PrelaunchInput": when("tokens", filled("object"), has("discoveryUrl",
 			&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}), nil),
 		"SchemaInput": when("content", typed("object"), properties("content", contentOfRows()),
 			nil),
@@ -50,14 +50,14 @@ func conditionOfLists() *jsonschema.Schema {
 	return join(
 		when("scraperId", id(), nil, join(has("groupId", id()),
 			has("name", &jsonschema.Schema{Type: "string", Pattern: operation.Filled()}),
-			has("urls", &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1)}))),
-		when("type", typed("string"), has("itemsConfig", filled()), nil),
+			has("urls", filled("string")))),
+		when("type", typed("string"), has("itemsConfig", filled("object")), nil),
 		when("rerun", text(true), properties("force", &jsonschema.Schema{Not: text(true)}), nil))
 }
 
 // oneSource wants exactly one of what may say how addresses are read.
 func oneSource() *jsonschema.Schema {
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{has("itemsConfig", filled()),
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{has("itemsConfig", filled("object")),
 		has("templateScraperId", id()), has("scraperId", id())}}
 }
 
@@ -93,8 +93,8 @@ func conditionOfScrapers() *jsonschema.Schema {
 	noFields := properties("itemsConfig", none())
 	noHidden := source(properties("tryWithHiddenData", text[any](false, nil)))
 	noTag := when("id", id(), nil, properties("config", properties("endpointTag", blank())))
-	fields := join(has("itemsConfig", filled()), noSchema, noHidden, noTag, sourceOfPages())
-	search := source(join(has("queries", filled()), properties("url", blank()),
+	fields := join(has("itemsConfig", filled("object")), noSchema, noHidden, noTag, sourceOfPages())
+	search := source(join(has("queries", filled("string")), properties("url", blank()),
 		properties("curl", blank()), noTokens(),
 		properties("pagination", join(lacks("param", "start", "step", "pageSize", "template",
 			"selector", "cursorPath"), when("type", text(model.URLPageParam), nil,
@@ -175,8 +175,8 @@ func some() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
 func none() *jsonschema.Schema { return &jsonschema.Schema{MaxItems: jsonschema.Ptr(0)} }
-func filled() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1)}
+func filled(with string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: typed(with), MinItems: jsonschema.Ptr(1)}
 }
 func id() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(24)}
@@ -221,7 +221,12 @@ func lacks(members ...string) *jsonschema.Schema {
 	return made
 }
 
-func join(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AllOf: all} }
+func join(all ...*jsonschema.Schema) *jsonschema.Schema {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return &jsonschema.Schema{AllOf: all}
+}
 
 // when says what holds where a member is like that, and what elsewhere; nil: nothing.
 func when(member string, like, then, otherwise *jsonschema.Schema) *jsonschema.Schema {

@@ -28,8 +28,7 @@ func wantsDescribe(t *testing.T) {
 }
 
 // TestDescriptionIsClean has two public linters look at the description of the API. What the first
-// passes over is named in its ignore file: the paths of the specification that it cannot tell
-// apart, and the server can.
+// does not ask for is said in its settings.
 func TestDescriptionIsClean(t *testing.T) {
 	wantsDescribe(t)
 	ctx := suite.Within(t, suite.Patience)

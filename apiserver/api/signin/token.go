@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/grants"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // programs is the group of what programs ask, and people decide, about grants.
@@ -167,6 +168,7 @@ func (r Resource) token() *operation.Operation {
 			"days without a refresh. Refusals are 400 or 401 with error and error_description, as RFC 6749 " +
 			"has them.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON,
+		Errors: []fault.Code{fault.Unauthorized},
 	}, func(ctx context.Context, from *operation.Caller, in *tokenRequest) (operation.Raw,
 		error) {
 		own, err := base(from)

@@ -198,6 +198,12 @@ func TestRefusals(t *testing.T) {
 		{"svc_create_scraper_v2", "schema_validation_failed", "name", args{"name": args{"a": 1}}},
 		{"svc_list_scraper_jobs", "unknown_parameter", "format", args{"format": "csv"}},
 		{"svc_run_group", "invalid_request", "maxChargeMicros", args{"id": r.group}},
+		{"svc_run_group", "invalid_request", "maxChargeMicros", args{"id": r.group,
+			"maxChargeMicros": nil}},
+		{"svc_run_group", "invalid_request", "maxChargeMicros", args{"id": r.group,
+			"maxChargeMicros": []any{}}},
+		{"svc_run_group", "invalid_request", "maxChargeMicros", args{"id": r.group,
+			"maxChargeMicros": []int{1_000}}},
 	} {
 		got := a.refused(c.name, c.with, c.code)
 		field := got.Text("error.errors.0.field")
@@ -210,6 +216,22 @@ func TestRefusals(t *testing.T) {
 	if _, err := a.CallTool(t.Context(), hidden); err == nil {
 		t.Error("a hidden operation can be called")
 	}
+}
+
+// TestDeletesNeedTheToken: a deletion that was looked at is not done without the token of the look,
+// however a call leaves it out.
+func TestDeletesNeedTheToken(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	token := a.call("svc_preview_delete_group", args{"id": r.group}).Text("result.token")
+	for _, none := range []any{nil, "", []any{}, []any{""}, []any{nil}, []any{token}} {
+		if got := a.refused("svc_delete_group", args{"id": r.group, "token": none},
+			"invalid_request"); got.Text("error.errors.0.field") != "token" {
+			t.Errorf("%q: %s", none, got.text)
+		}
+	}
+	a.refused("svc_delete_group", args{"id": r.group, "token": " "}, "PREVIEW_REQUIRED")
+	a.want("svc_delete_group", args{"id": r.group, "token": token}, map[string]any{"error": nil})
 }
 
 // TestForeignCustomers: nothing of another customer can be seen or changed, and it looks missing.

@@ -33,6 +33,7 @@ type argument struct {
 	in     string // path, query, body, whole (the body itself), or key
 	name   string // there
 	needed bool   // by agents alone: the operation itself complains of what it needs
+	list   bool   // may be several values
 }
 
 // Names of arguments that a tool has beside those of its operation.
@@ -91,7 +92,8 @@ func (t *Tool) add(s *schemas, in string, f *field) {
 		as = "body_" + as
 	}
 	t.put(as, in, f.rules.required || needed, made)
-	t.arguments[as] = argument{in: in, name: f.name, needed: needed}
+	t.arguments[as] = argument{in: in, name: f.name, needed: needed,
+		list: f.typ.Kind() == reflect.Slice && f.typ != rawType}
 }
 
 func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
@@ -183,6 +185,9 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		case string(value) == "null": // is none
 		case a.in == "path":
 			call.Path[name] = plainText(value)
+		case a.in == "query" && !a.list && bytes.HasPrefix(value, []byte("[")):
+			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
+				"must be one value, not a list"))
 		case a.in == "query":
 			for _, one := range several(value) {
 				call.Query.Add(name, plainText(one))
@@ -192,8 +197,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		}
 	}
 	for _, name := range t.Input.PropertyOrder {
-		value, given := args[name]
-		if t.arguments[name].needed && (!given || string(value) == "null") {
+		if t.arguments[name].needed && isUnsaid(args[name]) {
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
 				"is required of agents"))
 		}
@@ -209,6 +213,13 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		call.Body = encoded
 	}
 	return nil
+}
+
+// isUnsaid says whether an argument is absent, or as good as that. An operation takes an empty
+// parameter for one that was not given.
+func isUnsaid(value json.RawMessage) bool {
+	text := string(bytes.TrimSpace(value))
+	return text == "" || text == "null" || text == `""`
 }
 
 // plainText is a JSON value as a parameter has it: a text without its quotes, all else as JSON.

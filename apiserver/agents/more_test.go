@@ -3,10 +3,13 @@ package agents_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -203,6 +206,10 @@ func TestPrompts(t *testing.T) {
 		}
 		text := given.Messages[0].Content.(*mcp.TextContent).Text
 		for name, value := range with {
+			said := without(t, a, prompt.Name, with, name)
+			if said.Code != jsonrpc.CodeInvalidParams || !strings.Contains(said.Message, name) {
+				t.Errorf("%s without %s: %+v", prompt.Name, name, said)
+			}
 			if !strings.Contains(text, value) || strings.Contains(text, "{"+name+"}") {
 				t.Errorf("%s does not say %s", prompt.Name, name)
 			}
@@ -218,6 +225,24 @@ func TestPrompts(t *testing.T) {
 	if seen != 4 {
 		t.Errorf("%d prompts", seen)
 	}
+}
+
+// without is what a prompt answers that lacks an argument, or has nothing but blanks for it.
+func without(t *testing.T, a *agent, prompt string, with map[string]string,
+	name string) (refused jsonrpc.Error) {
+	t.Helper()
+	with = maps.Clone(with)
+	with[name] = " "
+	if _, err := a.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: prompt,
+		Arguments: with}); err == nil {
+		t.Errorf("%s takes blanks for %s", prompt, name)
+	}
+	delete(with, name)
+	_, err := a.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: prompt, Arguments: with})
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) {
+		return *wire
+	}
+	return jsonrpc.Error{Message: "no error of the protocol"}
 }
 
 // TestPreviewsSayWhatTheyCost: a look at a page answers marked texts and what it was charged.

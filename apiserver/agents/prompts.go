@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -69,7 +70,12 @@ func (l lesson) give(_ context.Context, request *mcp.GetPromptRequest) (*mcp.Get
 	var pairs []string
 	for _, text := range l.arguments {
 		name, _, _ := strings.Cut(text, " ")
-		pairs = append(pairs, "{"+name+"}", request.Params.Arguments[name])
+		said := request.Params.Arguments[name]
+		if strings.TrimSpace(said) == "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: "the argument " + name + " is missing"}
+		}
+		pairs = append(pairs, "{"+name+"}", said)
 	}
 	return &mcp.GetPromptResult{Description: l.title, Messages: []*mcp.PromptMessage{{Role: "user",
 		Content: &mcp.TextContent{Text: strings.NewReplacer(pairs...).Replace(l.text)}}}}, nil

@@ -279,6 +279,23 @@ func TestPortalInABrowser(t *testing.T) {
 	product.Down(t)
 }
 
+// opensMenus opens what drops down above rows, one after the other. All of it is seen on a phone.
+func (p *person) opensMenus() {
+	p.t.Helper()
+	p.do(chromedp.EmulateViewport(390, 844))
+	for _, menu := range []string{"Columns", "Export"} {
+		find := fmt.Sprintf(`[...document.querySelectorAll(".filter summary")].find(s =>
+			s.innerText === %q)`, menu)
+		asks[bool](p, "("+find+".click(), true)")
+		p.sees(find + ".parentElement.open")
+		if wide := asks[int64](p, `document.documentElement.scrollWidth`); wide > 390 {
+			p.t.Errorf("with %s open the page is %d wide, and a phone 390", menu, wide)
+		}
+		asks[bool](p, "("+find+".click(), true)")
+	}
+	p.do(chromedp.EmulateViewport(1280, 900))
+}
+
 // readsRows scrolls, sorts, filters and opens rows, among them the hostile ones.
 func (p *person) readsRows() {
 	p.t.Helper()
@@ -302,6 +319,7 @@ func (p *person) readsRows() {
 		p.t.Errorf("%d rows are in the page, though a few are seen", n)
 	}
 	asks[bool](p, `(document.querySelector(".rows").scrollTop = 0, true)`)
+	p.opensMenus()
 	p.clicks(".rows tr[aria-rowindex='3'] button")
 	p.sees(`document.querySelector("dialog[open] dd") && document.activeElement.matches("dialog h2")`)
 	p.shows("row")

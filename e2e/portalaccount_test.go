@@ -142,6 +142,10 @@ func TestPortalKeepsAccounts(t *testing.T) {
 	}
 	v.shows("statements")
 	v.goes("/prices", `document.querySelector("main tbody td")`)
+	if alike := asks[int](v.person, `(names => names.length - new Set(names).size)(
+		[...document.querySelectorAll("main tbody td:first-child")].map(c => c.innerText))`); alike > 0 {
+		t.Errorf("%d prices have the name of another one", alike)
+	}
 	v.shows("prices")
 	v.goes("/plan", `document.querySelectorAll(".plans section").length === 5`)
 	v.shows("plan")

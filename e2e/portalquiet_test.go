@@ -181,6 +181,9 @@ func TestPortalIsQuiet(t *testing.T) {
 	for _, place := range places {
 		v.do(chromedp.Navigate(v.Server + place))
 		v.quiet(w, place)
+		if strings.HasPrefix(place, "/portal") {
+			v.sees(`document.title.startsWith(document.querySelector("h1").textContent.trim())`)
+		}
 	}
 
 	// what is only there in the middle of something

@@ -45,6 +45,26 @@ func TestTextsAreInOnePlace(t *testing.T) {
 	}
 }
 
+// some is a number before things, whatever the number is.
+var some = regexp.MustCompile(`\$\{(n|all|links|pages|rows)\} ([a-z]+ )?[a-z]+s\b`)
+
+// TestOneThingIsNotSaidAsMany: a text that counts things says one of them as one.
+func TestOneThingIsNotSaidAsMany(t *testing.T) {
+	files, err := filepath.Glob("web/texts*.ts")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range some.FindAllString(string(source), -1) {
+			t.Errorf("%s says %q of one, too", file, found)
+		}
+	}
+}
+
 // Texts are told from what is none.
 func TestTextsAreTold(t *testing.T) {
 	for source, want := range map[string]string{

@@ -24,8 +24,7 @@ function Balance() {
     <span class="name">{texts.balance}</span>{" "}
     <strong>{money(now.balanceMicros, now.currency)}</strong>
     {now.freeRequestsRemaining > 0
-      && <span class="free"> + {texts.freePages(now.freeRequestsRemaining,
-        count(now.freeRequestsRemaining))}</span>}
+      && <span class="free"> + {texts.freePages(count(now.freeRequestsRemaining))}</span>}
     {now.lowBalance && <span class="unseen"> {texts.balanceLow}</span>}
   </p>;
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Category, Group, RowReceipt } from "./schema.gen";
 import { apiAddress, call } from "./api";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
-import { address, go, place } from "./route";
+import { address, arrive, go, place } from "./route";
 import { count, duration, Fact, money, Scraped, visible, when } from "./show";
 import { fieldsOf } from "./start";
 import { texts } from "./texts";
@@ -72,6 +72,7 @@ export function Rows(props: { group: string }) {
       seen.value = fields;
     }
   });
+  useEffect(() => arrive(texts.product), [name]); // the heading says it
   const hidden = new Set((place.value.query.get("hide") ?? "").split("\n").filter(Boolean));
   const columns = fields.filter((f) => !hidden.has(f));
   const n = reader.known.value;

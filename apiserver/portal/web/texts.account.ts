@@ -1,5 +1,5 @@
 // What the pages of money, notices, keys, webhooks and preferences say.
-import { texts as first } from "./texts";
+import { so, texts as first } from "./texts";
 import { planTexts } from "./texts.plans";
 
 /** Events, by their identifiers. */
@@ -122,7 +122,7 @@ export const texts = {
   noticeRead: "Mark as read",
   noticeUnread: "Mark as unread",
   noticeSee: "See it",
-  times: (n: string) => `${n} times`,
+  times: (n: string) => so(n, "time"),
 
   keys: "API keys",
   keysLead: "Programs call with a key. It does what you may, within its scope.",

@@ -1,5 +1,7 @@
 // What the portal says where fields are picked on a page. It is a part of texts.ts.
 
+import { so } from "./texts";
+
 export const building = {
   title: "Pick fields",
   on: "On",
@@ -35,7 +37,7 @@ export const building = {
   remove: (name: string) => `Remove ${name}`,
   removeShort: "Remove",
   rows: "Rows",
-  rowsOf: (shown: string, all: string) => `The first ${shown} of ${all} rows of this page`,
+  rowsOf: (shown: string, all: string) => `The first ${shown} of ${so(all, "row")} of this page`,
   rowsRegion: "Rows of this page",
   goesOn: "More pages",
   goesOnBy: { NEXT_LINK: "The list goes on behind a link to the next page.",

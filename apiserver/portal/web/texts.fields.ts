@@ -1,9 +1,9 @@
 // What the page of a run's fields says.
-import { texts as first } from "./texts";
+import { so, texts as first } from "./texts";
 
 export const texts = {
   ...first,
-  fieldsOf: (n: string, rows: string) => `${n} fields in ${rows} rows.`,
+  fieldsOf: (n: string, rows: string) => `${so(n, "field")} in ${so(rows, "row")}.`,
   fieldsNone: "The run has no rows, and so no fields.",
   fieldsMore: "There are more fields than are shown here.",
   filled: "Filled",

@@ -1,5 +1,5 @@
 // What the pages of operators say.
-import { texts as first } from "./texts";
+import { so, texts as first } from "./texts";
 import { planTexts } from "./texts.plans";
 
 export const texts = {
@@ -39,7 +39,7 @@ export const texts = {
   noLeader: "There is no leader: nothing is decided until there is one. Look at the nodes.",
   shards: "Shards",
   ofAll: (n: string, all: string) => `${n} of ${all}`,
-  shardsFree: (n: string) => `${n} shards have no owner: their pages wait. Look at the nodes.`,
+  shardsFree: (n: string) => `Nobody owns ${so(n, "shard")}: pages wait. Look at the nodes.`,
   openRuns: "Runs under way",
   out: "Pages out",
   pagesDone: "Pages since the start",

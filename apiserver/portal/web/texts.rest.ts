@@ -1,5 +1,5 @@
 // What the pages of groups, starts, sites, uploads and schemas say.
-import { texts as first } from "./texts";
+import { so, texts as first } from "./texts";
 
 export const texts = {
   ...first,
@@ -147,9 +147,9 @@ export const texts = {
   siteHint: "One a line, all of them: they take the place of those before. What was visited "
     + "stays so.",
   siteSend: "Send the links",
-  siteGiven: (n: string) => `The site has ${n} links.`,
+  siteGiven: (n: string) => `The site has ${so(n, "link")}.`,
   siteRemove: "Delete the site",
-  siteRemoveNow: (n: string) => `Delete it with its ${n} links`,
+  siteRemoveNow: (n: string) => `Delete it with its ${so(n, "link")}`,
   siteRemoved: "The site is deleted.",
   addressBad: (line: string) => `This line is no address: ${line}`,
   linksNone: "There are no such links.",

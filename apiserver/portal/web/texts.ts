@@ -1,6 +1,10 @@
 // All that the portal says, in one place. Values of people and pages are never a part of a text:
 // they stand beside it, as they are shown by show.tsx.
 
+/** So many things, in words. The number is as it is shown. */
+export const so = (n: string, thing: string, things = thing + "s") =>
+  `${n} ${n === "1" ? thing : things}`;
+
 export const texts = {
   product: "Shoal",
   skip: "Skip to the content",
@@ -17,7 +21,7 @@ export const texts = {
   signOut: "Sign out",
   balance: "Balance",
   balanceLow: "The balance is low.",
-  freePages: (n: number, said: string) => n === 1 ? "1 free page" : `${said} free pages`,
+  freePages: (n: string) => so(n, "free page"),
   live: "Live updates are interrupted. The portal is connecting again.",
   loading: "Loading …",
   tryAgain: "Try again",
@@ -59,7 +63,7 @@ export const texts = {
     + "or one whose content does not need a sign-in.",
   candidate: (n: string) => `Proposal ${n}`,
   rowsOfCandidate: (title: string) => `Rows of ${title}`,
-  rowsShown: (n: string) => `the first ${n} rows`,
+  rowsShown: (n: string) => n === "1" ? "the first row" : `the first ${so(n, "row")}`,
   use: "Use these rows",
   using: "The scraper is being saved.",
   name: "Name",
@@ -70,8 +74,9 @@ export const texts = {
 
   launchTitle: "Launch",
   estimate: "What it will probably cost",
-  estimateOf: (links: string, pages: string) => `${links} addresses, ${pages} pages`,
-  estimatePast: (n: string) => `by ${n} runs of the past`,
+  estimateOf: (links: string, pages: string) =>
+    `${so(links, "address", "addresses")}, ${so(pages, "page")}`,
+  estimatePast: (n: string) => `by ${so(n, "run")} of the past`,
   estimateAll: "There is no run to go by: the range is all that may be.",
   unaffordable: "The balance does not pay for the most that it may cost. The run stops where "
     + "the balance ends. Top up, or set a cap.",
@@ -123,7 +128,7 @@ export const texts = {
   errorsTitle: "Errors by kind",
   errorsCaption: "Errors by kind, with what to do",
   errorsNone: "No address has failed.",
-  errorsFirst: (n: string) => `Of the first ${n} errors.`,
+  errorsFirst: (n: string) => `Of the first ${so(n, "error")}.`,
   errorKind: "Kind",
   errorCount: "Addresses",
   errorHow: "What to do",
@@ -141,7 +146,8 @@ export const texts = {
   rowsOfAll: "Of all runs",
   rowsNone: "There are no such rows.",
   rowsRegion: "Rows. Scroll for more.",
-  rowsKnown: (n: string, more: boolean) => more ? `${n} rows read, more follow` : `${n} rows`,
+  rowsKnown: (n: string, more: boolean) => more ? `${so(n, "row")} read, more follow`
+    : so(n, "row"),
   rowsCut: "The table ends here. A filter or an export shows what is behind.",
   rowNumber: "Row",
   rowDetails: "All of this row",
@@ -207,5 +213,5 @@ export const texts = {
   memberOf: (name: string, n: string) => `${name} of number ${n}`,
   todoElse: "Change what is named here, or try again.",
   correlation: "If it stays so, tell the operator this number:",
-  wait: (n: string) => `Try again in ${n} seconds.`,
+  wait: (n: string) => `Try again in ${so(n, "second")}.`,
 };

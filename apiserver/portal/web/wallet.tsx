@@ -93,7 +93,7 @@ function Ledger(props: { entries: Transaction[] }) {
     { name: texts.type, of: (t) => texts.entryTypes[t.type] ?? t.type },
     { name: texts.state, of: (t) => texts.entryStates[t.status] ?? t.status },
     { name: texts.amountOf, n: true, of: (t) => t.amountMicros === 0 && t.freeRequestsDelta !== 0
-      ? texts.freePages(t.freeRequestsDelta, count(t.freeRequestsDelta)) : money(t.amountMicros) },
+      ? texts.freePages(count(t.freeRequestsDelta)) : money(t.amountMicros) },
     { name: texts.balanceAfter, n: true, of: (t) => t.balanceAfterMicros === null ? "–"
       : money(t.balanceAfterMicros) },
     { name: texts.what, wide: true, of: (t) => <What of={t} /> }]} />;
@@ -154,7 +154,9 @@ export function Prices() {
     <p class="lead">{texts.pricesLead}</p>
     <Shown of={read}>{(all) => <Table caption={texts.prices} items={all} none={texts.pricesNone}
       columns={[
-        { name: texts.priceOf, of: (p) => <Scraped value={p.label} /> },
+        { name: texts.priceOf, of: (p) => <><Scraped value={p.label} />
+          {all.some((other) => other.label === p.label && other.rowKey !== p.rowKey)
+            && <> (<Scraped value={p.rowKey} most={100} />)</>}</> },
         { name: texts.type, of: (p) => texts.priceKinds[p.kind] ?? p.kind },
         { name: texts.priceEach, n: true, of: (p) => money(p.sellingPriceMicros) },
         { name: texts.priceThousand, n: true, of: (p) => money(p.sellingPriceMicros * 1000) },

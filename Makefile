@@ -200,11 +200,12 @@ clients:
 clients-test:
 	SHOAL_CLIENTS_SUITE=1 go test ./e2e -count=1 -run TestClients -v -timeout 30m
 
-## conformance: the Model Context Protocol's public suite against the agents' gateway, which e2e/conformance/install puts into
-## e2e/.conformance (npm)
+## conformance: the Model Context Protocol's public suite against the agents' gateway, and its official clients for TypeScript
+## and Python against the service; e2e/conformance/install puts them into e2e/.conformance (Node, Python)
 conformance:
 	e2e/conformance/install
 	SHOAL_CONFORMANCE_SUITE=1 go test ./apiserver/agents -count=1 -run TestConformance -v -timeout 10m
+	SHOAL_CONFORMANCE_SUITE=1 go test ./e2e -count=1 -run TestOfficialClients -v -timeout 10m
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
 ## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; as many sorted, page by page; RATIO_ROWS read by categories and

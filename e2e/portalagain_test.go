@@ -56,6 +56,10 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.runsAgain()
 	v.says("2 of 2")
 
+	v.goes("/wallet", `document.querySelector("main tbody td")`)
+	v.sees(`/0 × Plain, \S+ each, 1 free$/m.test(document.querySelector("main").innerText) &&
+		/-1 free page\s/.test(document.querySelector("main").innerText)`)
+
 	v.beginsWith("http://shop.example/list/5")
 	v.sees(`document.querySelector("#name")`)
 	v.enters("name", "A list")

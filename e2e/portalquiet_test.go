@@ -271,7 +271,8 @@ func (v *visit) places() (places []string) {
 		places = append(places, "/portal"+place)
 	}
 	return append(places, "/sign-in", "/sign-in/password", "/sign-in/passkeys",
-		"/sign-in/programs", "/sign-in/recover", "/sign-up")
+		"/sign-in/programs", "/sign-in/recover", "/sign-up",
+		"/api/wallet/statements/"+time.Now().UTC().Format("2006-01")+"?format=html")
 }
 
 // doesNotOmit holds the list of places to the names that the sources tell apart.

@@ -152,7 +152,8 @@ function OverRuns(props: { scraper: string; fields: FieldProfile[] }) {
       });
       const drawn = values.filter((v) => v.value !== null).length;
       return drawn < 2 ? <p>{texts.overRunsFew}</p> : <>
-        <Line values={values} label={texts.measures[measure.value]!} />
+        <Line values={values} label={texts.measures[measure.value]!}
+          high={measure.value === "fillRate" ? 100 : undefined} />
         {gone > 0 && <p class="hint">{texts.overRunsGone(count(gone))}</p>}
         <details class="plain"><summary>{texts.asTable}</summary><table>
           <thead><tr><th scope="col">{texts.started}</th>
@@ -194,10 +195,13 @@ function Chart(props: { data: uPlot.AlignedData; label: string; of: Drawn }) {
   return <div ref={box} class="plot" role="img" aria-label={props.label} />;
 }
 
-/** A line over time. */
-function Line(props: { values: { at: string; value: number | null }[]; label: string }) {
+/** A line over time. The axis is from nothing to high, where that is known. */
+function Line(props: { values: { at: string; value: number | null }[]; label: string;
+  high?: number; }) {
+  const { high } = props;
   return <Chart label={props.label} data={[props.values.map((v) => Date.parse(v.at) / 1000),
     props.values.map((v) => v.value)]} of={(color, axis) => ({
+      scales: { y: high === undefined ? {} : { range: [0, high * 1.05] } },
       axes: [{ ...axis, values: (_plot, at, _axis, _space, apart) => ticks(at, apart) }, axis],
       series: [{}, { label: props.label, stroke: color("--accent"), width: 2,
         points: { show: true, size: 7, fill: color("--accent") } }] })} />;

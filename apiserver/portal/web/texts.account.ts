@@ -67,7 +67,7 @@ export const texts = {
   balanceAfter: "Balance after it",
   what: "For what",
   line: (pages: string, label: string, price: string) => `${pages} × ${label}, ${price} each`,
-  lineFree: (n: string) => `${n} of them free`,
+  lineFree: (n: string) => `${n} free`,
   sources: { RUN: "Run", SAMPLE: "Sample", PREVIEW_URL: "Preview of a page",
     PREVIEW_CURL: "Preview of a request" } as Record<string, string>,
   entryTypes: { TOPUP: "Top-up", CHARGE: "Charge", ADJUSTMENT: "Adjustment",

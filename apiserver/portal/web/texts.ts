@@ -3,7 +3,7 @@
 
 /** So many things, in words. The number is as it is shown. */
 export const so = (n: string, thing: string, things = thing + "s") =>
-  `${n} ${n === "1" ? thing : things}`;
+  `${n} ${/^-?1$/.test(n) ? thing : things}`;
 
 export const texts = {
   product: "Shoal",

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // asks notes the tiers by which an address is asked for, and answers by tier: a page, or, where it
@@ -435,8 +436,8 @@ func TestAskedPagesByTier(t *testing.T) {
 	}
 }
 
-// Many pages of one customer come again and again for room in the browser. Those of another get
-// every second place.
+// Many pages of one customer come again and again for the only place in the browser. Those of
+// another get every second turn.
 func TestCustomersTakeTurnsAtTheBrowser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, func(r *rig, config *Config) {
@@ -445,19 +446,15 @@ func TestCustomersTakeTurnsAtTheBrowser(t *testing.T) {
 		defer stop()
 		var mu sync.Mutex
 		var loaded []string
-		busy := false
+		places := turns.NewLine(1, web.ComeAgain)
 		load := func(_ context.Context, req web.Request) (*web.Page, error) {
-			mu.Lock()
-			if busy {
-				mu.Unlock()
+			if !places.Enter(req.Caller, time.Now()) {
 				return nil, web.ErrBusy
 			}
-			busy = true
-			mu.Unlock()
 			pass(10 * time.Second)
+			places.Leave(req.Caller, time.Now())
 			mu.Lock()
 			defer mu.Unlock()
-			busy = false
 			loaded = append(loaded, strings.Split(req.URL, ".")[1])
 			return r.web.html(req.URL, "<h1>x</h1>"), nil
 		}

@@ -28,12 +28,13 @@ func ExamplePlaces() {
 }
 
 func ExampleLine() {
-	line := turns.NewLine(time.Minute)
+	line := turns.NewLine(2, time.Minute)
 	now := time.Now()
-	line.Begin("often", now) // and finds a place
-	begun, _ := line.Begin("seldom", now)
-	line.Refuse(begun, now) // there was none left
-	_, ok := line.Begin("often", now)
-	fmt.Println("may try again:", ok)
-	// Output: may try again: false
+	fmt.Println("one:", line.Enter("often", now))
+	fmt.Println("another:", line.Enter("often", now))
+	fmt.Println("somebody else:", line.Enter("seldom", now))
+	// Output:
+	// one: true
+	// another: false
+	// somebody else: true
 }

@@ -5,74 +5,90 @@ import (
 	"time"
 )
 
-// Line is for places that nobody waits at: whoever finds none comes again, some time later. Without
-// it, those who come most often would get them. It is safe for concurrent use.
+// Line is for places that nobody waits at: whoever finds none comes again, some time later. The
+// last free place is for who has none: one customer's long stays cost no other one the first. Among
+// those who were refused, the next is who has had places for the shortest time, as in Places. It is
+// safe for concurrent use.
 type Line struct {
 	within time.Duration
 
 	mu        sync.Mutex
-	turn      uint64
+	free      int
+	passed    time.Duration // what who entered last had had
 	customers map[string]*visitor
 }
 
-// visitor is a customer who has tried lately.
+// visitor is a customer who has a place, or has tried lately.
 type visitor struct {
-	served  uint64 // the turn in which a place was last found; 0: none
+	places  int           // held
+	had     time.Duration // in all places together, until since
+	since   time.Time
 	tried   time.Time
 	refused time.Time // zero: not yet
 }
 
-// NewLine makes a line in which who was refused comes again within a time.
-func NewLine(within time.Duration) *Line {
-	return &Line{within: within, customers: map[string]*visitor{}}
+// NewLine makes so many places, with a line in which who was refused comes again within a time.
+func NewLine(places int, within time.Duration) *Line {
+	return &Line{within: within, free: places, customers: map[string]*visitor{}}
 }
 
-// Try is a try of a customer that has begun.
-type Try struct {
-	customer      string
-	before, after uint64
-}
-
-// Begin says whether a customer may try to find a place at a time. It may not while somebody else
-// was refused who has been served less recently: the next free place is theirs, if they come in
-// time. A try that finds no place is given to Refuse.
-func (l *Line) Begin(customer string, now time.Time) (Try, bool) {
+// Enter says whether a customer has a place from now on. It has none while somebody was refused who
+// has had less: the next place is theirs, if they come in time. Who has entered leaves.
+func (l *Line) Enter(customer string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	me := l.customers[customer]
 	if me == nil {
-		me = &visitor{}
+		me = &visitor{since: now}
 		l.customers[customer] = me
 	}
+	me.pay(now)
+	if me.places == 0 && !l.waits(me, now) { // it comes, or comes back: nobody saves up
+		me.had = max(me.had, l.passed)
+	}
 	me.tried = now
-	first := true
+	first := l.hasPlace(me)
 	for name, other := range l.customers {
-		switch {
-		case now.Sub(other.tried) > l.within:
+		if other.places == 0 && now.Sub(other.tried) > l.within {
 			delete(l.customers, name)
-		case other.served < me.served && !other.refused.IsZero() &&
-			now.Sub(other.refused) <= l.within:
+			continue
+		}
+		other.pay(now)
+		if other.had < me.had && l.waits(other, now) && l.hasPlace(other) {
 			first = false
 		}
 	}
 	if !first {
 		me.refused = now
-		return Try{}, false
+		return false
 	}
-	l.turn++
-	try := Try{customer: customer, before: me.served, after: l.turn}
-	me.served = l.turn
-	return try, true
+	l.free--
+	me.places++
+	l.passed = max(l.passed, me.had)
+	return true
 }
 
-// Refuse notes that a try has found no place: the turn is still its customer's.
-func (l *Line) Refuse(try Try, now time.Time) {
+// Leave gives a place back. What took no time counts, too: customers take turns then.
+func (l *Line) Leave(customer string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if v := l.customers[try.customer]; v != nil {
-		v.refused = now
-		if v.served == try.after {
-			v.served = try.before
-		}
-	}
+	me := l.customers[customer]
+	me.pay(now)
+	me.had++
+	me.places--
+	l.free++
+}
+
+// waits says whether a customer was refused, and may still come again.
+func (l *Line) waits(v *visitor, now time.Time) bool {
+	return !v.refused.IsZero() && now.Sub(v.refused) <= l.within
+}
+
+// hasPlace says whether there is a place for a customer.
+func (l *Line) hasPlace(v *visitor) bool { return l.free > 1 || l.free > 0 && v.places == 0 }
+
+// pay counts the time until now.
+func (v *visitor) pay(now time.Time) {
+	v.had += time.Duration(v.places) * now.Sub(v.since)
+	v.since = now
 }

@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/turns"
 )
 
 // Defaults of Config.
@@ -84,7 +85,7 @@ func set[T int | int64](setting *T, value T) {
 // Browser loads pages. It is safe for concurrent use. Close ends it.
 type Browser struct {
 	config  Config
-	slots   chan struct{}
+	places  *turns.Line
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup // processes, and pages
@@ -115,7 +116,7 @@ func Open(ctx context.Context, config Config) (*Browser, error) {
 		return nil, fmt.Errorf("chromium: %w", err)
 	}
 	config.Path = path
-	b := &Browser{config: config, slots: make(chan struct{}, config.Pages)}
+	b := &Browser{config: config, places: turns.NewLine(config.Pages, ComeAgain)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	p, err := b.acquireProcess(ctx)
 	if err != nil {

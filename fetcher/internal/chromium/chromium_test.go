@@ -303,6 +303,49 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestNobodyHasAllPlaces: as many pages of one customer as may be, none of which ends, leave a
+// place for another's.
+func TestNobodyHasAllPlaces(t *testing.T) {
+	const places = 3
+	asked := make(chan struct{}, places)
+	b := newBrowser(t, Config{Pages: places}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			asked <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<h1>fine</h1>")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	hang := func() {
+		_, err := b.Load(ctx, Ask{URL: "http://a.example/hang", Customer: "often",
+			Deadline: time.Now().Add(time.Minute)})
+		ended <- err
+	}
+	for range places - 1 {
+		go hang()
+		<-asked
+	}
+	go hang()
+	if err := <-ended; !errors.Is(err, ErrBusy) {
+		t.Errorf("the last place is given to who has the others: %v", err)
+	}
+	if _, err := load(t, b, Ask{URL: "http://a.example/", Customer: "seldom"}); err != nil {
+		t.Errorf("a page of somebody else: %v", err)
+	}
+	cancel()
+	for range places - 1 {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+	}
+	if _, err := load(t, b, Ask{URL: "http://a.example/", Customer: "often"}); err != nil {
+		t.Errorf("when all have left: %v", err)
+	}
+}
+
 // TestDownloads: a page leaves no file behind, and a browser that is killed no directory.
 func TestDownloads(t *testing.T) {
 	home := t.TempDir()

@@ -20,6 +20,7 @@ import (
 // Ask is what to load.
 type Ask struct {
 	URL      string    // canonical
+	Customer string    // whose page it is: customers take turns
 	Deadline time.Time // of everything
 	Proxy    *egress.Proxy
 	// BeforeHop is asked before the page itself goes to another address, by a redirect or a script.
@@ -46,8 +47,12 @@ type Page struct {
 	Loads    int // the first included
 }
 
-// ErrBusy says that as many pages are loaded as may be: nothing was asked for.
+// ErrBusy says that as many pages are loaded as may be, or of one customer: nothing was asked for.
+// Whoever comes again within ComeAgain keeps their turn.
 var ErrBusy = errors.New("chromium: as many pages are loaded as may be")
+
+// ComeAgain is for how long a place is kept for who was refused.
+const ComeAgain = 16 * time.Second
 
 // Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the
 // context's.
@@ -56,12 +61,10 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
 	defer cancel()
 	ask.Deadline, _ = ctx.Deadline() // the caller's may be earlier
-	select {
-	case b.slots <- struct{}{}:
-		defer func() { <-b.slots }()
-	default:
+	if !b.places.Enter(ask.Customer, time.Now()) {
 		return got, ErrBusy
 	}
+	defer func() { b.places.Leave(ask.Customer, time.Now()) }()
 	p, err := b.acquireProcess(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

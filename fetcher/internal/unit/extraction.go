@@ -182,10 +182,10 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 		answer.Code = fault.PageModel
 		return t.answered(answer), nil
 	}
-	if !t.mayAsk(now) {
+	if !t.units.asking.Enter(t.task.Customer, now) {
 		return extract.Page{}, &Step{Again: true, Wait: questionWait}
 	}
-	defer func() { <-t.units.asking }()
+	defer func() { t.units.asking.Leave(t.task.Customer, t.units.config.Clock.Now()) }()
 	if !t.lease.IsFresh() {
 		return extract.Page{}, &Step{}
 	}
@@ -213,21 +213,6 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	}
 	t.units.metrics.questions[outcome].Inc()
 	return t.answered(answer), nil
-}
-
-// mayAsk takes one of the questions to the model, if one is free and it is the customer's turn.
-func (t *Turn) mayAsk(now time.Time) bool {
-	begun, ok := t.units.askingLine.Begin(t.task.Customer, now)
-	if !ok {
-		return false
-	}
-	select {
-	case t.units.asking <- struct{}{}:
-		return true
-	default:
-		t.units.askingLine.Refuse(begun, now)
-		return false
-	}
 }
 
 // answered notes that the chain's prompt is done with.

@@ -31,7 +31,7 @@ const (
 	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may
 	// wait for one browser.
 	firstBusy = time.Second
-	MostBusy  = 8 * time.Second
+	MostBusy  = web.ComeAgain / 2
 )
 
 // maxPageRecord leaves room for what a log puts around a record.
@@ -296,21 +296,8 @@ func (t *Turn) ask(ctx context.Context) (Step,
 	return Step{}, response, err
 }
 
-// fetchPage asks for a page, whose answer is decoded on the way. Customers take turns where they
-// have to come again.
+// fetchPage asks for a page, whose answer is decoded on the way.
 func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Page, err error) {
-	if req.Tier.Renders() {
-		line, clock := t.units.browsing, t.units.config.Clock
-		begun, ok := line.Begin(t.task.Customer, clock.Now())
-		if !ok {
-			return nil, web.ErrBusy
-		}
-		defer func() {
-			if errors.Is(err, web.ErrBusy) {
-				line.Refuse(begun, clock.Now())
-			}
-		}()
-	}
 	panicked := t.units.config.Reader.Run(reading.Page{URL: req.URL},
 		func() { response, err = t.units.config.Web.Fetch(ctx, req) })
 	if panicked != nil {

@@ -115,9 +115,7 @@ type Units struct {
 	tokens     *tokens
 	hosts      *hostMemory
 	extracting *turns.Places // one for each extraction
-	asking     chan struct{} // one for each question to the model
-	askingLine *turns.Line   // of those who find none of these
-	browsing   *turns.Line   // of those who find no room in the browser
+	asking     *turns.Line   // one for each question to the model
 	metrics    *metrics
 	counts     counters
 }
@@ -130,9 +128,7 @@ func New(config Config) *Units {
 		tokens:     newTokens(config.Clock),
 		hosts:      newHostMemory(maxRemembered),
 		extracting: turns.New(config.Extractions, config.Clock),
-		asking:     make(chan struct{}, config.Questions),
-		askingLine: turns.NewLine(4 * questionWait),
-		browsing:   turns.NewLine(2 * MostBusy),
+		asking:     turns.NewLine(config.Questions, 4*questionWait),
 		metrics:    newMetrics(config.Metrics),
 	}
 }

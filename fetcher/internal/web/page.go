@@ -13,6 +13,9 @@ import (
 // ErrBusy says that a tier can take no more at the moment: nothing was asked for.
 var ErrBusy = chromium.ErrBusy
 
+// ComeAgain is within what time who was told so keeps their turn by coming again.
+const ComeAgain = chromium.ComeAgain
+
 // Request asks for one try at one page.
 type Request struct {
 	// URL is the page's address.

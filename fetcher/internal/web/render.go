@@ -21,9 +21,9 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 	if err != nil {
 		return err
 	}
-	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More,
-		Click: req.Load.Click,
-		Max:   req.Load.Max, BeforeHop: func(ctx context.Context,
+	ask := chromium.Ask{URL: url, Customer: req.Caller, Deadline: deadline, MaxHops: MaxHops,
+		More: req.Load.More, Click: req.Load.Click,
+		Max: req.Load.Max, BeforeHop: func(ctx context.Context,
 			next string) error {
 			return beforeHop(ctx, req, deadline, next, nil)
 		}}

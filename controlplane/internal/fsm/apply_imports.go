@@ -143,6 +143,7 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 	}
 	if p.Message != "" {
 		failImport(tx, job, known, p.Message)
+		dropUnmerged(tx, job)
 		return command.None{}, nil
 	}
 	if p.Key != known.Key {

@@ -153,6 +153,7 @@ func stopGroup(tx *state.Tx, p command.StopGroupPayload) (command.LaunchedRuns, 
 			continue // of a scraper that was moved elsewhere, whose group stops it
 		}
 		endRun(tx, job, model.StoppedByCustomer)
+		dropUnmerged(tx, job)
 		answer.Jobs = append(answer.Jobs, command.GroupJob{Job: job.ID, Scraper: job.Scraper,
 			State: model.Stopped, Queued: job.Queued})
 	}

@@ -146,6 +146,15 @@ func internalOf(tx *state.Tx, sibling *state.Group) (scraper *state.Scraper) {
 	return scraper
 }
 
+// dropUnmerged removes the group of a merge that has ended without a row, unless it has those of a
+// merge before.
+func dropUnmerged(tx *state.Tx, job *state.Job) {
+	group, scraper := tx.Group(job.Group), tx.Scraper(job.Scraper)
+	if group != nil && group.Made == state.Enriched && scraper != nil && !scraper.Filled {
+		dropGroup(tx, group, false)
+	}
+}
+
 // nameSibling names a sibling after its group.
 func nameSibling(sibling, group *state.Group) {
 	end := "_" + string(sibling.Made)

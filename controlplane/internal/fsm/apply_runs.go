@@ -196,6 +196,7 @@ func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
 			continue
 		}
 		endRun(tx, job, model.StoppedByCustomer)
+		dropUnmerged(tx, job)
 		stopped.Jobs = append(stopped.Jobs, job.ID)
 	}
 	return stopped, nil

@@ -115,6 +115,57 @@ func TestSiblingsGoWithTheirGroup(t *testing.T) {
 	}
 }
 
+// A merge that makes no row leaves no group, however it ends and however often that is told. The
+// next one begins anew, and what a merge has made stays when a later one makes nothing.
+func TestMergesWithoutRowsLeaveNothing(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 1)
+	ends := map[string]func(of command.BeginResultPayload) command.Payload{
+		"fails": func(of command.BeginResultPayload) command.Payload {
+			return command.EndImportPayload{Job: of.Job, Message: "no title in two runs"}
+		},
+		"is stopped": func(of command.BeginResultPayload) command.Payload {
+			return command.StopRunPayload{Customer: "a", Job: of.Job}
+		},
+		"is stopped with its scraper": func(of command.BeginResultPayload) command.Payload {
+			return command.StopRunPayload{Customer: "a", Scraper: of.NewScraper}
+		},
+		"is stopped with its group": func(of command.BeginResultPayload) command.Payload {
+			return command.StopGroupPayload{Customer: "a", Group: of.NewGroup}
+		},
+	}
+	for name, end := range ends {
+		merge := b.result(group, state.Enriched)
+		b.must(merge)
+		b.must(end(merge))
+		b.must(merge) // late
+		b.must(command.EndImportPayload{Job: merge.Job, Message: "late"})
+		b.must(command.EndImportPayload{Job: merge.Job, Items: 1})
+		v := b.view()
+		if v.Sibling(group, state.Enriched) != nil || v.Scraper(merge.NewScraper) != nil ||
+			len(v.Groups("a")) != 1 || len(v.DeletedGroupsOf("a")) != 0 ||
+			v.Group(group).Scrapers != 1 {
+			t.Errorf("a merge that %s leaves something", name)
+		}
+		if job := v.Job(merge.Job); job == nil || !job.Closed || job.State == model.Completed {
+			t.Errorf("a merge that %s: its run is %+v", name, job)
+		}
+	}
+	first := b.result(group, state.Enriched)
+	b.must(first)
+	b.must(command.EndImportPayload{Job: first.Job, Items: 3})
+	for name, end := range ends {
+		merge := b.result(group, state.Enriched)
+		b.must(merge)
+		merge.NewGroup, merge.NewScraper = first.NewGroup, first.NewScraper
+		b.must(end(merge))
+		if b.view().Sibling(group, state.Enriched) == nil ||
+			b.view().Scraper(first.NewScraper) == nil {
+			t.Fatalf("a merge that %s takes what one before has made", name)
+		}
+	}
+}
+
 // Who has results is told what became of them by events of their own.
 func TestResultsAreTold(t *testing.T) {
 	for _, c := range []struct {

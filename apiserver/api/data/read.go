@@ -51,6 +51,8 @@ type place struct {
 	Added  uint64 `json:"p,omitempty"` // addedOf
 	// Retained is how far retention was, of which the rows that are read are known to be there.
 	Retained uint64 `json:"r,omitempty"`
+	// Files is up to which command the files are known that had rows then, as they ended.
+	Files uint64 `json:"f,omitempty"`
 	// Sorted is the last row of a sorted read, which goes through its groups at once.
 	Sorted *standing `json:"s,omitempty"`
 }
@@ -146,6 +148,9 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 		}
 	} else {
 		at.Added, at.Retained = added, client.RetainingNow(from.View).Upto
+		if at.Files, err = r.filesOf(ctx, from.View, q.Scope, in.JobID); err != nil {
+			return at, q, nil, err
+		}
 		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
 			at.Upto, err = r.Store.Horizon(ctx)
 		}

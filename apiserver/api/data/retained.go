@@ -2,6 +2,8 @@ package data
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -11,56 +13,119 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// checkRetained refuses a cursor of rows that went since it was made, because newer runs replaced
-// theirs. It looks after the page was read, by what is known then, and only where retention has
-// come further. Cursors that go on need not be looked at for the same removals again.
+// checkRetained refuses a cursor of rows that went since it was made, because newer runs or files
+// replaced theirs. It looks after the page was read, by what is known then. Cursors that go on need
+// not be looked at for the same removals again.
 func (in *readRequest) checkRetained(ctx context.Context, r Resource, at *place,
 	scope rowstore.Scope) error {
 	v := r.Client.View()
 	now := client.RetainingNow(v).Next
-	if now <= at.Retained {
-		return nil
-	}
 	var gone bool
 	var err error
-	look := func(s *client.Scraper) bool {
-		gone, err = in.retainedAway(ctx, r.History, v, s, at, now)
+	failed := r.eachScraper(ctx, v, scope, in.JobID, func(s *client.Scraper) bool {
+		switch {
+		case s.Spec.Type == model.File:
+			gone, err = in.replacedAway(ctx, r, v, s, at)
+		case now > at.Retained: // retention has come further
+			gone, err = in.retainedAway(ctx, r.History, v, s, at, now)
+		}
 		return !gone && err == nil
-	}
-	switch {
-	case !in.JobID.IsZero():
-		job, failed := r.History.Run(ctx, v, in.JobID)
-		if failed != nil {
-			return fmt.Errorf("run %s: %w", in.JobID, failed)
-		}
-		if job == nil {
-			return nil
-		}
-		scope.Scraper = job.Scraper
-		fallthrough
-	case !scope.Scraper.IsZero():
-		if s := v.Scraper(scope.Scraper); s != nil {
-			look(s)
-		}
-	default:
-		v.GroupScrapers(scope.Group, look)
-	}
-	if err != nil {
+	})
+	if err = errors.Join(failed, err); err != nil {
 		return err
 	}
 	if gone {
 		return api.RefuseCursor()
 	}
-	at.Retained = now
+	at.Retained = max(at.Retained, now)
+	at.Files, err = r.filesOf(ctx, v, scope, in.JobID)
+	return err
+}
+
+// eachScraper calls visit with the scrapers whose rows a read may have, until it is false.
+func (r Resource) eachScraper(ctx context.Context, v *client.View, scope rowstore.Scope, run ids.ID,
+	visit func(*client.Scraper) bool) error {
+	if !run.IsZero() {
+		job, err := r.History.Run(ctx, v, run)
+		if err != nil {
+			return fmt.Errorf("run %s: %w", run, err)
+		}
+		if job == nil {
+			return nil
+		}
+		scope.Scraper = job.Scraper
+	}
+	if scope.Scraper.IsZero() {
+		v.GroupScrapers(scope.Group, visit)
+	} else if s := v.Scraper(scope.Scraper); s != nil {
+		visit(s)
+	}
 	return nil
 }
 
+// filesOf is up to which command the files are known that have ended, of those that a read is of.
+func (r Resource) filesOf(ctx context.Context, v *client.View, scope rowstore.Scope,
+	run ids.ID) (upto uint64, err error) {
+	upto = v.ArchivedTo()
+	err = r.eachScraper(ctx, v, scope, run, func(s *client.Scraper) bool {
+		if s.Spec.Type == model.File {
+			v.ScraperJobs(s.ID, func(job *client.Job) bool {
+				upto = max(upto, job.Index)
+				return true
+			})
+		}
+		return true
+	})
+	return upto, err
+}
+
+// replacedAway says whether a file has taken the place of one that a read is of since it was at a
+// place. How many are kept may have changed since, so the store is asked which of them it has.
+// Files that were replaced before the read began are not told from them: newer ones take their
+// place together.
+func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.View,
+	s *client.Scraper, at *place) (gone bool, err error) {
+	if added(s) || !closedSince(v, s, at.Files) {
+		return false, nil
+	}
+	var failed error
+	var now *client.Job // the latest file that the read has by now
+	if in.IsLastRun {
+		if now, err = latestRun(ctx, r.History, v, s, at.Newest); err != nil {
+			return false, fmt.Errorf("latest file of scraper %s: %w", s.ID, err)
+		}
+	}
+	since := client.RowsSince(v)
+	err = r.History.ScraperRuns(ctx, v, s.ID, func(job *client.Job) bool {
+		switch {
+		case job.Started*1000 < since:
+			return false // what is older expires
+		case !client.Replaces(job, s) || job.Index > at.Files || shownNoMore(v, job.ID),
+			!at.Newest.has(job.Queued, job.ID),
+			!in.JobID.IsZero() && in.JobID != job.ID,
+			!in.GroupID.IsZero() && in.GroupID != job.Group:
+			return true
+		}
+		if gone = in.IsLastRun && (now == nil || now.ID != job.ID); gone {
+			return false
+		}
+		var rows []json.RawMessage
+		rows, failed = r.Store.Rows(ctx, rowstore.RowsQuery{Scope: client.ShownOf(v, job), Limit: 1})
+		gone = failed == nil && len(rows) == 0
+		return !gone && failed == nil && !in.IsLastRun
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return false, fmt.Errorf("files of scraper %s: %w", s.ID, err)
+	}
+	return gone, nil
+}
+
 // retainedAway says whether the rows of a scraper's run that a read is of went since it was at a
-// place. Files take the place of others by themselves (addedOf).
+// place.
 func (in *selection) retainedAway(ctx context.Context, h *client.History, v *client.View,
 	s *client.Scraper, at *place, now uint64) (gone bool, err error) {
 	count := client.Retained(v, s)
-	if count == 0 || s.Spec.Type == model.File || !closedSince(v, s, at.Retained) {
+	if count == 0 || !closedSince(v, s, at.Retained) {
 		return false, nil
 	}
 	only := in.JobID

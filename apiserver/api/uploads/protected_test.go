@@ -2,6 +2,7 @@ package uploads_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,68 @@ func TestCursorsWhileFilesAreReplaced(t *testing.T) {
 		r.imports(t, made.Text("jobId"))
 		r.Clock.Advance(1e9)
 		goOn(sent.when, sent.when == "replaced")
+	}
+}
+
+// A cursor that is open when a file is imported goes on where the scraper keeps all files that it
+// reads. Elsewhere it is refused, however many are to be kept before and after.
+func TestCursorsWhileFilesAreKept(t *testing.T) {
+	all := []string{"group", "latest", "scraper", "first", "second"}
+	for name, c := range map[string]struct {
+		before, then, after int
+		refused             []string
+	}{
+		"three of three":  {3, 3, 3, nil},
+		"two of three":    {2, 2, 2, []string{"group", "scraper", "first"}},
+		"fewer from then": {2, 1, 1, all},
+		"fewer just then": {9, 1, 9, all},
+		"two just then":   {3, 2, 9, []string{"group", "scraper", "first"}},
+		"more from then":  {2, 3, 3, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			keep := func(scraper ids.ID, count int) {
+				r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: scraper,
+					Count: count})
+			}
+			text, first := r.file(t, "file", `{"a":"1"}`+"\n"+`{"a":"2"}`)
+			scraper, err := ids.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			add := func(lines string) (job string) {
+				r.Clock.Advance(1e9)
+				job = r.Call(t, next(text, "format=jsonl", jsonl, lines)).Text("jobId")
+				r.imports(t, job)
+				return job
+			}
+			keep(scraper, c.before)
+			second := add(`{"a":"3"}` + "\n" + `{"a":"4"}`)
+			reads := map[string]string{"group": "groupId=" + r.group.String(),
+				"latest":  "isLastRun=true&groupId=" + r.group.String(),
+				"scraper": "scraperId=" + text, "first": "jobId=" + first,
+				"second": "jobId=" + second}
+			cursors := map[string]string{}
+			for name, query := range reads {
+				cursors[name] = r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+					Do: "GET /api/scraper/data?limit=1&" + query}).Text("nextCursor")
+			}
+			keep(scraper, c.then)
+			add(`{"a":"5"}`)
+			keep(scraper, c.after)
+			for name, query := range reads {
+				s := apitest.Scenario{Name: name, As: apitest.User, Status: 200,
+					Do:  "GET /api/scraper/data?limit=1&" + query + "&cursor=" + cursors[name],
+					Has: map[string]any{"items.0.a": "2"}}
+				if name == "latest" || name == "second" {
+					s.Has["items.0.a"] = "4"
+				}
+				if slices.Contains(c.refused, name) {
+					s.Status, s.Code, s.Has = 400, "invalid_cursor", nil
+				}
+				r.Run(t, s)
+			}
+		})
 	}
 }
 

@@ -56,6 +56,18 @@ func TestClientsAreMadeOfTheDescription(t *testing.T) {
 	}
 }
 
+// The client in Go has no value for null, which its pointers say.
+func TestNullIsNoValueOfClients(t *testing.T) {
+	made, err := os.ReadFile(filepath.Join("..", "clients", "go", "shoal", "shoal.gen.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(made, []byte("type GroupInputStartType string")) ||
+		bytes.Contains(made, []byte(`"<nil>"`)) {
+		t.Error("the client in Go has a text <nil>: see clients/go/prepare.py")
+	}
+}
+
 // forClients pares the description.
 func forClients(whole map[string]any) map[string]any {
 	paths, all := map[string]any{}, whole["paths"].(map[string]any)

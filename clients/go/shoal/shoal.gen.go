@@ -209,19 +209,16 @@ func (e GroupInputChangeAlerts) Valid() bool {
 
 // Defines values for GroupInputStartType.
 const (
-	GroupInputStartTypeDAILY       GroupInputStartType = "DAILY"
-	GroupInputStartTypeLessThannil GroupInputStartType = "<nil>"
-	GroupInputStartTypeMANUAL      GroupInputStartType = "MANUAL"
-	GroupInputStartTypeNONE        GroupInputStartType = "NONE"
-	GroupInputStartTypeWEEKLY      GroupInputStartType = "WEEKLY"
+	GroupInputStartTypeDAILY  GroupInputStartType = "DAILY"
+	GroupInputStartTypeMANUAL GroupInputStartType = "MANUAL"
+	GroupInputStartTypeNONE   GroupInputStartType = "NONE"
+	GroupInputStartTypeWEEKLY GroupInputStartType = "WEEKLY"
 )
 
 // Valid indicates whether the value is a known member of the GroupInputStartType enum.
 func (e GroupInputStartType) Valid() bool {
 	switch e {
 	case GroupInputStartTypeDAILY:
-		return true
-	case GroupInputStartTypeLessThannil:
 		return true
 	case GroupInputStartTypeMANUAL:
 		return true
@@ -330,7 +327,6 @@ func (e KeyScope) Valid() bool {
 // Defines values for ListRunInputType.
 const (
 	ListRunInputTypeAPPLICATIONLDJSON ListRunInputType = "APPLICATION_LD_JSON"
-	ListRunInputTypeLessThannil       ListRunInputType = "<nil>"
 	ListRunInputTypeMULTIPLEPRODUCTS  ListRunInputType = "MULTIPLE_PRODUCTS"
 	ListRunInputTypeSINGLEPRODUCT     ListRunInputType = "SINGLE_PRODUCT"
 )
@@ -339,8 +335,6 @@ const (
 func (e ListRunInputType) Valid() bool {
 	switch e {
 	case ListRunInputTypeAPPLICATIONLDJSON:
-		return true
-	case ListRunInputTypeLessThannil:
 		return true
 	case ListRunInputTypeMULTIPLEPRODUCTS:
 		return true
@@ -590,11 +584,10 @@ func (e PostProcessRuleInputKind) Valid() bool {
 
 // Defines values for PostProcessRuleInputOutputType.
 const (
-	PostProcessRuleInputOutputTypeBOOLEAN     PostProcessRuleInputOutputType = "BOOLEAN"
-	PostProcessRuleInputOutputTypeEmpty       PostProcessRuleInputOutputType = ""
-	PostProcessRuleInputOutputTypeLessThannil PostProcessRuleInputOutputType = "<nil>"
-	PostProcessRuleInputOutputTypeNUMBER      PostProcessRuleInputOutputType = "NUMBER"
-	PostProcessRuleInputOutputTypeTEXT        PostProcessRuleInputOutputType = "TEXT"
+	PostProcessRuleInputOutputTypeBOOLEAN PostProcessRuleInputOutputType = "BOOLEAN"
+	PostProcessRuleInputOutputTypeEmpty   PostProcessRuleInputOutputType = ""
+	PostProcessRuleInputOutputTypeNUMBER  PostProcessRuleInputOutputType = "NUMBER"
+	PostProcessRuleInputOutputTypeTEXT    PostProcessRuleInputOutputType = "TEXT"
 )
 
 // Valid indicates whether the value is a known member of the PostProcessRuleInputOutputType enum.
@@ -603,8 +596,6 @@ func (e PostProcessRuleInputOutputType) Valid() bool {
 	case PostProcessRuleInputOutputTypeBOOLEAN:
 		return true
 	case PostProcessRuleInputOutputTypeEmpty:
-		return true
-	case PostProcessRuleInputOutputTypeLessThannil:
 		return true
 	case PostProcessRuleInputOutputTypeNUMBER:
 		return true
@@ -640,7 +631,6 @@ func (e PriceKind) Valid() bool {
 const (
 	ReExtractInputTypeAICONF            ReExtractInputType = "AI_CONF"
 	ReExtractInputTypeAPPLICATIONLDJSON ReExtractInputType = "APPLICATION_LD_JSON"
-	ReExtractInputTypeLessThannil       ReExtractInputType = "<nil>"
 	ReExtractInputTypeMULTIPLEPRODUCTS  ReExtractInputType = "MULTIPLE_PRODUCTS"
 	ReExtractInputTypeSINGLEPRODUCT     ReExtractInputType = "SINGLE_PRODUCT"
 )
@@ -651,8 +641,6 @@ func (e ReExtractInputType) Valid() bool {
 	case ReExtractInputTypeAICONF:
 		return true
 	case ReExtractInputTypeAPPLICATIONLDJSON:
-		return true
-	case ReExtractInputTypeLessThannil:
 		return true
 	case ReExtractInputTypeMULTIPLEPRODUCTS:
 		return true
@@ -857,16 +845,13 @@ func (e ScraperInputType) Valid() bool {
 
 // Defines values for ShareInputPermission.
 const (
-	ShareInputPermissionLessThannil ShareInputPermission = "<nil>"
-	ShareInputPermissionREAD        ShareInputPermission = "READ"
+	READ ShareInputPermission = "READ"
 )
 
 // Valid indicates whether the value is a known member of the ShareInputPermission enum.
 func (e ShareInputPermission) Valid() bool {
 	switch e {
-	case ShareInputPermissionLessThannil:
-		return true
-	case ShareInputPermissionREAD:
+	case READ:
 		return true
 	default:
 		return false
@@ -890,18 +875,15 @@ func (e SignUpInputAgreeWithTerms) Valid() bool {
 
 // Defines values for SiteLinkInputState.
 const (
-	SiteLinkInputStateERRORED     SiteLinkInputState = "ERRORED"
-	SiteLinkInputStateLessThannil SiteLinkInputState = "<nil>"
-	SiteLinkInputStatePENDING     SiteLinkInputState = "PENDING"
-	SiteLinkInputStateVISITED     SiteLinkInputState = "VISITED"
+	SiteLinkInputStateERRORED SiteLinkInputState = "ERRORED"
+	SiteLinkInputStatePENDING SiteLinkInputState = "PENDING"
+	SiteLinkInputStateVISITED SiteLinkInputState = "VISITED"
 )
 
 // Valid indicates whether the value is a known member of the SiteLinkInputState enum.
 func (e SiteLinkInputState) Valid() bool {
 	switch e {
 	case SiteLinkInputStateERRORED:
-		return true
-	case SiteLinkInputStateLessThannil:
 		return true
 	case SiteLinkInputStatePENDING:
 		return true
@@ -1169,10 +1151,9 @@ func (e TransactionType) Valid() bool {
 
 // Defines values for WebhookDisabledBecause.
 const (
-	WebhookDisabledBecauseFAILING     WebhookDisabledBecause = "FAILING"
-	WebhookDisabledBecauseGONE        WebhookDisabledBecause = "GONE"
-	WebhookDisabledBecauseLessThannil WebhookDisabledBecause = "<nil>"
-	WebhookDisabledBecauseSTOPPED     WebhookDisabledBecause = "STOPPED"
+	WebhookDisabledBecauseFAILING WebhookDisabledBecause = "FAILING"
+	WebhookDisabledBecauseGONE    WebhookDisabledBecause = "GONE"
+	WebhookDisabledBecauseSTOPPED WebhookDisabledBecause = "STOPPED"
 )
 
 // Valid indicates whether the value is a known member of the WebhookDisabledBecause enum.
@@ -1181,8 +1162,6 @@ func (e WebhookDisabledBecause) Valid() bool {
 	case WebhookDisabledBecauseFAILING:
 		return true
 	case WebhookDisabledBecauseGONE:
-		return true
-	case WebhookDisabledBecauseLessThannil:
 		return true
 	case WebhookDisabledBecauseSTOPPED:
 		return true
@@ -1274,10 +1253,9 @@ func (e WebhookInputEvents) Valid() bool {
 
 // Defines values for WebhookWithSecretDisabledBecause.
 const (
-	WebhookWithSecretDisabledBecauseFAILING     WebhookWithSecretDisabledBecause = "FAILING"
-	WebhookWithSecretDisabledBecauseGONE        WebhookWithSecretDisabledBecause = "GONE"
-	WebhookWithSecretDisabledBecauseLessThannil WebhookWithSecretDisabledBecause = "<nil>"
-	WebhookWithSecretDisabledBecauseSTOPPED     WebhookWithSecretDisabledBecause = "STOPPED"
+	WebhookWithSecretDisabledBecauseFAILING WebhookWithSecretDisabledBecause = "FAILING"
+	WebhookWithSecretDisabledBecauseGONE    WebhookWithSecretDisabledBecause = "GONE"
+	WebhookWithSecretDisabledBecauseSTOPPED WebhookWithSecretDisabledBecause = "STOPPED"
 )
 
 // Valid indicates whether the value is a known member of the WebhookWithSecretDisabledBecause enum.
@@ -1286,8 +1264,6 @@ func (e WebhookWithSecretDisabledBecause) Valid() bool {
 	case WebhookWithSecretDisabledBecauseFAILING:
 		return true
 	case WebhookWithSecretDisabledBecauseGONE:
-		return true
-	case WebhookWithSecretDisabledBecauseLessThannil:
 		return true
 	case WebhookWithSecretDisabledBecauseSTOPPED:
 		return true

@@ -195,6 +195,40 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// Of goods by mass or volume only a pack of the same count matches, or one of the same amount,
+// however the count is written.
+func TestPacksDiffer(t *testing.T) {
+	const one, two, all = "Brew Gold instant coffee 450 g jar",
+		"Brew Gold instant coffee 2 x 450 g jar", "Brew Gold instant coffee 900 g jar"
+	for _, c := range []struct {
+		product, row string
+		same         bool
+	}{
+		{one, two, false}, {two, one, false}, {one, "Brew Gold coffee 2x450g", false},
+		{one, "Brew Gold instant coffee jar 450 g, pack of 2", false},
+		{two, "Brew Gold instant coffee 3 x 450 g jar", false},
+		{"Fizz Cola 330 ml", "Fizz Cola 6 x 330 ml", false},
+		{"Fizz Cola 6 x 33 cl", "Fizz Cola 330 ml, pack of 6", true},
+		{one, "Brew Gold instant coffee 1 x 450 g jar", true}, {two, two, true}, {all, two, true},
+		{two, all, true}, {two, "Brew Gold instant coffee jar 450 g, pack of 2", true},
+		{"Mill whisk, steel", "Mill whisk, steel, pack of 2", true}, // words of packs alone
+	} {
+		var b match.Builder
+		for id, title := range []string{c.product, "a spoon", "a fork of 3 kg"} {
+			if err := b.Add(fmt.Sprint(id), &match.Product{Title: title}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, ok := x.Finder().Find(&match.Product{Title: c.row}); ok != c.same {
+			t.Errorf("%q, and %q is sought: %+v", c.product, c.row, found)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	var b match.Builder
 	for _, id := range []string{"", strings.Repeat("x", match.MaxID+1)} {

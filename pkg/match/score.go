@@ -1,6 +1,9 @@
 package match
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What two products have in common, and what stands between them, as numbers from 0 to 1. Each is
 // the same whichever of the two comes first.
@@ -35,6 +38,10 @@ var weights = [features]float64{
 // otherTrade is what two products lose whose trade numbers differ: each is of one product alone.
 const otherTrade = -6.0
 
+// otherAmount is what two products by mass or volume lose in packs of other counts. Twice 450 g is
+// not 450 g, however alike they are. Among other goods words of packs say less.
+const otherAmount = -6.0
+
 const steps = 10_000 // of a score
 
 // verdict is what comes of comparing two products.
@@ -55,6 +62,9 @@ func compare(a, b *card) verdict {
 	}
 	if len(a.numbers) > 0 && len(b.numbers) > 0 {
 		sum += otherTrade
+	}
+	if f[otherPack] > 0 && hasAmount(a.quantities) && hasAmount(b.quantities) {
+		sum += otherAmount
 	}
 	v := verdict{steps: int(math.Round(steps / (1 + math.Exp(-sum)))), method: ByTitle}
 	if (f[sameCode] > 0 || f[sameModel] > 0) && f[otherBrand] == 0 {
@@ -168,6 +178,13 @@ func compareMeasures(f *[features]float64, a, b []quantity) {
 	if all := agree + differ; all > 0 {
 		f[sameMeasure], f[otherMeasure] = agree/all, differ/all
 	}
+}
+
+// hasAmount says whether there is a mass or a volume.
+func hasAmount(of []quantity) bool {
+	return slices.ContainsFunc(of, func(q quantity) bool {
+		return q.of() == mass || q.of() == volume
+	})
 }
 
 // samePack says whether a has as many as b, or as much as all that b's pack has.

@@ -64,6 +64,7 @@ func (l *Line) Enter(customer string, now time.Time) bool {
 	}
 	l.free--
 	me.places++
+	me.refused = time.Time{} // whoever else of theirs comes is refused anew
 	l.passed = max(l.passed, me.had)
 	return true
 }

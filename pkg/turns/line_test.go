@@ -142,3 +142,26 @@ func TestLongStaysCountAsLong(t *testing.T) {
 		}
 	}
 }
+
+// Who was refused, and has had a place since, keeps no one waiting who has had more.
+func TestWhoIsServedWaitsNoMore(t *testing.T) {
+	line := NewLine(4, time.Minute)
+	now := time.Unix(0, 0)
+	for range 3 {
+		line.Enter("long", now)
+	}
+	line.Enter("short", now)
+	now = now.Add(time.Second)
+	if line.Enter("short", now) {
+		t.Fatal("five have one of four places")
+	}
+	line.Leave("long", now)
+	line.Leave("long", now)
+	if !line.Enter("short", now) {
+		t.Fatal("who has had less is refused")
+	}
+	line.Leave("short", now)
+	if !line.Enter("long", now.Add(time.Second)) {
+		t.Error("a place stays empty for who was served")
+	}
+}

@@ -153,7 +153,7 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 	w, client := newHostileWeb(t)
 	const deadline, beside = 6 * time.Second, 3
 	b, err := chromium.Open(t.Context(),
-		chromium.Config{Path: path, Client: client, Pages: beside + 1})
+		chromium.Config{Path: path, Client: client, Pages: beside + 2}) // and one for a newcomer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +161,13 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 	hasty, patient := newTransport(client, Config{Timeout: deadline}, b),
 		newTransport(client, Config{Timeout: time.Minute}, b)
 	honest := func() {
-		page, err := patient.Fetch(t.Context(),
-			Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+		ask := Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render, Caller: "honest"}
+		page, err := patient.Fetch(t.Context(), ask)
 		// a browser that is killed for what another page took takes it with it: the fetcher asks
 		// again
 		for range 2 {
 			if failed := (*Failure)(nil); errors.As(err, &failed) && failed.Retry {
-				page, err = patient.Fetch(t.Context(),
-					Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+				page, err = patient.Fetch(t.Context(), ask)
 			}
 		}
 		if err != nil {
@@ -199,7 +198,8 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 				o := w.Origins[i]
 				o.Prepare()
 				start := time.Now()
-				page, err := hasty.Fetch(t.Context(), Request{URL: w.URL(i), Tier: model.Render})
+				page, err := hasty.Fetch(t.Context(),
+					Request{URL: w.URL(i), Tier: model.Render, Caller: "hostile"})
 				took := time.Since(start)
 				if err == nil {
 					page.Release()

@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/api/webhooks"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -68,13 +69,14 @@ func (r Resource) export() *operation.Operation {
 		Group:   group,
 		Summary: "Answers all that is the customer's, as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
-			"notificationPreferences, wallet, key, group with each category and share (groupId, " +
-			"email) of it, schema and scraper. Then come site with each siteLink (siteId, link) " +
-			"of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values " +
-			"are as the other operations answer them; keys have no secrets. Links and rows are " +
-			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
-			"as an open stream while it is sent. An answer that breaks off ends without its last " +
-			"chunk.",
+			"notificationPreferences, wallet, subscription, invoice, key, webhook, group " +
+			"with each category and share (groupId, email) of it, schema and scraper. " +
+			"Then come site with each siteLink (siteId, link) of it, notification, " +
+			"feedback, transaction, run with each link (jobId, url) of it, and row. " +
+			"Values are as the other operations answer them; keys and webhooks have no " +
+			"secrets. Links and rows are those that are kept, of deleted groups and " +
+			"scrapers, too. It counts as one call, and as an open stream while it is " +
+			"sent. An answer that breaks off ends without its last chunk.",
 		Access: auth.Read, Rate: limits.Read, Timeout: exportTime, Media: []string{media},
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Download, error) {
 		upto, err := r.Store.Horizon(ctx)
@@ -125,7 +127,7 @@ func (e *exporter) write(ctx context.Context) error {
 	return nil
 }
 
-// account writes what is there once, and keys.
+// account writes what is there once, keys and webhooks.
 func (e *exporter) account(context.Context) error {
 	profile := e.view.Profile(e.customer)
 	for _, one := range []exported{
@@ -150,6 +152,11 @@ func (e *exporter) account(context.Context) error {
 	}
 	for _, key := range e.view.Keys(e.customer) {
 		if err := e.line("key", keys.NewKey(key, e.Touches)); err != nil {
+			return err
+		}
+	}
+	for _, hook := range e.view.Webhooks(e.customer) {
+		if err := e.line("webhook", webhooks.NewWebhook(hook, e.Clock.Now())); err != nil {
 			return err
 		}
 	}

@@ -79,6 +79,9 @@ func TestExport(t *testing.T) {
 			Text: "from " + customer})
 		s.Client.Must(t, client.AdjustWallet{Customer: customer, Entry: s.IDs.New(),
 			Amount: 1_000_000})
+		s.Client.Must(t, client.PutWebhook{ID: s.IDs.New(), Customer: customer,
+			URL: "https://hook.test/" + customer, Secret: []byte("s"),
+			Events: []model.Event{model.RunFailed}})
 		kept := s.NewGroup(t, customer, "kept")
 		s.Client.Must(t, client.PutCategory{ID: s.IDs.New(), Customer: customer, Group: kept,
 			Name: "cheap", Filters: []byte(`{"price":{"lt":9}}`)})
@@ -124,7 +127,8 @@ func TestExport(t *testing.T) {
 		if counts[line.Kind]++; counts[line.Kind] == 1 {
 			kinds = append(kinds, line.Kind)
 		}
-		if strings.Contains(text, "bob") || strings.Contains(text, "hash") {
+		if strings.Contains(text, "bob") || strings.Contains(text, "hash") ||
+			strings.Contains(text, "secret") {
 			t.Errorf("it has %s", text)
 		}
 		if line.Kind == "row" && !strings.Contains(text, `"text":"<b>`) {
@@ -132,7 +136,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	want := []string{"profile", "additionalInfo", "notificationPreferences", "wallet",
-		"subscription", "invoice", "key", "group", "category",
+		"subscription", "invoice", "key", "webhook", "group", "category",
 		"scraper", "notification", "feedback", "transaction", "run", "link", "row"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("the kinds (-want +got):\n%s", diff)
@@ -141,7 +145,7 @@ func TestExport(t *testing.T) {
 	notices := 0
 	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
 	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
-		"category": 1, "subscription": 1, "invoice": 1,
+		"category": 1, "subscription": 1, "invoice": 1, "webhook": 1,
 		"scraper": 1, "notification": notices, "feedback": 1, "run": 6, "link": 3*2 + 4 + 2*5,
 		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
 		if counts[kind] != n {

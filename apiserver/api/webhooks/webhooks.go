@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -61,18 +62,21 @@ type Webhook struct {
 	LoggedDeliveryCount uint32   `json:"loggedDeliveryCount"`
 }
 
-func (r Resource) show(w *client.Webhook) Webhook {
+// NewWebhook is a webhook as its customer sees it at a time.
+func NewWebhook(w *client.Webhook, now time.Time) Webhook {
 	shown := Webhook{ID: w.ID, URL: w.URL, Events: slices.Clone(w.Events), Enabled: w.Off == "",
 		CreatedAt: api.Time(w.CreatedAt), FailingSince: api.Time(w.FailingSince),
 		DroppedEvents: w.Dropped, LoggedDeliveryCount: w.Deliveries}
 	if w.Off != "" {
 		shown.Disabled = &w.Off
 	}
-	if r.Clock.Now().UnixMilli() < w.FormerUntil {
+	if now.UnixMilli() < w.FormerUntil {
 		shown.FormerSecretUntil = api.Time(w.FormerUntil)
 	}
 	return shown
 }
+
+func (r Resource) show(w *client.Webhook) Webhook { return NewWebhook(w, r.Clock.Now()) }
 
 // WebhookWithSecret is a webhook whose secret is new.
 type WebhookWithSecret struct {

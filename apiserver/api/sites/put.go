@@ -62,6 +62,7 @@ func (r *putRequest) site() *launch.SiteInput {
 		Links: r.Stream, Line: launch.JSONSiteLine}
 	switch r.Stream.ContentType {
 	case "application/json":
+		site.Items = true
 		return site
 	case "text/uri-list":
 		site.Line = launch.URISiteLine

@@ -112,6 +112,14 @@ func TestSites(t *testing.T) {
 		"a line of no address": r.streamed("", "text/uri-list", "name=s&scraperRef="+
 			r.scraper.String(), "https://a.test/\n#\nnone\n", 400, "INVALID_URL"),
 	}
+	for name, at := range map[string]string{"what is no address": "links[2]: ",
+		"a line of no address": "links, line 3: "} {
+		named := refused[name]
+		named.Name = name + ", named"
+		if said := r.Call(t, named).Text("detail"); !strings.HasPrefix(said, at) {
+			t.Errorf("%s: %q does not begin with %q", name, said, at)
+		}
+	}
 	r.Run(t, apitest.Scenario{Name: "none", As: apitest.Reader, Do: of, Status: 200,
 		Has: map[string]any{"": nil}})
 	for name, sc := range refused {

@@ -35,6 +35,16 @@ type SiteInput struct {
 	// Receive waits until the links have come; nil: they have.
 	Receive func(ctx context.Context) error
 	Line    func(line []byte) (rowstore.SiteLink, error)
+	// Items: the lines are the items of a JSON array, and what is refused is named as one.
+	Items bool
+}
+
+// place names a line, counted from 1, to the caller.
+func (in *SiteInput) place(number int) string {
+	if in.Items {
+		return fmt.Sprintf("links[%d]", number-1)
+	}
+	return fmt.Sprintf("links, line %d", number)
 }
 
 // PutSite gives a scraper the links that its runs read. The links that it had stand until all of
@@ -123,7 +133,7 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		link, err := in.Line(bytes.TrimSpace(line))
-		place := fmt.Sprintf("links, line %d", number)
+		place := in.place(number)
 		if err != nil {
 			return 0, refusedAddress(place, string(line), err)
 		}

@@ -75,6 +75,18 @@ func StoppedRuns(open int, withData bool) []string {
 	return said
 }
 
+// LostSites warns of the sites that a deletion takes along.
+func LostSites(sites ...*client.Site) []string {
+	if len(sites) == 0 {
+		return nil
+	}
+	links := 0
+	for _, site := range sites {
+		links += int(site.Links)
+	}
+	return []string{fmt.Sprintf("%d sites with %d links are deleted.", len(sites), links)}
+}
+
 // PreviewToken is the token in the request of a DELETE.
 type PreviewToken struct {
 	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview; X-Preview-Token does as well"`

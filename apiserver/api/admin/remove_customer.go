@@ -65,8 +65,8 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 		}
 		return api.PreviewDelete(ctx, r.Client, removal, func(*client.Preview) []string {
 			warnings := []string{"Its credentials are refused for good.",
-				"Its profile, accounts, keys, groups, scrapers, schemas, webhooks, notifications, " +
-					"feedback, rows and page records are deleted.",
+				"Its profile, accounts, keys, groups, scrapers, sites, schemas, webhooks, " +
+					"notifications, feedback, rows and page records are deleted.",
 				"Its wallet, ledger, run records and audit trail stay, under its reference.",
 				"Backups that were made before have it all."}
 			if r.Client.View().Subscription(in.Ref).Active() {

@@ -1,10 +1,12 @@
 package data_test
 
 import (
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -47,7 +49,7 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 			Status: 409, Code: "CASCADE_COUNT_DRIFT"},
 		apitest.Scenario{Name: "preview again", As: apitest.User, Do: preview, Status: 200},
 	)
-	r.scraper(t, "one more")
+	more := r.scraper(t, "one more")
 	r.Run(t, apitest.Scenario{Name: "a scraper meanwhile", As: apitest.User, Do: remove,
 		Header: key("3"), Status: 409, Code: "CASCADE_COUNT_DRIFT"})
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
@@ -58,8 +60,16 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 	if query != "" {
 		counts["rows"] = 9
 	}
-	token := r.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
-		Has: map[string]any{"previewSummary.cascadeCounts": counts}}).Text("token")
+	for scraper, links := range map[ids.ID]uint32{more: 40, stays.ID: 7} {
+		r.Client.Must(t, client.PutSite{ID: r.IDs.New(), Customer: "alice", Scraper: scraper,
+			Name: "s", Version: r.IDs.New(), Links: links})
+	}
+	shown := r.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
+		Has: map[string]any{"previewSummary.cascadeCounts": counts}})
+	if !strings.Contains(string(shown.Body), `"1 sites with 40 links are deleted."`) {
+		t.Errorf("the site that goes is not told: %s", shown.Body)
+	}
+	token := shown.Text("token")
 	if query == "" {
 		remove += "?token=" + token
 	} else {

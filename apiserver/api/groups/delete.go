@@ -71,16 +71,30 @@ func (r Resource) previewDelete() *operation.Operation {
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
+		return api.PreviewDelete(ctx, r.Client, deletion, func(p *client.Preview) []string {
+			return in.warnings(p, sitesOf(r.Client.View(), from.Customer, in.ID))
+		})
 	})
 }
 
-// warnings are of the cascade's counts: openRuns comes first, then scrapers, categories,
-// shares and rows.
-func (in *target) warnings(p *client.Preview) []string {
+// sitesOf lists the sites of a group's scrapers.
+func sitesOf(v *client.View, customer string, group ids.ID) []*client.Site {
+	var of []*client.Site
+	for _, site := range v.Sites(customer) {
+		if scraper := v.Scraper(site.Scraper); scraper != nil && scraper.Group == group {
+			of = append(of, site)
+		}
+	}
+	return of
+}
+
+// warnings are of the cascade's counts, where openRuns comes first, then scrapers, categories,
+// shares and rows; and of sites.
+func (in *target) warnings(p *client.Preview, sites []*client.Site) []string {
 	counts := p.Cascade.Counts
 	said := []string{fmt.Sprintf("%d scrapers are deleted.", counts[1].N),
 		"Their runs leave the history, unless deleted ones are asked for."}
+	said = append(said, api.LostSites(sites...)...)
 	if categories := counts[2].N; categories > 0 {
 		said = append(said, fmt.Sprintf("%d categories are deleted.", categories))
 	}

@@ -71,17 +71,22 @@ func (r Resource) previewDelete() *operation.Operation {
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
+		return api.PreviewDelete(ctx, r.Client, deletion, func(p *client.Preview) []string {
+			return in.warnings(p, r.Reader.View().SiteOf(in.ID))
+		})
 	})
 }
 
-// warnings are of the cascade's counts: openRuns comes first, then rows.
-func (in *target) warnings(p *client.Preview) []string {
+// warnings are of the cascade's counts, where openRuns comes first, then rows; and of the site.
+func (in *target) warnings(p *client.Preview, site *client.Site) []string {
 	said := []string{"Its runs leave the history, unless deleted ones are asked for."}
 	if in.WithData {
 		said = append(said, fmt.Sprintf("%d rows are deleted.", p.Cascade.Counts[1].N))
 	} else {
 		said = append(said, "Its rows stay in the group.")
+	}
+	if site != nil {
+		said = append(said, api.LostSites(site)...)
 	}
 	return append(said, api.StoppedRuns(p.Cascade.Counts[0].N, in.WithData)...)
 }

@@ -46,6 +46,13 @@ func TestDelete(t *testing.T) {
 	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice", Scraper: id,
 		List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 	s.Client.Must(t, run)
+	s.Client.Must(t, client.PutSite{Customer: "alice", Scraper: id, ID: s.IDs.New(),
+		Version: s.IDs.New(), Name: "s", Links: 40})
+	s.Run(t, apitest.Scenario{Name: "its site goes", As: apitest.User, Do: preview, Status: 200,
+		Has: map[string]any{"previewSummary.warnings": []any{"This cannot be undone.",
+			"Its runs leave the history, unless deleted ones are asked for.",
+			"Its rows stay in the group.", "1 sites with 40 links are deleted.",
+			"1 runs are under way and are stopped."}}})
 	token := s.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
 		Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{"openRuns": 1}}}).
 		Text("token")

@@ -1,17 +1,12 @@
 package export
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"strings"
 )
 
-// columnHold keeps rows by their columns, in blocks. Before a block stands the length of its bytes.
-// A block is the number of its rows, then of each column the length of its bytes and these.
+// columnHold keeps rows by their columns, in blocks. A block is the number of its rows, then of
+// each column the length of its bytes and these.
 type columnHold struct {
 	spool
 	block columnBlock // behind what is in the spool
@@ -23,41 +18,26 @@ func (h *columnHold) add(_ []column, cells []cell) {
 	}
 	if h.block.add(cells); h.block.full() {
 		h.last = h.block.append(h.last)
-		h.put(binary.AppendUvarint(nil, uint64(len(h.last))))
+		h.putBlock()
 		h.block.clear()
 	}
 }
 
 // each visits the rows that were added, a block at a time: how many, and the cells of each column.
 func (h *columnHold) each(ctx context.Context, visit func(rows int, columns []string) error) error {
-	in := bufio.NewReaderSize(h.filed(), 64<<10)
 	var columns []string
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
+	err := h.eachBlock(ctx, func(block string) error {
+		rows := cutNumber(&block)
+		for columns = columns[:0]; block != ""; {
+			size := cutNumber(&block)
+			columns, block = append(columns, block[:size]), block[size:]
 		}
-		length, err := binary.ReadUvarint(in)
-		if errors.Is(err, io.EOF) {
-			return h.block.visit(visit)
-		}
-		var block strings.Builder
-		if err == nil {
-			block.Grow(int(length))
-			_, err = io.CopyN(&block, in, int64(length))
-		}
-		if err != nil {
-			return fmt.Errorf("read held rows back: %w", err)
-		}
-		left := block.String()
-		rows := cutNumber(&left)
-		for columns = columns[:0]; left != ""; {
-			size := cutNumber(&left)
-			columns, left = append(columns, left[:size]), left[size:]
-		}
-		if err := visit(rows, columns); err != nil {
-			return err
-		}
+		return visit(rows, columns)
+	})
+	if err != nil {
+		return err
 	}
+	return h.block.visit(visit)
 }
 
 // columnBlock is a number of rows by their columns.

@@ -1,10 +1,15 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // Disk is where an export may put what it cannot send yet, in files without a name.
@@ -73,6 +78,34 @@ func (s *spool) tryPut(head []byte) error {
 	}
 	s.last = s.last[:0]
 	return nil
+}
+
+// putBlock writes what is in memory behind the length of its bytes, for eachBlock.
+func (s *spool) putBlock() { s.put(binary.AppendUvarint(nil, uint64(len(s.last)))) }
+
+// eachBlock visits the blocks that are in the file.
+func (s *spool) eachBlock(ctx context.Context, visit func(block string) error) error {
+	in := bufio.NewReaderSize(s.filed(), 64<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		length, err := binary.ReadUvarint(in)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var block strings.Builder
+		if err == nil {
+			block.Grow(int(length))
+			_, err = io.CopyN(&block, in, int64(length))
+		}
+		if err != nil {
+			return fmt.Errorf("read held rows back: %w", err)
+		}
+		if err := visit(block.String()); err != nil {
+			return err
+		}
+	}
 }
 
 // size is how many bytes it has.

@@ -64,27 +64,39 @@ func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
 }
 
 // StoppedRuns warns of the open runs that a deletion stops, and of their rows where these go, too.
-func StoppedRuns(open int, withData bool) []string {
+func StoppedRuns(p *client.Preview, withData bool) []string {
+	open := p.Cascade.Count("openRuns")
 	if open == 0 {
 		return nil
 	}
-	said := []string{fmt.Sprintf("%d runs are under way and are stopped.", open)}
+	said := []string{"This stops " + Counted(open, "run", "runs") + " under way."}
 	if withData {
-		said = append(said, "The rows that they have brought by then are deleted, too.")
+		said = append(said, "Rows that come until then are deleted, too.")
 	}
 	return said
 }
 
+// LostRows warns of the rows that a deletion removes.
+func LostRows(p *client.Preview) string {
+	return "This deletes " + Counted(p.Cascade.Count("rows"), "row", "rows") + "."
+}
+
 // LostSites warns of the sites that a deletion takes along.
-func LostSites(sites ...*client.Site) []string {
-	if len(sites) == 0 {
+func LostSites(p *client.Preview) []string {
+	sites := p.Cascade.Count("sites")
+	if sites == 0 {
 		return nil
 	}
-	links := 0
-	for _, site := range sites {
-		links += int(site.Links)
+	return []string{"This deletes " + Counted(sites, "site", "sites") + " with " +
+		Counted(p.Cascade.Count("siteLinks"), "link", "links") + "."}
+}
+
+// Counted is a number of things, with the word for one or for many of them.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	return []string{fmt.Sprintf("%d sites with %d links are deleted.", len(sites), links)}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // PreviewToken is the token in the request of a DELETE.

@@ -26,7 +26,8 @@ func TestRemoveCustomer(t *testing.T) {
 		Scraper: scraper.ID, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
 	balance := s.Client.View().Wallet("alice").Balance()
 	keys := len(s.Client.View().Keys("alice"))
-	counts := map[string]any{"openRuns": 1, "rows": 0, "groups": 1, "scrapers": 1, "schemas": 0,
+	counts := map[string]any{"openRuns": 1, "rows": 0, "sites": 0, "siteLinks": 0,
+		"groups": 1, "scrapers": 1, "schemas": 0,
 		"keys": keys, "accounts": 0, "webhooks": 0}
 	s.Run(t,
 		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: preview, Status: 401,

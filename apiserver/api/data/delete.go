@@ -81,14 +81,13 @@ func (r Resource) previewDelete() *operation.Operation {
 	})
 }
 
-// warnings are of the cascade's counts: openRuns comes first, then rows.
 func warnings(p *client.Preview) []string {
-	if p.Cascade.Counts[0].N > 0 {
+	if p.Cascade.Count("openRuns") > 0 {
 		return []string{"The run is under way and is stopped.",
 			"The rows that it has brought by then are deleted.",
 			"The run leaves the history, unless deleted ones are asked for."}
 	}
-	return []string{fmt.Sprintf("%d rows are deleted.", p.Cascade.Counts[1].N),
+	return []string{api.LostRows(p),
 		"The run leaves the history, unless deleted ones are asked for."}
 }
 

@@ -21,6 +21,7 @@ func TestDeleteWithData(t *testing.T) {
 		apitest.Scenario{Name: "its rows are counted", As: apitest.User,
 			Do: preview + "?withData=true", Status: 200,
 			Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{"openRuns": 0,
+				"sites": 0, "siteLinks": 0,
 				"rows": 6}}},
 		apitest.Scenario{Name: "a preview without them is another one", As: apitest.User,
 			Do: remove, Header: key("1"), Status: 409, Code: "PREVIEW_REQUIRED"},
@@ -39,7 +40,7 @@ func TestDeleteWithData(t *testing.T) {
 	r.Client.Dispatch(t, run.Job, 0)
 	token := r.Call(t, apitest.Scenario{As: apitest.User, Do: preview + "?withData=true",
 		Status: 200, Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{
-			"openRuns": 1, "rows": 7}}}).Text("token")
+			"openRuns": 1, "rows": 7, "sites": 0, "siteLinks": 0}}}).Text("token")
 	r.Run(t,
 		apitest.Scenario{Name: "foreign", As: apitest.Other,
 			Do: remove + "?withData=true&token=" + token, Header: key("4"), Status: 404,

@@ -26,7 +26,8 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 	stays := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: kept,
 		Spec: model.Scraper{Name: "stays", Type: model.SingleProduct}}
 	r.Client.Must(t, stays)
-	counts := map[string]any{"openRuns": 0, "scrapers": 2, "categories": 0, "shares": 0}
+	counts := map[string]any{"openRuns": 0, "scrapers": 2, "categories": 0, "shares": 0,
+		"sites": 0, "siteLinks": 0}
 	if query != "" {
 		counts["rows"] = 8
 	}
@@ -57,6 +58,7 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 	r.Client.Must(t, run)
 	r.Client.Dispatch(t, run.Job, 0)
 	counts["openRuns"], counts["scrapers"] = 1, 3
+	counts["sites"], counts["siteLinks"] = 1, 40
 	if query != "" {
 		counts["rows"] = 9
 	}
@@ -66,7 +68,7 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 	}
 	shown := r.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
 		Has: map[string]any{"previewSummary.cascadeCounts": counts}})
-	if !strings.Contains(string(shown.Body), `"1 sites with 40 links are deleted."`) {
+	if !strings.Contains(string(shown.Body), `"This deletes 1 site with 40 links."`) {
 		t.Errorf("the site that goes is not told: %s", shown.Body)
 	}
 	token := shown.Text("token")

@@ -71,42 +71,27 @@ func (r Resource) previewDelete() *operation.Operation {
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, func(p *client.Preview) []string {
-			return in.warnings(p, sitesOf(r.Client.View(), from.Customer, in.ID))
-		})
+		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
 	})
 }
 
-// sitesOf lists the sites of a group's scrapers.
-func sitesOf(v *client.View, customer string, group ids.ID) []*client.Site {
-	var of []*client.Site
-	for _, site := range v.Sites(customer) {
-		if scraper := v.Scraper(site.Scraper); scraper != nil && scraper.Group == group {
-			of = append(of, site)
-		}
-	}
-	return of
-}
-
-// warnings are of the cascade's counts, where openRuns comes first, then scrapers, categories,
-// shares and rows; and of sites.
-func (in *target) warnings(p *client.Preview, sites []*client.Site) []string {
-	counts := p.Cascade.Counts
-	said := []string{fmt.Sprintf("%d scrapers are deleted.", counts[1].N),
+func (in *target) warnings(p *client.Preview) []string {
+	scrapers := api.Counted(p.Cascade.Count("scrapers"), "scraper", "scrapers")
+	said := []string{"This deletes " + scrapers + ".",
 		"Their runs leave the history, unless deleted ones are asked for."}
-	said = append(said, api.LostSites(sites...)...)
-	if categories := counts[2].N; categories > 0 {
-		said = append(said, fmt.Sprintf("%d categories are deleted.", categories))
+	said = append(said, api.LostSites(p)...)
+	if n := p.Cascade.Count("categories"); n > 0 {
+		said = append(said, "This deletes "+api.Counted(n, "category", "categories")+".")
 	}
-	if shares := counts[3].N; shares > 0 {
-		said = append(said, fmt.Sprintf("%d others can read the group no longer.", shares))
+	if n := p.Cascade.Count("shares"); n > 0 {
+		said = append(said, "This ends the sharing with "+api.Counted(n, "reader", "readers")+".")
 	}
 	if in.WithData {
-		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[4].N))
+		said = append(said, api.LostRows(p))
 	} else {
 		said = append(said, "Its rows are read by run alone from then on.")
 	}
-	return append(said, api.StoppedRuns(counts[0].N, in.WithData)...)
+	return append(said, api.StoppedRuns(p, in.WithData)...)
 }
 
 type deleteRequest struct {

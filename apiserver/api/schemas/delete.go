@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"context"
-	"fmt"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -37,9 +36,9 @@ func (r Resource) previewDelete() *operation.Operation {
 }
 
 func warnings(p *client.Preview) []string {
-	if n := p.Cascade.Counts[0].N; n > 0 {
-		return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at their "+
-			"next run.", n)}
+	if n := p.Cascade.Count("scrapers"); n > 0 {
+		return []string{"Runs of " + api.Counted(n, "scraper", "scrapers") +
+			" with this schema will fail."}
 	}
 	return nil
 }

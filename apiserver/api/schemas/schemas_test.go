@@ -211,8 +211,8 @@ func TestDelete(t *testing.T) {
 		apitest.Scenario{Name: "warns", As: apitest.LLM, Do: "POST " + at + "/preview-delete",
 			Status: 200, Has: map[string]any{
 				"previewSummary.cascadeCounts.scrapers": 1,
-				"previewSummary.warnings.1": "1 scrapers refer to this schema and will " +
-					"fail at their next run."}})
+				"previewSummary.warnings.1": "Runs of 1 scraper with this schema will " +
+					"fail."}})
 	token = preview()
 	done := with(remove("by header", apitest.User, "k", "",
 		map[string]string{"X-Preview-Token": token}), 204, "")

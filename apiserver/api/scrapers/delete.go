@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -71,24 +72,18 @@ func (r Resource) previewDelete() *operation.Operation {
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, func(p *client.Preview) []string {
-			return in.warnings(p, r.Reader.View().SiteOf(in.ID))
-		})
+		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
 	})
 }
 
-// warnings are of the cascade's counts, where openRuns comes first, then rows; and of the site.
-func (in *target) warnings(p *client.Preview, site *client.Site) []string {
+func (in *target) warnings(p *client.Preview) []string {
 	said := []string{"Its runs leave the history, unless deleted ones are asked for."}
 	if in.WithData {
-		said = append(said, fmt.Sprintf("%d rows are deleted.", p.Cascade.Counts[1].N))
+		said = append(said, api.LostRows(p))
 	} else {
 		said = append(said, "Its rows stay in the group.")
 	}
-	if site != nil {
-		said = append(said, api.LostSites(site)...)
-	}
-	return append(said, api.StoppedRuns(p.Cascade.Counts[0].N, in.WithData)...)
+	return slices.Concat(said, api.LostSites(p), api.StoppedRuns(p, in.WithData))
 }
 
 type deleteRequest struct {

@@ -51,10 +51,11 @@ func TestDelete(t *testing.T) {
 	s.Run(t, apitest.Scenario{Name: "its site goes", As: apitest.User, Do: preview, Status: 200,
 		Has: map[string]any{"previewSummary.warnings": []any{"This cannot be undone.",
 			"Its runs leave the history, unless deleted ones are asked for.",
-			"Its rows stay in the group.", "1 sites with 40 links are deleted.",
-			"1 runs are under way and are stopped."}}})
+			"Its rows stay in the group.", "This deletes 1 site with 40 links.",
+			"This stops 1 run under way."}}})
 	token := s.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
-		Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{"openRuns": 1}}}).
+		Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{"openRuns": 1,
+			"sites": 1, "siteLinks": 40}}}).
 		Text("token")
 	s.Run(t,
 		apitest.Scenario{Name: "delete", As: apitest.User, Do: remove + "?token=" + token,

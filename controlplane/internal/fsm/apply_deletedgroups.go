@@ -16,19 +16,23 @@ const (
 )
 
 // cascadeOfGroup is what the deletion of a group reaches: scrapers, runs that are not closed,
-// categories, shares, and rows if they are to go. A scraper, category or share more or less since
-// the preview, or a run of a scraper, is another state to decide on.
+// categories, shares, sites, and rows if they are to go. One of these more or less since the
+// preview is another state to decide on, and so are a scraper's run and a site's other links.
 func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	group := tx.Group(d.Target)
 	if group == nil || group.Customer != d.Customer {
 		return state.Cascade{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
-	h, scrapers := xxh3.New(), 0
+	h, scrapers, sites := xxh3.New(), 0, siteCounts{}
 	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash takes everything
 	tx.GroupScrapers(group.ID, func(s *state.Scraper) bool {
 		scrapers++
 		note(s.ID)
 		note(s.LastJob)
+		if site := tx.SiteOf(s.ID); site != nil {
+			note(site.Version)
+			sites.add(site)
+		}
 		return true
 	})
 	open := openInGroup(tx, group)
@@ -51,6 +55,7 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers},
 		{Name: "categories", N: len(categories)}, {Name: "shares", N: len(shares)}},
 		Digest: h.Sum64() ^ uint64(d.Rows)}
+	cascade.Counts = append(cascade.Counts, sites.counts()...)
 	if d.Query == command.WithData {
 		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
 	}

@@ -47,16 +47,23 @@ func cascadeOfCustomer(tx *state.Tx, d *command.Deletion) (state.Cascade, error)
 	for _, hook := range webhooks {
 		note(hook.ID)
 	}
+	sites := siteCounts{}
+	for _, site := range tx.Sites(d.Customer) {
+		note(site.Version)
+		sites.add(site)
+	}
 	open := tx.OpenJobsOfCustomer(d.Customer)
 	for _, job := range open {
 		note(job.ID)
 	}
-	return state.Cascade{Name: d.Customer, Type: "CUSTOMER", Counts: []state.Count{
+	cascade := state.Cascade{Name: d.Customer, Type: "CUSTOMER", Counts: []state.Count{
 		{Name: "openRuns", N: len(open)}, {Name: "rows", N: int(d.Rows)},
 		{Name: "groups", N: len(groups)}, {Name: "scrapers", N: scrapers},
 		{Name: "schemas", N: len(schemas)}, {Name: "keys", N: len(keys)},
 		{Name: "accounts", N: len(accounts)}, {Name: "webhooks", N: len(webhooks)}},
-		Digest: h.Sum64() ^ uint64(d.Rows) ^ uint64(scrapers)<<40}, nil
+		Digest: h.Sum64() ^ uint64(d.Rows) ^ uint64(scrapers)<<40}
+	cascade.Counts = append(cascade.Counts, sites.counts()...)
+	return cascade, nil
 }
 
 func removeCustomer(tx *state.Tx, p command.RemoveCustomerPayload) (command.None, error) {

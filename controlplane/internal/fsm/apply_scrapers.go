@@ -222,8 +222,9 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	pruneRecipes(tx, scraper.ID)
 }
 
-// cascadeOfScraper is what the deletion of a scraper reaches: its runs that are not closed, and its
-// rows if they are to go. A run of it since the preview is another state to decide on.
+// cascadeOfScraper is what the deletion of a scraper reaches: its runs that are not closed, its
+// site, and its rows if they are to go. A run of it since the preview, or other links of its site,
+// is another state to decide on.
 func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	scraper := tx.Scraper(d.Target)
 	if scraper == nil || scraper.Customer != d.Customer {
@@ -231,14 +232,18 @@ func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) 
 			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
 	}
 	open := tx.OpenJobsOf(scraper.ID)
-	cascade := state.Cascade{Name: scraper.Spec.Name, Type: "SCRAPER",
-		Counts: []state.Count{{Name: "openRuns", N: len(open)}}}
-	if d.Query == command.WithData {
-		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
-	}
-	dependants := []ids.ID{scraper.LastJob}
+	dependants, sites := []ids.ID{scraper.LastJob}, siteCounts{}
 	for _, job := range open {
 		dependants = append(dependants, job.ID)
+	}
+	if site := tx.SiteOf(scraper.ID); site != nil {
+		dependants = append(dependants, site.Version)
+		sites.add(site)
+	}
+	cascade := state.Cascade{Name: scraper.Spec.Name, Type: "SCRAPER",
+		Counts: append([]state.Count{{Name: "openRuns", N: len(open)}}, sites.counts()...)}
+	if d.Query == command.WithData {
+		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
 	}
 	cascade.Digest = digest(dependants) ^ uint64(d.Rows)
 	return cascade, nil

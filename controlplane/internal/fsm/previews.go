@@ -102,6 +102,18 @@ func expirePreviews(tx *state.Tx) {
 	}
 }
 
+// siteCounts are of the sites that a deletion reaches.
+type siteCounts struct{ sites, links int }
+
+func (c *siteCounts) add(site *state.Site) {
+	c.sites++
+	c.links += int(site.Links)
+}
+
+func (c *siteCounts) counts() []state.Count {
+	return []state.Count{{Name: "sites", N: c.sites}, {Name: "siteLinks", N: c.links}}
+}
+
 // digest tells one set of dependants, given in a fixed order, from another.
 func digest(dependants []ids.ID) uint64 {
 	h := xxh3.New()

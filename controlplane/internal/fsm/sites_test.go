@@ -108,3 +108,43 @@ func TestSitesAreDeleted(t *testing.T) {
 		t.Errorf("%d sites have outlived their group", len(left))
 	}
 }
+
+// A preview counts the sites that go, and their links. One more, or other links, is another
+// decision.
+func TestSitesAreInTheCascade(t *testing.T) {
+	for operation, commit := range map[string]func(command.Deletion) command.Payload{
+		command.OpDeleteScraper: func(d command.Deletion) command.Payload {
+			return command.DeleteScraperPayload{Deletion: d, Token: "t"}
+		},
+		command.OpDeleteGroup: func(d command.Deletion) command.Payload {
+			return command.DeleteGroupPayload{Deletion: d, Token: "t"}
+		},
+		command.OpRemoveCustomer: func(d command.Deletion) command.Payload {
+			return command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"}
+		},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			b := newBench(t)
+			group, members := b.members("g", 2)
+			d := command.Deletion{Customer: "a", Operation: operation, Target: members[1]}
+			if operation != command.OpDeleteScraper {
+				d.Target = group
+			}
+			preview := func() state.Cascade {
+				shown := b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+				return shown.(state.Preview).Cascade
+			}
+			for links := range uint32(3) {
+				shown := preview()
+				if shown.Count("sites") != int(min(links, 1)) ||
+					shown.Count("siteLinks") != int(links) {
+					t.Errorf("the preview of %d links says %+v", links, shown.Counts)
+				}
+				b.must(b.siteFor(members[1], links+1))
+				b.refused(commit(d), fault.CascadeDrift)
+			}
+			preview()
+			b.must(commit(d))
+		})
+	}
+}

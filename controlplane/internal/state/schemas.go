@@ -102,6 +102,16 @@ type Cascade struct {
 	Digest uint64  `cbor:"4,keyasint"` // of which ones they are
 }
 
+// Count is how many things of a kind it reaches, 0 of a kind that it does not count.
+func (c *Cascade) Count(name string) int {
+	for _, count := range c.Counts {
+		if count.Name == name {
+			return count.N
+		}
+	}
+	return 0
+}
+
 // Count is how many things of a kind a deletion reaches.
 type Count struct {
 	Name string `cbor:"1,keyasint"`

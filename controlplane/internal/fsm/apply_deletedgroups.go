@@ -17,7 +17,7 @@ const (
 
 // cascadeOfGroup is what the deletion of a group reaches: scrapers, runs that are not closed,
 // categories, shares, sites, and rows if they are to go. One of these more or less since the
-// preview is another state to decide on, and so are a scraper's run and a site's other links.
+// preview is another state to decide on. So are a scraper's run, and other links of a site.
 func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	group := tx.Group(d.Target)
 	if group == nil || group.Customer != d.Customer {

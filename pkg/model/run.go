@@ -16,6 +16,11 @@ const (
 	Stopped   JobState = "STOPPED"
 )
 
+// Values are all states, in the order in which a run may have them.
+func (JobState) Values() []string {
+	return texts([]JobState{Pending, Running, Completed, Failed, Stopped})
+}
+
 // Final says whether the state never changes any more.
 func (s JobState) Final() bool { return s == Completed || s == Failed || s == Stopped }
 

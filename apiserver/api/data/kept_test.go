@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,7 +135,18 @@ func TestKeptExports(t *testing.T) {
 					t.Errorf("kept %s, exported %s", got, wanted)
 				}
 			}
-			k.Run(t, ready, k.state(id, map[string]any{"state": "READY", "rows": 6,
+			head := ready
+			head.Do = strings.Replace(ready.Do, "GET", "HEAD", 1)
+			head.Header = map[string]string{"Range": "bytes=1-2"} // HEAD knows none
+			head.Check = func(t *testing.T, a apitest.Answer) {
+				whole := k.Call(t, ready)
+				if len(a.Body) > 0 || a.Header.Get("Content-Length") !=
+					strconv.Itoa(len(whole.Body)) || a.Header.Get("ETag") !=
+					whole.Header.Get("ETag") {
+					t.Errorf("HEAD says %v of %d bytes", a.Header, len(whole.Body))
+				}
+			}
+			k.Run(t, head, ready, k.state(id, map[string]any{"state": "READY", "rows": 6,
 				"errorCode": nil}),
 				apitest.Scenario{Name: "listed", As: apitest.Reader, Do: "GET " + keptPath,
 					Status: 200, Has: map[string]any{"0.id": id, "0.format": format}},

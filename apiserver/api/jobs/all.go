@@ -38,7 +38,7 @@ func (r Resource) all() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/load-history/all"), Group: group,
 		Summary: "Reads all of the customer's runs, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first run that is still " +
-			"kept. Runs that are launched meanwhile are not among those that follow. With " +
+			"kept. Deleted ones are among them, runs that are launched meanwhile are not. With " +
 			"groupId it reads a group, also one that is shared with the customer; an answer " +
 			"under way breaks off when that ends.",
 		Media:  api.ExportTypes(),

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -147,6 +148,7 @@ func namedGroup(node filter.Node) (group ids.ID) {
 func checkCompare(c filter.Compare) error {
 	switch c.Field {
 	case "state":
+		return api.CheckValues(c, model.Pending.Values())
 	case "groupId", "scraperId":
 		for i, v := range c.Values {
 			if v.Kind != filter.Text ||

@@ -39,7 +39,7 @@ type Job struct {
 	ID                 ids.ID            `json:"id"`
 	ScraperID          ids.ID            `json:"scraperId"`
 	GroupID            ids.ID            `json:"groupId"`
-	State              model.JobState    `json:"state" doc:"PENDING, RUNNING, COMPLETED, FAILED or STOPPED"`
+	State              model.JobState    `json:"state"`
 	Queued             api.Time          `json:"queued"`
 	Started            api.Time          `json:"started" doc:"Until the first page goes out, when it was queued"`
 	Finished           api.Time          `json:"finished" doc:"Null until nothing of the run is under way any more"`

@@ -13,7 +13,7 @@ import (
 
 // RetentionInput says how many runs keep their rows.
 type RetentionInput struct {
-	RetentionCount *int `json:"retentionCount" min:"1" doc:"Keep the rows of this many newest runs; null: of all"`
+	RetentionCount *int `json:"retentionCount" required:"true" min:"1" doc:"Keep the rows of this many newest runs; null: of all"`
 }
 
 type retentionRequest struct {

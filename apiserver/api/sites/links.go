@@ -176,8 +176,10 @@ func (in *linksRequest) filter() (wanted filter.Node, err error) {
 // checkField refuses other fields: a misspelt filter must not answer nothing.
 func checkField(c filter.Compare) error {
 	switch c.Field {
-	case "url", "title", "curl", "state":
+	case "url", "title", "curl":
 		return nil
+	case "state":
+		return api.CheckValues(c, rowstore.LinkPending.Values())
 	}
 	return fault.Invalid(fault.InvalidFilter, "filters."+c.Field,
 		"links are filtered by url, title, curl and state")

@@ -111,6 +111,10 @@ func TestSites(t *testing.T) {
 		"a line of no link": r.streamed("", "application/x-ndjson", "name=s&scraperRef="+r.scraper.String(), `{"url":"https://a.test/"}`+"\n7\n", 400, "invalid_body"),
 		"a line of no address": r.streamed("", "text/uri-list", "name=s&scraperRef="+
 			r.scraper.String(), "https://a.test/\n#\nnone\n", 400, "INVALID_URL"),
+		"no line": r.streamed("", "application/x-ndjson", "name=s&scraperRef="+
+			r.scraper.String(), "\n", 400, "invalid_request"),
+		"a comment alone": r.streamed("", "text/uri-list", "name=s&scraperRef="+
+			r.scraper.String(), "# none\n", 400, "invalid_request"),
 	}
 	for name, at := range map[string]string{"what is no address": "links[2]: ",
 		"a line of no address": "links, line 3: "} {
@@ -244,7 +248,7 @@ func TestLinks(t *testing.T) {
 		"size=0":                             "a; 0 1 3",
 		"size=100000":                        "a b c; 0 1000 3",
 		"filters={\"state\":\"ERRORED\"}":    "b; 0 100 1",
-		"filters={\"state\":{\"ne\":\"X\"}}": "a b c; 0 100 3",
+		"filters={\"state\":{\"ne\":\"VISITED\"}}":                             "a b c; 0 100 3",
 		"filters={\"title\":{\"regex\":\"o\"}}&size=1&page=7&sortField=title":  "b; 1 1 2",
 		"filters={\"$or\":[{\"curl\":\"z\"},{\"url\":{\"endsWith\":\"/A\"}}]}": "a c; 0 100 2",
 		"filters={\"$nor\":[{\"curl\":\"z\"}]}":                                "a b; 0 100 2",
@@ -281,6 +285,10 @@ func TestLinks(t *testing.T) {
 			Do: links + "sort=url,up", Status: 400, Code: "invalid_sort"},
 		apitest.Scenario{Name: "another field", As: apitest.Reader,
 			Do: links + escaped(`filters={"$or":[{"x":1}]}`), Status: 400, Code: "invalid_filter"},
+		apitest.Scenario{Name: "a state that no link has", As: apitest.Reader,
+			Do: links + escaped(`filters={"state":{"$in":["ERRORED","COMPLETED"]}}`), Status: 400,
+			Code: "invalid_filter", Has: map[string]any{"errors.0.field": "filters.state",
+				"errors.0.message": "filters.state: must be one of PENDING, VISITED, ERRORED"}},
 		apitest.Scenario{Name: "another direction", As: apitest.Reader,
 			Do: links + "sortDirection=up", Status: 400, Code: "invalid_request"})
 }

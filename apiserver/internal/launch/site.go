@@ -90,6 +90,10 @@ func (t *intake) putSite(ctx context.Context, in *SiteInput) (client.Site, error
 	if err != nil {
 		return none, err
 	}
+	if count == 0 && !in.Items {
+		return none, fault.Invalid(fault.InvalidRequest, "links",
+			`the body has no link; only {"links": []} empties a site`)
+	}
 	if err := t.hold(ctx); err != nil {
 		return none, err
 	}

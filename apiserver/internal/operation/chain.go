@@ -114,6 +114,9 @@ func (c *Chain) Routes(ops []*Operation,
 	for _, op := range ops {
 		for _, route := range op.Routes {
 			r.Handle(route.Method, route.Path, serve(op))
+			if op.response == fileType { // who goes on later asks how long it is
+				r.Handle(fasthttp.MethodHead, route.Path, serve(op))
+			}
 		}
 	}
 	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))

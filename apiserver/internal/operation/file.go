@@ -12,7 +12,8 @@ import (
 )
 
 // File is an answer that was there before it was asked for: bytes that are always the same under
-// their tag. A client gets all of it, or one range, and goes on later where it broke off.
+// their tag. A client gets all of it, or one range, and goes on later where it broke off. HEAD
+// tells the same without the bytes.
 type File struct {
 	ContentType string
 	Name        string // as that of a Download
@@ -44,6 +45,9 @@ func (x *exchange) file(f File) {
 			x.ended()
 		}
 		return
+	}
+	if x.rc.IsHead() {
+		f.Range = "" // it has no meaning but for GET
 	}
 	from, length, ranged, err := f.part(tag)
 	if err != nil {

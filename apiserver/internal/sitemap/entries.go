@@ -8,8 +8,9 @@ import (
 
 // limitedText gathers text of bounded length.
 type limitedText struct {
-	text []byte
-	long bool // there was more
+	text     []byte
+	long     bool // there was more
+	declared bool // it has a reference to what a document would have to declare
 }
 
 func (l *limitedText) add(bytes ...byte) {
@@ -22,9 +23,9 @@ func (l *limitedText) add(bytes ...byte) {
 	}
 }
 
-// address is the text as an address: a longer one is none.
+// address is the text as an address: a longer one is none, nor is one that is not all known.
 func (l *limitedText) address() string {
-	if l.long {
+	if l.long || l.declared {
 		return ""
 	}
 	return mended(strings.TrimSpace(string(l.text)))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -102,7 +103,7 @@ func (d *document) text() error {
 		case c == '<':
 			return nil
 		case c == '&':
-			if err := d.reference(d.keep); err != nil {
+			if err := d.reference(&d.kept); err != nil {
 				return err
 			}
 		default:
@@ -111,39 +112,51 @@ func (d *document) text() error {
 	}
 }
 
-// reference reads what stands behind an ampersand. What is no reference, or one to what a document
-// would have to declare, stays as it is written.
-func (d *document) reference(keep func(...byte)) error {
+// reference reads what stands behind an ampersand. What is no reference stays as it is written. So
+// does one to what a document would have to declare, but what has it is no address.
+func (d *document) reference(into *limitedText) error {
 	head, err := d.in.Peek(maxEntity + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	end := bytes.IndexByte(head, ';')
 	if end < 0 {
-		keep('&')
+		into.add('&')
 		return nil
 	}
 	switch entity := string(head[:end]); entity {
 	case "amp":
-		keep('&')
+		into.add('&')
 	case "lt":
-		keep('<')
+		into.add('<')
 	case "gt":
-		keep('>')
+		into.add('>')
 	case "quot":
-		keep('"')
+		into.add('"')
 	case "apos":
-		keep('\'')
+		into.add('\'')
 	default:
 		c, ok := character(entity)
 		if !ok {
-			keep('&')
+			into.declared = into.declared || isName(entity)
+			into.add('&')
 			return nil
 		}
-		keep(utf8.AppendRune(nil, c)...)
+		into.add(utf8.AppendRune(nil, c)...)
 	}
 	_, err = d.in.Discard(end + 1)
 	return err
+}
+
+// isName says whether an entity may be called so.
+func isName(text string) bool {
+	for i, c := range text {
+		if c != '_' && c != ':' && !unicode.IsLetter(c) &&
+			(i == 0 || c != '-' && c != '.' && !unicode.IsDigit(c)) {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // character is what a reference by number stands for.
@@ -325,7 +338,7 @@ func (d *document) attribute(given *attributes) (next byte, err error) {
 			*into = value.address()
 			return d.in.ReadByte()
 		case c == '&':
-			if err := d.reference(value.add); err != nil {
+			if err := d.reference(&value); err != nil {
 				return 0, err
 			}
 		default:

@@ -139,3 +139,28 @@ func TestMemory(t *testing.T) {
 		t.Errorf("its neighbour: %v", err)
 	}
 }
+
+// TestPopups: a page opens no other one, by script or by a click on a link.
+func TestPopups(t *testing.T) {
+	var opened atomic.Int64
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			_, _ = io.WriteString(w, `<a id=a target=_blank href="/popup">x</a><script>
+				for (let i = 0; i < 20; i++) window.open("/popup");
+				a.click(); fetch("/asked").then(r => r.text()).then(t => a.append(t))</script>`)
+		case "/asked":
+			_, _ = io.WriteString(w, "asked")
+		case "/popup":
+			opened.Add(1)
+		}
+	})
+	page, err := load(t, b, Ask{URL: "http://a.example/", More: true, Click: "#a", Max: 3})
+	if err != nil || !strings.Contains(string(page.Body), "asked") {
+		t.Errorf("%v", err)
+	}
+	if n := opened.Load(); n > 0 {
+		t.Errorf("the page has opened %d others", n)
+	}
+}

@@ -286,6 +286,7 @@ func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("dns-prefetch-disable", true),
 		chromedp.Flag("no-pings", true),
+		chromedp.Flag("disable-popup-blocking", false), // chromedp sets it
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("disable-component-update", true),

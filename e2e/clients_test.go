@@ -48,10 +48,7 @@ func TestClients(t *testing.T) {
 		"typescript": {"node", "main.js"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			into := filepath.Join(t.TempDir(), name)
-			if err := os.CopyFS(into, os.DirFS(filepath.Join(clients, name))); err != nil {
-				t.Fatal(err)
-			}
+			into := copied(t, filepath.Join(clients, name))
 			if name == "typescript" {
 				compile(t, ctx, clients, into)
 			}

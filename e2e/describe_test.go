@@ -77,7 +77,7 @@ func TestDescriptionMakesClients(t *testing.T) {
 			given...)...))
 	})
 	t.Run("typescript", func(t *testing.T) {
-		into := copied(t, "typescript")
+		into := copied(t, "describe/typescript")
 		modules, err := filepath.Abs(filepath.Join(describeTools, "node_modules"))
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestDescriptionMakesClients(t *testing.T) {
 		job(runIn(t, ctx, into, append([]string{"node", "main.js"}, given...)...))
 	})
 	t.Run("go", func(t *testing.T) {
-		into := copied(t, "go")
+		into := copied(t, "describe/go")
 		if err := os.Mkdir(filepath.Join(into, "shoal"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -102,10 +102,10 @@ func TestDescriptionMakesClients(t *testing.T) {
 }
 
 // copied is a copy of a client's folder, in which it is made.
-func copied(t *testing.T, name string) string {
+func copied(t *testing.T, folder string) string {
 	t.Helper()
 	into := t.TempDir()
-	if err := os.CopyFS(into, os.DirFS(filepath.Join("describe", name))); err != nil {
+	if err := os.CopyFS(into, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
 	return into

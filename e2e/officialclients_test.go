@@ -38,10 +38,7 @@ func TestOfficialClients(t *testing.T) {
 		"python":     {filepath.Join(tools, "python/bin/python"), "client.py"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			into := filepath.Join(t.TempDir(), name)
-			if err := os.CopyFS(into, os.DirFS("conformance")); err != nil {
-				t.Fatal(err)
-			}
+			into := copied(t, "conformance")
 			if err := os.Symlink(filepath.Join(tools, "node_modules"),
 				filepath.Join(into, "node_modules")); err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 		return launchItem(tx, p)
 	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
-		return answer, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		return answer, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
 	if len(p.Runs) > command.MaxRunsAtOnce || len(p.Skipped) > command.MaxSkips {
 		return answer, fault.New(fault.InvalidRequest, "at most %d runs and %d skipped scrapers",
@@ -144,7 +144,7 @@ func stopGroup(tx *state.Tx, p command.StopGroupPayload) (command.LaunchedRuns, 
 	answer := command.LaunchedRuns{}
 	group := tx.Group(p.Group)
 	if group == nil || group.Customer != p.Customer {
-		return answer, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		return answer, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
 	stopStart(tx, group.ID)
 	for _, job := range openInGroup(tx, group) {

@@ -96,7 +96,7 @@ func beginResult(tx *state.Tx, p command.BeginResultPayload) (command.BegunResul
 	group := tx.Group(p.Group)
 	switch {
 	case group == nil || group.Customer != p.Customer:
-		return none, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		return none, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	case !group.Of.IsZero():
 		return none, errInternal("id")
 	case p.Made != state.Enriched && p.Made != state.Matched || work.Role(p.Kind) != "ingest" ||

@@ -33,7 +33,7 @@ func arrangeGroups(tx *state.Tx, p command.ArrangeGroupsPayload) (command.None, 
 func putStartType(tx *state.Tx, p command.PutStartTypePayload) (command.None, error) {
 	known := tx.Group(p.Group)
 	if known == nil || known.Customer != p.Customer {
-		return command.None{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		return command.None{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
 	if !known.Of.IsZero() {
 		return command.None{}, errInternal("id")

@@ -28,7 +28,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	} else {
 		known := tx.Group(p.ID)
 		if known == nil || known.Customer != p.Customer {
-			return state.Group{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
+			return state.Group{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 		}
 		if !known.Of.IsZero() {
 			return state.Group{}, errInternal("id")
@@ -135,7 +135,7 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		return scraper, err
 	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
-		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
+		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "there is no such group")
 	} else if !group.Of.IsZero() {
 		return scraper, errInternal("groupRef")
 	}

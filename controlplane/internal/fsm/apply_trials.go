@@ -31,7 +31,7 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	}
 	if group := tx.Group(trial.Group); !trial.Group.IsZero() &&
 		(group == nil || group.Customer != p.Customer) {
-		return none, fault.Invalid(fault.GroupNotFound, "groupId", "no group has this id")
+		return none, fault.Invalid(fault.GroupNotFound, "groupId", "there is no such group")
 	}
 	if err := chargedBy(trial.Recipe, p.Charge); err != nil {
 		return none, err

@@ -1397,7 +1397,7 @@ export interface paths {
         };
         /**
          * Reads all of the customer's runs, newest first, by cursor
-         * @description There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+         * @description There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
          */
         get: operations["svc_list_all_scraper_jobs"];
         put?: never;
@@ -2763,7 +2763,6 @@ export interface components {
              * @description Until the first page goes out, when it was queued
              */
             started: string | null;
-            /** @description PENDING, RUNNING, COMPLETED, FAILED or STOPPED */
             state: string;
             /** @description STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED */
             stopReason: string | null;
@@ -3205,7 +3204,7 @@ export interface components {
         };
         RetentionInput: {
             /** @description Keep the rows of this many newest runs; null: of all */
-            retentionCount?: number | null;
+            retentionCount: number | null;
         };
         RotationInput: {
             /** @description For how long the former secret signs beside the new one */

@@ -2095,9 +2095,7 @@ type Job struct {
 
 	// Started Until the first page goes out, when it was queued
 	Started *time.Time `json:"started"`
-
-	// State PENDING, RUNNING, COMPLETED, FAILED or STOPPED
-	State string `json:"state"`
+	State   string     `json:"state"`
 
 	// StopReason STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED
 	StopReason *string `json:"stopReason"`
@@ -2707,7 +2705,7 @@ type ReExtractInputType string
 // RetentionInput defines model for RetentionInput.
 type RetentionInput struct {
 	// RetentionCount Keep the rows of this many newest runs; null: of all
-	RetentionCount *int `json:"retentionCount,omitempty"`
+	RetentionCount *int `json:"retentionCount"`
 }
 
 // RotationInput defines model for RotationInput.
@@ -5630,7 +5628,7 @@ type ClientInterface interface {
 
 	// SvcListAllScraperJobs Reads all of the customer's runs, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+	// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
 	//
 	// Corresponds with GET /api/scraper/load-history/all (the `SvcListAllScraperJobs` operationId).
 	SvcListAllScraperJobs(ctx context.Context, params *SvcListAllScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7811,7 +7809,7 @@ func (c *Client) SvcListScraperJobs(ctx context.Context, params *SvcListScraperJ
 
 // SvcListAllScraperJobs Reads all of the customer's runs, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
 //
 // Corresponds with GET /api/scraper/load-history/all (the `SvcListAllScraperJobs` operationId).
 func (c *Client) SvcListAllScraperJobs(ctx context.Context, params *SvcListAllScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17752,7 +17750,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListAllScraperJobsWithResponse Reads all of the customer's runs, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+	// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24912,7 +24910,7 @@ func (c *ClientWithResponses) SvcListScraperJobsWithResponse(ctx context.Context
 
 // SvcListAllScraperJobsWithResponse Reads all of the customer's runs, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -934,7 +934,7 @@ def svc_list_all_scraper_jobs(
 ) -> schemas.JobCursorPage:
     """Reads all of the customer's runs, newest first, by cursor
 
-    There is no last page: the cursor leads to the first run that is still kept. Runs that are launched meanwhile are not among those that follow. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+    There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
     """
     return result
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
@@ -179,6 +181,8 @@ type conn struct {
 	asked    atomic.Bool // something has been read
 	ended    atomic.Bool // the end of what the client sends has been read
 	lingers  atomic.Bool // Close waits until the client has seen the answer
+
+	begun *operation.Begun // waits for its body; nil: no call does
 }
 
 // idle says whether it waits for a request. The server takes one that has never sent a byte for
@@ -206,12 +210,24 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
-func (c *conn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(stallTimeout)); err != nil {
-		return 0, err
+// goOn goes on with a call that waits for its body. err says why that does not come.
+func (c *conn) goOn(err error) (begun bool) {
+	b := c.begun
+	if c.begun = nil; b != nil {
+		b.Continue(err)
 	}
-	return c.Conn.Write(p)
+	return b != nil
+}
+
+// Write implements net.Conn. A call whose client cannot be told to send its body ends by that.
+func (c *conn) Write(p []byte) (n int, err error) {
+	if err = c.SetWriteDeadline(time.Now().Add(stallTimeout)); err == nil {
+		n, err = c.Conn.Write(p)
+	}
+	if err != nil {
+		c.goOn(err)
+	}
+	return n, err
 }
 
 // Linger makes Close wait for a client that has not sent all of its request. A connection that is

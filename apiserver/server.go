@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log"
 	"log/slog"
 	"maps"
 	"net"
@@ -454,44 +453,4 @@ func (s *Server) stop(server *fasthttp.Server, open listeners) error {
 	}
 	open.end(func(*conn) bool { return true })
 	return errors.Join(closed, err)
-}
-
-func (s *Server) newServer() *fasthttp.Server {
-	return &fasthttp.Server{
-		Name:                         "shoal",
-		Handler:                      s.handle,
-		ErrorHandler:                 s.chain.Unreadable,
-		HeaderReceived:               headerReceived,
-		ReadBufferSize:               maxHeader,
-		ReadTimeout:                  headerTimeout,
-		IdleTimeout:                  idleTimeout,
-		Concurrency:                  maxConnections,
-		StreamRequestBody:            true, // bodies are metered by the operations
-		DisablePreParseMultipartForm: true,
-		CloseOnShutdown:              true,
-		NoDefaultContentType:         true,
-		// what it would say are broken connections
-		Logger: log.New(io.Discard, "", 0),
-	}
-}
-
-// handle serves a request. A stopping server takes no other one from the same connection.
-func (s *Server) handle(rc *fasthttp.RequestCtx) {
-	switch c, ok := rc.Conn().(*conn); {
-	case ok && c.listener.operators:
-		s.operators(rc)
-	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
-	case s.reference.Serve(rc): // files, too
-	default:
-		s.customers(rc)
-	}
-	if s.stopping.Load() {
-		rc.SetConnectionClose()
-	}
-}
-
-// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they
-// are read.
-func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
 }

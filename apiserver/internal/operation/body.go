@@ -92,7 +92,9 @@ func (m *meter) read(from io.Reader, p []byte) (int, error) {
 
 func newBody(rc *fasthttp.RequestCtx) *body {
 	b := &body{declared: int64(rc.Request.Header.ContentLength()), ended: true}
-	if rc.Request.IsBodyStream() && b.declared != 0 {
+	if begun, ok := rc.UserValue(begunKey).(*Begun); ok {
+		b.source, b.ended = begun, false
+	} else if rc.Request.IsBodyStream() && b.declared != 0 {
 		b.source, b.ended = rc.RequestBodyStream(), false
 	}
 	if conn, ok := rc.Conn().(interface{ SenderClosed() bool }); ok {
@@ -153,7 +155,8 @@ func (b *body) finish(conn net.Conn) (reusable bool) {
 		return true
 	}
 	b.meter = nil
-	if b.declared-b.taken > drainLimit {
+	begun, ok := b.source.(*Begun)
+	if waits := ok && !begun.read; waits || b.declared-b.taken > drainLimit {
 		return false
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(drainTime)); err != nil {

@@ -1,0 +1,73 @@
+package apiserver
+
+import (
+	"io"
+	"log"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+func (s *Server) newServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Name:                         "shoal",
+		Handler:                      s.handleWhole,
+		ErrorHandler:                 s.unreadable,
+		HeaderReceived:               headerReceived,
+		ExpectHandler:                s.begin,
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		Concurrency:                  maxConnections,
+		StreamRequestBody:            true, // bodies are metered by the operations
+		DisablePreParseMultipartForm: true,
+		CloseOnShutdown:              true,
+		NoDefaultContentType:         true,
+		// what it would say are broken connections
+		Logger: log.New(io.Discard, "", 0),
+	}
+}
+
+// handle serves a request. A stopping server takes no other one from the same connection.
+func (s *Server) handle(rc *fasthttp.RequestCtx) {
+	switch c, ok := rc.Conn().(*conn); {
+	case ok && c.listener.operators:
+		s.operators(rc)
+	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
+	case s.reference.Serve(rc): // files, too
+	default:
+		s.customers(rc)
+	}
+	if s.stopping.Load() {
+		rc.SetConnectionClose()
+	}
+}
+
+// begin handles a request until it reads the body, or to its end. Then handleWhole goes on with it,
+// or unreadable, where the body does not come.
+func (s *Server) begin(rc *fasthttp.RequestCtx) (status int) {
+	begun, status := operation.Begin(rc, s.handle)
+	if c, ok := rc.Conn().(*conn); ok {
+		c.begun = begun
+	}
+	return status
+}
+
+func (s *Server) handleWhole(rc *fasthttp.RequestCtx) {
+	if c, ok := rc.Conn().(*conn); !ok || !c.goOn(nil) {
+		s.handle(rc)
+	}
+}
+
+func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
+	if c, ok := rc.Conn().(*conn); !ok || !c.goOn(err) {
+		s.chain.Unreadable(rc, err)
+	}
+}
+
+// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they
+// are read.
+func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
+}

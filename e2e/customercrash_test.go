@@ -67,7 +67,7 @@ func TestCrashesOfCustomerRemoval(t *testing.T) {
 			if lists := suite.Must(c.single.Lists(t.Context()))(t); len(lists) > 0 {
 				t.Errorf("%d link lists are left", len(lists))
 			}
-			err = withStore(c.data, func(store rowstore.Store) error {
+			err = c.withRows(t.Context(), func(store rowstore.Store) error {
 				left, err := store.JobsOf(t.Context(), ref, ids.ID{}, 10)
 				if len(left) > 0 {
 					t.Errorf("of %v something is stored", left)

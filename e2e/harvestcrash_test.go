@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/testkit/crash"
 	"shoal.dev/shoal/testkit/synthweb"
 )
@@ -26,22 +28,10 @@ func TestCrashesOfHarvests(t *testing.T) {
 		"work.harvest.after_step"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: harvestedPages, Sitemaps: true,
-				SitemapURLs: 10, Mix: synthweb.Products(), PageBytes: []int{2500}})
-			args := append(suite.Fast(), "--no-rate-limits")
-			c := &crashCase{service: &service{single: newSingle(t, args, web)}}
-			c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
+			h := newHarvested(t)
+			c := h.crashCase
 			c.bring(crash.At + "=" + point)
-			var first string
-			for first = range web.URLs(1) {
-				break
-			}
-			group := suite.Must(c.PutGroup(t.Context(), "site"))(t)
-			scraper := suite.Must(c.PutScraper(t.Context(), suite.Scraper{GroupRef: group,
-				Scraper: model.Scraper{Name: "site", Type: model.SingleProduct,
-					ItemsConfig:  synthweb.ProductFields(),
-					SourceConfig: model.SourceConfig{URL: first}}}))(t)
-			path := "/api/scraper/" + scraper + "/sitemaps"
+			path := h.sitemaps()
 			var count int
 			c.survive("harvest", func(ctx context.Context) error {
 				return c.Again("harvest").Call(ctx, "POST", path+"/harvest", nil, nil, &count)
@@ -65,7 +55,7 @@ func TestCrashesOfHarvests(t *testing.T) {
 				t.Errorf("%d are counted, %d told, %d are there", count, page.Total, len(found))
 			}
 			times := map[string]int{}
-			for request := range web.Requests() {
+			for request := range c.Web.Requests() {
 				if strings.Contains(request.Path, "sitemap") && request.Status == http.StatusOK {
 					if times[request.Path]++; times[request.Path] > 2 {
 						t.Errorf("%s is asked for %d times", request.Path, times[request.Path])
@@ -73,5 +63,84 @@ func TestCrashesOfHarvests(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCrashesOfWipes kills the process at each point of the nightly wipe, once the clock is behind
+// 02:00. What was harvested is shown until then. In the end it is neither shown nor stored.
+func TestCrashesOfWipes(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.wipe.before_step", "work.wipe.before_drop",
+		"work.wipe.before_forget", "work.wipe.after_step"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			h := newHarvested(t)
+			h.bring()
+			path := h.sitemaps()
+			if err := h.Call(t.Context(), "POST", path+"/harvest", nil, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now().UTC()
+			night := time.Date(now.Year(), now.Month(), now.Day(), 2, 0, 0, 0, time.UTC)
+			if !night.After(now.Add(time.Hour)) {
+				night = night.AddDate(0, 0, 1)
+			}
+			h.shows(path, harvestedPages)
+			h.Down(t)
+			h.late.pass(t, time.Until(night.Add(-10*time.Minute)).Round(time.Second))
+			h.bring()
+			h.awaitWorkSince("wipe", time.Now().Add(h.late.ahead))
+			h.shows(path, harvestedPages)
+			h.Down(t)
+			h.late.pass(t, 11*time.Minute)
+			h.dies(crash.At + "=" + point)
+			h.bring()
+			h.shows(path, 0)
+			h.awaitWorkSince("wipe", time.Now().Add(h.late.ahead))
+			h.Down(t)
+			err := h.withRows(t.Context(), func(store rowstore.Store) error {
+				left, err := store.AllHarvests(t.Context())
+				if len(left) > 0 {
+					t.Errorf("of %v something is stored", left)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// newHarvested is a product that is down, with a site that has sitemaps.
+func newHarvested(t *testing.T) *oldProduct {
+	t.Helper()
+	return openOldProduct(t, newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: harvestedPages,
+		Sitemaps: true, SitemapURLs: 10, Mix: synthweb.Products(), PageBytes: []int{2500}}))
+}
+
+// sitemaps makes a scraper of the site, and is the path of what its sitemaps name.
+func (o *oldProduct) sitemaps() string {
+	o.T.Helper()
+	group := suite.Must(o.PutGroup(o.T.Context(), "site"))(o.T)
+	var first string
+	for first = range o.Web.URLs(1) {
+		break
+	}
+	return "/api/scraper/" + suite.Must(o.PutScraper(o.T.Context(), suite.Scraper{GroupRef: group,
+		Scraper: model.Scraper{Name: "site", Type: model.SingleProduct,
+			ItemsConfig:  synthweb.ProductFields(),
+			SourceConfig: model.SourceConfig{URL: first}}}))(o.T) + "/sitemaps"
+}
+
+// shows wants so many entries of sitemaps.
+func (o *oldProduct) shows(path string, want int) {
+	o.T.Helper()
+	var page struct {
+		Total int `json:"totalElements"`
+	}
+	err := o.Call(o.T.Context(), "GET", path, nil, nil, &page)
+	if err != nil || page.Total != want {
+		o.T.Errorf("%d entries are shown, want %d, %v", page.Total, want, err)
 	}
 }

@@ -167,7 +167,7 @@ func (c *crashCase) awaitHeld(want int, runs ...suite.Launched) {
 	for ctx := suite.Within(t, suite.Patience); ; {
 		c.Down(t)
 		held, records := 0, 0
-		err := withStore(c.data, func(store rowstore.Store) error {
+		err := c.withRows(c.T.Context(), func(store rowstore.Store) error {
 			return store.JobsSince(t.Context(), 0, func(job rowstore.Job) error {
 				jobs, err := store.Holding(t.Context(), rowstore.Scope{Group: job.Group,
 					Jobs: []ids.ID{job.ID}}, 1)

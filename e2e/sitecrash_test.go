@@ -75,7 +75,7 @@ func TestCrashesOfSites(t *testing.T) {
 			c.bring() // who starts removes at once what nobody has
 			c.awaitWorkOf("orphans")
 			c.Down(t)
-			err = withStore(c.data, func(store rowstore.Store) error {
+			err = c.withRows(t.Context(), func(store rowstore.Store) error {
 				versions, err := store.AllSites(t.Context())
 				if err == nil && (len(versions) != 1 || versions[0].Count != sitePages) {
 					t.Errorf("versions of sites that are left: %+v", versions)
@@ -123,7 +123,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 	if err := put("all", pages); err == nil || !c.buried() {
 		t.Fatalf("the process survives the intake: %v", err)
 	}
-	err := withStore(c.data, func(store rowstore.Store) error {
+	err := c.withRows(t.Context(), func(store rowstore.Store) error {
 		versions, err := store.AllSites(ctx)
 		if err == nil && (len(versions) != 2 || versions[1].Finished) {
 			t.Errorf("the process died elsewhere than in the intake: %+v", versions)
@@ -159,7 +159,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 	c.bring() // who starts removes at once what nobody has
 	c.awaitWorkOf("orphans")
 	c.Down(t)
-	checkStates(t, c.data, site.ID, c.Web, pages)
+	checkStates(t, c.single, site.ID, c.Web, pages)
 }
 
 // newSited is a product that is down, with a scraper and the addresses that its site is to have.
@@ -194,7 +194,12 @@ func (c *crashCase) launchSited(scraper string) (run suite.Launched) {
 // awaitWorkOf waits until a recurring kind of work has been done since the process started.
 func (c *crashCase) awaitWorkOf(kind string) {
 	c.T.Helper()
-	began := time.Now()
+	c.awaitWorkSince(kind, time.Now())
+}
+
+// awaitWorkSince waits until it has been done since a time of the product's clock.
+func (c *crashCase) awaitWorkSince(kind string, began time.Time) {
+	c.T.Helper()
 	for ctx := suite.Within(c.T, suite.Patience); ; {
 		var list struct {
 			Content []struct {

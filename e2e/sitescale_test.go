@@ -103,7 +103,7 @@ func TestScaleOfSites(t *testing.T) {
 		t.Errorf("the process had %d MB, at most %d", usage.PeakBytes>>20, mostMemory>>20)
 	}
 	s.Down(t)
-	checkStates(t, s.data, site.ID, web, links)
+	checkStates(t, s.single, site.ID, web, links)
 	asked := suite.Must(web.Recount())(t)
 	if len(asked.URLs) != links {
 		t.Errorf("%d addresses were asked for", len(asked.URLs))
@@ -167,9 +167,9 @@ func awaitStates(ctx context.Context, who suite.Client, site string, urls iter.S
 
 // checkStates looks into the row store of a process that is down. The site has one version, with
 // each address of the web once, and the state of each is what its page makes of it.
-func checkStates(t *testing.T, data, site string, web *synthweb.Web, links int) {
+func checkStates(t *testing.T, of *single, site string, web *synthweb.Web, links int) {
 	t.Helper()
-	err := withStore(data, func(store rowstore.Store) error {
+	err := of.withRows(t.Context(), func(store rowstore.Store) error {
 		id, err := ids.Parse(site)
 		if err != nil {
 			return err

@@ -24,15 +24,14 @@ import (
 
 var (
 	ratioRows   = flag.Int("ratio-rows", 3_000, "rows that TestReadsWithCategoriesAndShares reads")
-	ratioRounds = flag.Int("ratio-rounds", 1, "how often it reads them each way")
 	ratioServer = flag.Int("ratio-server", 0,
 		"process of a ClickHouse on this machine, whose processor time counts, too")
 	walkRows = flag.Int("walk-rows", 3_000, "rows that TestSortedWalk reads; a night takes 1,000,000")
 )
 
 // TestReadsWithCategoriesAndShares: who a group is shared with reads by its categories what the
-// owner reads by the same filter. What both take at least is logged, of the processor and by the
-// clock: what ClickHouse takes, where CLICKHOUSE_URL names one, counts with -ratio-server only.
+// owner reads by the same filter. What both take is logged, of the processor and by the clock:
+// what ClickHouse takes, where CLICKHOUSE_URL names one, counts with -ratio-server only.
 func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
 
 // onStores runs a test on SQLite, and on ClickHouse where CLICKHOUSE_URL names one.
@@ -56,9 +55,9 @@ func (r *rig) fill(t *testing.T, rows int) {
 	t.Helper()
 	job := rowstore.Job{ID: r.IDs.New(), Customer: "alice", Group: r.group, Scraper: r.shop,
 		Started: 1}
-	for from := 0; from < rows; from += 1_000 {
+	for from := 0; from < rows; from += 10_000 {
 		var pages []rowstore.PageWrite
-		for seq := from; seq < min(from+1_000, rows); seq++ {
+		for seq := from; seq < min(from+10_000, rows); seq++ {
 			row := fmt.Appendf(nil, `{"title":"Product %d","price":"%d.99","sku":"SKU-%d",`+
 				`"inStock":%t,"description":%q,"_jobId":%q}`, seq%5000, seq%500, seq, seq%3 == 0,
 				strings.Repeat(fmt.Sprintf("words %05x ", seq*2654435761%100_000), 25), job.ID)
@@ -82,49 +81,56 @@ func compareReads(t *testing.T, store rowstore.Store) {
 	r.save(t, "first", first)
 	r.save(t, "all", `{"price":{"exists":true}}`)
 	r.fill(t, *ratioRows)
-	ways := []struct{ name, as, query string }{
-		{"owner, all", apitest.Reader, ""},
-		{"shared, all", apitest.Other, ""},
-		{"owner, filter", apitest.Reader, "&" + filters(cheap)},
-		{"shared, category", apitest.Other, "&categories=cheap"},
-		{"owner, nested filter", apitest.Reader, "&" + filters(`{"$or":[`+cheap+`,`+first+`]}`)},
-		{"shared, two categories", apitest.Other, "&categories=cheap,first"},
-		{"owner, filter of all", apitest.Reader, "&" + filters(`{"price":{"exists":true}}`)},
-		{"shared, category of all", apitest.Other, "&categories=all"},
-	}
-	times, clocks := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
-	rows := make([]int, len(ways))
-	for round := range *ratioRounds {
-		for i := range ways {
-			if round%2 == 1 { // what comes second finds the rows in memory
-				i = len(ways) - 1 - i
-			}
-			way := ways[i]
-			used, began := processor(t), time.Now()
-			rows[i] = 0
-			r.eachPage(t, way.as, readPath[len("GET "):]+"?limit=1000&groupId="+
-				r.group.String()+way.query, func(body []byte) {
-				rows[i] += bytes.Count(body, []byte(`"_jobId"`))
-			})
-			times[i] = append(times[i], processor(t)-used)
-			clocks[i] = append(clocks[i], time.Since(began))
+	t.Logf("%d rows are stored", *ratioRows)
+	for _, c := range []struct{ name, filter, categories string }{
+		{"all", "", ""},
+		{"a category", "&" + filters(cheap), "&categories=cheap"},
+		{"two", "&" + filters(`{"$or":[`+cheap+`,`+first+`]}`), "&categories=cheap,first"},
+		{"one of all", "&" + filters(`{"price":{"exists":true}}`), "&categories=all"},
+	} {
+		rows := r.compare(t, c.name, r.walk(apitest.Reader, c.filter),
+			r.walk(apitest.Other, c.categories))
+		if whole := c.filter == "" || c.categories == "&categories=all"; rows == 0 ||
+			whole && rows != *ratioRows {
+			t.Errorf("%s: %d rows of %d", c.name, rows, *ratioRows)
 		}
 	}
-	for i := 0; i < len(ways); i += 2 {
-		if rows[i] != rows[i+1] || rows[i] == 0 {
-			t.Errorf("%s: %d rows, %s: %d", ways[i].name, rows[i], ways[i+1].name, rows[i+1])
+}
+
+// compare reads the same rows in two ways, a page of the one after a page of the other, so that
+// both meet the same machine. Which goes first alternates: the second finds the rows in memory.
+func (r *rig) compare(t *testing.T, name string, ways ...*walk) (rows int) {
+	t.Helper()
+	var used, clock [2]time.Duration
+	var ratios []float64
+	for first := 0; ; first = 1 - first {
+		var pages [2][]byte
+		var took [2]time.Duration
+		for _, i := range []int{first, 1 - first} {
+			before, began := processor(t), time.Now()
+			pages[i] = ways[i].page(t)
+			took[i] = time.Since(began)
+			used[i] += processor(t) - before
 		}
-		ratio := func(of [][]time.Duration) string {
-			own, theirs := slices.Min(of[i]), slices.Min(of[i+1])
-			return fmt.Sprintf("%v and %v, %.2f times that", own.Round(time.Millisecond),
-				theirs.Round(time.Millisecond), float64(theirs)/float64(own))
+		n, shared := bytes.Count(pages[0], []byte(`"_jobId"`)),
+			bytes.Count(pages[1], []byte(`"_jobId"`))
+		if n != shared {
+			t.Fatalf("%s: a page has %d rows, and %d by the category", name, n, shared)
+		} else if n == 0 {
+			break
 		}
-		t.Logf("%s and %s: %d rows in %s; by the clock in %s", ways[i].name, ways[i+1].name,
-			rows[i], ratio(times), ratio(clocks))
+		rows += n
+		clock[0], clock[1] = clock[0]+took[0], clock[1]+took[1]
+		ratios = append(ratios, float64(took[1])/float64(took[0]))
 	}
-	if rows[0] != *ratioRows || rows[6] != *ratioRows {
-		t.Errorf("%d and %d rows of %d", rows[0], rows[6], *ratioRows)
-	}
+	slices.Sort(ratios)
+	t.Logf("%s: %d rows in %v of the processor, and %v, %.2f times that; by the clock in %v and %v, "+
+		"%.2f times that, %.2f in the middle of %d pairs", name, rows,
+		used[0].Round(time.Millisecond), used[1].Round(time.Millisecond),
+		float64(used[1])/float64(used[0]), clock[0].Round(time.Millisecond),
+		clock[1].Round(time.Millisecond), float64(clock[1])/float64(clock[0]),
+		ratios[len(ratios)/2], len(ratios))
+	return rows
 }
 
 // processor is how long this process, which is server and client, has worked, and the one of
@@ -155,32 +161,46 @@ func processor(t *testing.T) time.Duration {
 // next finds the cursor at the end of a page.
 var next = regexp.MustCompile(`"nextCursor":"([^"]+)","hasMore":true}$`)
 
-// eachPage reads pages by cursor to their end.
-func (r *rig) eachPage(t *testing.T, as, path string, visit func(body []byte)) {
+// walk is a read by cursor, 1,000 rows a page.
+type walk struct {
+	rig      *rig
+	as, path string
+	cursor   string
+	over     bool
+}
+
+// walk reads the rows of the rig's group.
+func (r *rig) walk(as, query string) *walk {
+	return &walk{rig: r, as: as, path: readPath[len("GET "):] + "?limit=1000&groupId=" +
+		r.group.String() + query}
+}
+
+// page is the next one, nil behind the last.
+func (w *walk) page(t *testing.T) []byte {
 	t.Helper()
-	for cursor := ""; ; {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-			r.URL+path+"&cursor="+cursor, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+r.Secrets[as])
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d %.300s: %v", path, response.StatusCode, body, err)
-		}
-		visit(body)
-		found := next.FindSubmatch(body[max(len(body)-2_000, 0):])
-		if found == nil {
-			return
-		}
-		cursor = string(found[1])
+	if w.over {
+		return nil
 	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		w.rig.URL+w.path+"&cursor="+w.cursor, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+w.rig.Secrets[w.as])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %.300s: %v", w.path, response.StatusCode, body, err)
+	}
+	found := next.FindSubmatch(body[max(len(body)-2_000, 0):])
+	if w.over = found == nil; !w.over {
+		w.cursor = string(found[1])
+	}
+	return body
 }
 
 // TestSortedWalk reads rows by a field to their end, page by page. Each comes once and in order.
@@ -194,15 +214,15 @@ func TestSortedWalk(t *testing.T) {
 			began, pages, last, seen := time.Now(), 0, "", make(map[string]bool, *walkRows)
 			used := processor(t)
 			var first, longest time.Duration
-			r.eachPage(t, apitest.Reader, readPath[len("GET "):]+"?limit=1000&fields=price,sku"+
-				"&groupId="+r.group.String()+"&sort="+sort, func(body []byte) {
+			walk := r.walk(apitest.Reader, "&fields=price,sku&sort="+sort)
+			for body := walk.page(t); body != nil; body = walk.page(t) {
 				took := time.Since(began)
 				if pages++; pages == 1 {
 					first = took
 				}
 				longest, began = max(longest, took), time.Now()
 				last = r.inOrder(t, body, sort, last, seen)
-			})
+			}
 			if len(seen) != *walkRows {
 				t.Errorf("by %s: %d rows of %d", sort, len(seen), *walkRows)
 			}

@@ -153,9 +153,11 @@ stores:
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
+# Crashes of all that the row store has a part in. What copies data directories is for SQLite alone.
+ON_BOTH_STORES := TestCrashesOf(Uploads|Merges|Matches|Catalogues|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|Harvests|Wipes|KeptExports|Starts|Launches)$$
 endtoend:
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
-	$(CLUSTER) -run 'TestCrashesOf(Uploads|Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention)$$' ./e2e -clickhouse $(CLICKHOUSE_URL)
+	$(CLUSTER) -run '$(ON_BOTH_STORES)' ./e2e -clickhouse $(CLICKHOUSE_URL)
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1
@@ -215,7 +217,7 @@ RATIO_ROWS    ?= 2000000
 readback:
 	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
 	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
-	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -ratio-rounds 3 -v -timeout 6h
+	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
 
 ## lint: golangci-lint with .golangci.yml

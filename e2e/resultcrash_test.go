@@ -78,6 +78,31 @@ func TestCrashesOfMatches(t *testing.T) {
 	}
 }
 
+// TestCrashesOfCatalogues kills the process at each point at which an uploaded catalogue is looked
+// through. In the end it is the one that rows are matched with.
+func TestCrashesOfCatalogues(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.catalogue.before_step", "work.catalogue.before_end",
+		"work.catalogue.after_end", "work.catalogue.after_step"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			j := newJoined(t)
+			j.Down(t)
+			j.bring(crash.At + "=" + point)
+			j.sendCatalogue()
+			if len(j.Deaths) == 0 {
+				j.awaitDeath()
+			}
+			if err := j.match(t.Context(), suite.NewKey()); err != nil {
+				t.Fatal(err)
+			}
+			job := j.newest()
+			j.awaitRun(job)
+			j.checkStored(job, 2*sharedRows)
+		})
+	}
+}
+
 // joined is a product with two files in a group, whose rows are joined.
 type joined struct {
 	*crashCase
@@ -133,12 +158,14 @@ func (j *joined) sendCatalogue() {
 	for n := aloneRows; n < joinedRows; n++ {
 		fmt.Fprintf(&text, "p%d,%s,product %d\n", n, gtin(n), n)
 	}
-	answer, err := j.Admin().Do(j.T.Context(), "PUT", "/api/admin/catalogue",
-		url.Values{"format": {"csv"}}, "text/csv", strings.NewReader(text.String()))
-	if err != nil {
-		j.T.Fatal(err)
-	}
-	_ = answer.Body.Close() // it has only been asked
+	j.survive("catalogue", func(ctx context.Context) error {
+		answer, err := j.Admin().Again("catalogue").Do(ctx, "PUT", "/api/admin/catalogue",
+			url.Values{"format": {"csv"}}, "text/csv", strings.NewReader(text.String()))
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close() // it has only been asked
+	})
 	var status struct{ Current *struct{ Products int } }
 	j.await("the catalogue", func(ctx context.Context) (bool, error) {
 		err := j.Admin().Call(ctx, "GET", "/api/admin/catalogue/status", nil, nil, &status)

@@ -37,9 +37,10 @@ func (r Resource) requeue() *operation.Operation {
 		Summary: "Launches a run of the links of an ended run that failed",
 		Description: "It is the customer's run, and the customer pays for it: an admin who wants " +
 			"it otherwise adjusts the wallet. The scraper's recipe counts as it is now. Of a " +
-			"chain of pages the whole chain runs again. While the scraper runs it is refused, so " +
-			"a repeated call launches nothing twice at a time.",
-		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
+			"chain of pages the whole chain runs again. While the scraper runs it is refused. " +
+			"The same Idempotency-Key within 24 hours answers the original run.",
+		Access: auth.Admin, Idempotency: operation.Optional, Rate: limits.General,
+		Timeout: 10 * time.Minute,
 		Errors: append([]fault.Code{fault.JobNotFound, fault.ScraperNotFound, fault.ListAlreadyRun,
 			fault.SearchNotConfigured, fault.TypeNotRunnable, fault.CustomerBlocked},
 			launch.Errors()...),

@@ -23,7 +23,9 @@ func TestRequeue(t *testing.T) {
 	}
 	r.Run(t, apitest.Scenario{Name: "unknown", As: apitest.Admin, Status: 400,
 		Do: "POST /api/admin/jobs/0123456789abcdef01234567/requeue", Code: "job_not_found"})
-	again := r.Call(t, apitest.Scenario{As: apitest.Admin, Do: path + "?maxChargeMicros=300"})
+	keyed := apitest.Scenario{As: apitest.Admin, Do: path + "?maxChargeMicros=300",
+		Header: key("once")}
+	again := r.Call(t, keyed)
 	if again.Status != 200 || again.JSON.(map[string]any)["linksQueued"] != float64(2) {
 		t.Fatalf("%s", again.Body)
 	}
@@ -36,7 +38,13 @@ func TestRequeue(t *testing.T) {
 	}
 	r.Run(t, apitest.Scenario{Name: "while it runs", As: apitest.Admin, Do: path, Status: 400,
 		Code: "scraper_already_running"})
+	if same := r.Call(t, keyed); string(same.Body) != string(again.Body) {
+		t.Errorf("by its key it answers %s, and %s before", same.Body, again.Body)
+	}
 	r.finish(t, again.Text("jobId"), 2, 0, 1)
+	if same := r.Call(t, keyed); string(same.Body) != string(again.Body) {
+		t.Errorf("by its key it answers %s, and %s before", same.Body, again.Body)
+	}
 	r.Run(t, apitest.Scenario{Name: "nothing failed", As: apitest.Admin, Status: 409,
 		Do: "POST /api/admin/jobs/" + again.Text("jobId") + "/requeue", Code: "list_already_run"})
 	r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})

@@ -220,12 +220,15 @@ func refusedAddress(place, url string, cause error) error {
 	return fault.Invalid(code, place, "%q: %s", shown, reason)
 }
 
-// commit makes the run.
+// commit makes the run, the caller's unless it names another customer.
 func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launched, error) {
 	if err := t.hold(ctx); err != nil {
 		return client.Launched{}, err
 	}
-	run.Job, run.Entry, run.List, run.Customer = t.IDs.New(), t.IDs.New(), t.list, t.call.Customer
+	run.Job, run.Entry, run.List = t.IDs.New(), t.IDs.New(), t.list
+	if run.Customer == "" {
+		run.Customer = t.call.Customer
+	}
 	run.Trace = telemetry.FromContext(ctx)
 	under := t.call
 	if t.own {

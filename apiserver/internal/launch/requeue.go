@@ -29,6 +29,19 @@ func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
 	if job == nil || job.Trial() {
 		return none, fault.Invalid(fault.JobNotFound, "id", "there is no such job")
 	}
+	own := *from
+	if from.Call == nil { // who has no key may be no customer, who alone can hold a list
+		own.Principal.Customer = job.Customer
+	}
+	defer func() { from.Job = own.Job }()
+	t, replay, err := l.claimCall(ctx, &own)
+	if err != nil {
+		return none, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	defer t.end(ctx)
 	scraper := from.View.Scraper(job.Scraper)
 	if scraper == nil {
 		return none, fault.Invalid(fault.ScraperNotFound, "id", "the scraper of the job is gone")
@@ -36,52 +49,43 @@ func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
 	if !job.Closed {
 		return none, fault.New(fault.ScraperAlreadyRunning, "job %s has not ended", job.ID)
 	}
-	own := *from
-	own.Principal.Customer, own.Call = job.Customer, nil
 	if err := idle(from.View, scraper.ID); err != nil {
 		return none, err
 	}
-	launched, err := l.requeue(ctx, &own, job, scraper, maxCharge)
-	from.Job = own.Job
-	return launched, err
+	return t.requeue(ctx, job, scraper, maxCharge)
 }
 
 // requeue launches the run of an idle scraper.
-func (l *Launcher) requeue(ctx context.Context, from *Caller, job *client.Job,
-	scraper *client.Scraper, maxCharge *int64) (client.Launched, error) {
-	none := client.Launched{}
-	recipe, known := from.View.RecipeOf(job.Customer, &scraper.Spec, scraper.Tag)
+func (t *intake) requeue(ctx context.Context, job *client.Job, scraper *client.Scraper,
+	maxCharge *int64) (client.Launched, error) {
+	none, view := client.Launched{}, t.from.View
+	recipe, known := view.RecipeOf(job.Customer, &scraper.Spec, scraper.Tag)
 	if !known {
 		return none, fault.Invalid(fault.SchemaGone, "schema.id",
 			"the scraper's schema is not there any more")
 	}
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)
 	if !endpoint.Charge.PaidOnly {
-		if err := affordable(from.View, job.Customer); err != nil {
+		if err := affordable(view, job.Customer); err != nil {
 			return none, err
 		}
 	}
-	run := client.LaunchRun{Scraper: scraper.ID, MaxCharge: maxCharge, Charge: endpoint.Charge,
-		Daily: endpoint.Daily, Tiers: endpoint.Tiers, Rest: true,
+	run := client.LaunchRun{Customer: job.Customer, Scraper: scraper.ID, MaxCharge: maxCharge,
+		Charge: endpoint.Charge, Daily: endpoint.Daily, Tiers: endpoint.Tiers, Rest: true,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots}
 	var err error
 	if run.Tiers == 0 {
-		if run.Tiers, err = Tiers(from.View, &scraper.Spec); err != nil {
+		if run.Tiers, err = Tiers(view, &scraper.Spec); err != nil {
 			return none, err
 		}
 	}
 	if scraper.Spec.Type == model.SearchEngineSearch {
-		if run.Search, err = l.Engine(&scraper.Spec.SourceConfig); err != nil {
+		if run.Search, err = t.Engine(&scraper.Spec.SourceConfig); err != nil {
 			return none, err
 		}
 		run.IgnoresRobots = run.IgnoresRobots || run.Search.IgnoreRobots
 	}
-	t, _, err := l.claimCall(ctx, from) // under no key, so that there is nothing to answer again
-	if err != nil {
-		return none, err
-	}
-	defer t.end(ctx)
-	taken, err := t.storeAddresses(ctx, &failed{store: l.Store, job: job}, nil)
+	taken, err := t.storeAddresses(ctx, &failed{store: t.Store, job: job}, nil)
 	if err != nil {
 		return none, err
 	}

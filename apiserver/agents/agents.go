@@ -6,7 +6,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -159,17 +158,6 @@ func (g *Gateway) Operations() []*operation.Operation {
 			return g.serve(from, nil), nil
 		}),
 	}
-}
-
-// checkMessage refuses what is no single message. A batch would be many calls in one.
-func checkMessage(body []byte) error {
-	if !json.Valid(body) {
-		return fault.New(fault.InvalidBody, "a message is JSON")
-	}
-	if !isObject(body) {
-		return fault.New(fault.InvalidBody, "a message is one JSON object")
-	}
-	return nil
 }
 
 type callerKey struct{}

@@ -14,6 +14,7 @@ import (
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 }
 
 // methods are those of the protocol that a server may be sent. The library answers the others with
@@ -25,7 +26,7 @@ var methods = []string{"completion/complete", "initialize", "logging/setLevel",
 	"server/discover", "subscriptions/listen", "tools/call", "tools/list"}
 
 // answerItself answers what no library need see: a version of the protocol, or a method, that
-// nobody here knows. nil: it is the library's.
+// nobody here knows, and params of other types. nil: it is the library's.
 func answerItself(body []byte, version string) http.Handler {
 	var m message
 	if json.Unmarshal(body, &m) != nil {
@@ -37,7 +38,7 @@ func answerItself(body []byte, version string) http.Handler {
 			mcp.UnsupportedProtocolVersionData{Supported: known, Requested: version})
 	}
 	if m.Method == "" || slices.Contains(methods, m.Method) {
-		return nil
+		return answerParams(m, version)
 	}
 	if m.ID == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

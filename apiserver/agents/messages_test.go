@@ -3,6 +3,7 @@ package agents_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -72,6 +73,81 @@ func TestKnownMethods(t *testing.T) {
 		if a.Status != 200 || !strings.Contains(string(a.Body), `"result"`) {
 			t.Errorf("%s is answered %d %.300s", method, a.Status, a.Body)
 		}
+	}
+}
+
+// ofTheProgram is what no answer may have: names of the program that has written it.
+var ofTheProgram = regexp.MustCompile(`\bGo \b|struct field|reflect|unmarshal|\*\w+\.|` +
+	`mcp\.[A-Z]|jsonrpc2|\bfloat64\b|\bint64\b|map\[|wire[A-Z]`)
+
+// TestMistypedMessages: a message whose members are of other types is refused in the words of the
+// protocol, which name the member.
+func TestMistypedMessages(t *testing.T) {
+	r := start(t)
+	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
+	for body, member := range map[string]string{
+		`{"jsonrpc":2,"id":1,"method":"ping"}`:                           "jsonrpc",
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                       "jsonrpc",
+		`{"id":1,"method":"ping"}`:                                       "jsonrpc",
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                      "id",
+		`{"jsonrpc":"2.0","id":[1],"method":"ping"}`:                     "id",
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`:                    "id",
+		`{"jsonrpc":"2.0","id":1,"method":5}`:                            "method",
+		`{"jsonrpc":"2.0","id":1,"method":{}}`:                           "method",
+		`{"jsonrpc":"2.0","id":1,"error":"no"}`:                          "error",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":"no"}}`:                 "error.code",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1.5}}`:                  "error.code",
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`:           "params",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"x"}`:    "params",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}`:    "params",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":7}`:      "params",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}`:    "params",
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/list","params":true}`: "params",
+	} {
+		held(t, r.post(t, apitest.LLM, body, "Mcp-Session-Id", session,
+			"Mcp-Protocol-Version", sessionful), body, member)
+	}
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{}}`
+	for method, members := range map[string][]string{"initialize": {"protocolVersion",
+		"capabilities", "clientInfo"}, "tools/call": {"name"}, "tools/list": {"cursor"},
+		"prompts/get": {"name", "arguments"}, "prompts/list": {"cursor"},
+		"resources/read": {"uri"}, "resources/list": {"cursor"},
+		"resources/templates/list": {"cursor"}, "resources/subscribe": {"uri"},
+		"resources/unsubscribe": {"uri"}, "logging/setLevel": {"level"},
+		"completion/complete": {"argument", "context"}} {
+		for _, member := range members {
+			for _, wrong := range []string{`7`, `[]`, `[{}]`, `true`} {
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%q:%s,%s}}`,
+					method, member, wrong, meta)
+				held(t, r.post(t, apitest.LLM, body, "Mcp-Session-Id", session,
+					"Mcp-Protocol-Version", sessionful), body, "params."+member)
+				held(t, r.post(t, apitest.LLM, body, "Mcp-Protocol-Version", "2026-07-28",
+					"Mcp-Method", method), body, "params."+member)
+			}
+		}
+	}
+	for _, arguments := range []string{`7`, `[]`, `"x"`, `true`, `{"id":7}`, `{"id":[]}`,
+		`{"page":"x"}`, `{"size":{}}`, `{"filters":[[]]}`} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` +
+			`"svc_get_data","arguments":` + arguments + `}}`
+		held(t, r.post(t, apitest.LLM, body, "Mcp-Session-Id", session,
+			"Mcp-Protocol-Version", sessionful), body, "")
+	}
+}
+
+// held wants a refusal that names a member, and nothing of the program.
+func held(t *testing.T, a apitest.Answer, body, member string) {
+	t.Helper()
+	said := string(a.Body)
+	if !strings.Contains(said, `"error"`) && a.Status < 400 || a.Status >= 500 ||
+		!strings.Contains(said, member+" ") && !strings.Contains(said, `"field":"`+member+`"`) &&
+			member != "" {
+		t.Errorf("%s is answered %d %.300s, which does not name %q", body, a.Status, said, member)
+	}
+	if found := ofTheProgram.FindString(said); found != "" {
+		t.Errorf("%s is answered %.300s, which says %q", body, said, found)
 	}
 }
 

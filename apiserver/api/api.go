@@ -27,7 +27,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalJSON(data []byte) error {
 	var at *time.Time
 	if err := json.Unmarshal(data, &at); err != nil {
-		return err
+		return errTime
 	}
 	*t = 0
 	if at != nil {
@@ -40,12 +40,14 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 func (t *Time) UnmarshalText(text []byte) error {
 	at, err := time.Parse(time.RFC3339, string(text))
 	if err != nil || at.UnixMilli() <= 0 {
-		return fault.New(fault.InvalidRequest,
-			"must be a time after 1970, such as 2026-01-02T03:04:05Z")
+		return errTime
 	}
 	*t = Time(at.UnixMilli())
 	return nil
 }
+
+var errTime = fault.New(fault.InvalidRequest,
+	"must be a time after 1970, such as 2026-01-02T03:04:05Z")
 
 // Schema describes a Time in the OpenAPI document: there is none before 1970.
 func (Time) Schema() *jsonschema.Schema {

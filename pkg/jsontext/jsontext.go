@@ -1,5 +1,5 @@
 // Package jsontext owns how a string is written as JSON where rows and documents are put
-// together without encoding/json. It reads no JSON.
+// together without encoding/json. It also owns how refusals of that package are said.
 package jsontext
 
 import "unicode/utf8"

@@ -14,8 +14,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // Feature is what a plan has or has not.
@@ -124,7 +126,8 @@ func Parse(file []byte) (*Catalogue, error) {
 	in := json.NewDecoder(bytes.NewReader(file))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&list); err != nil {
-		return nil, fmt.Errorf("plans: %w", err)
+		member, said := jsontext.Reason(err)
+		return nil, fmt.Errorf("plans: %s", strings.TrimSpace(member+" "+said))
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("plans: more than one list")

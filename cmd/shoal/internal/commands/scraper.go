@@ -12,6 +12,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // Scrapers is 'shoal scraper', what is done to saved scrapers.
@@ -204,7 +205,8 @@ func readScraper(from string, text []byte) (map[string]any, error) {
 	decoder.UseNumber()
 	var scraper map[string]any
 	if err := decoder.Decode(&scraper); err != nil {
-		return nil, terminal.Usagef("%s: no scraper's JSON: %v", from, err)
+		_, said := jsontext.Reason(err)
+		return nil, terminal.Usagef("%s: no scraper's JSON: it %s", from, said)
 	}
 	return scraper, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // Hash is SHA-256.
@@ -139,7 +140,9 @@ func Read(text []byte) (*Entry, error) {
 	reader := json.NewDecoder(bytes.NewReader(text))
 	reader.DisallowUnknownFields()
 	if err := reader.Decode(&l); err != nil {
-		return nil, fmt.Errorf("not an entry of the trail as this version knows it: %w", err)
+		member, said := jsontext.Reason(err)
+		return nil, fmt.Errorf("not an entry of the trail as this version knows it: %s",
+			strings.TrimSpace(member+" "+said))
 	}
 	e := &Entry{Generation: l.Generation, Number: l.Number, Before: l.PreviousHash,
 		Index: l.Index, At: l.At.UnixMilli(), Action: l.Action, Customer: l.CustomerUniqueRef,

@@ -1,0 +1,108 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/jsontext"
+)
+
+// envelope is what every message has. The library would refuse one of other types in the words of
+// its own program.
+type envelope struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Error   *struct {
+		Code    int64  `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// checkMessage refuses what is no single message. A batch would be many calls in one.
+func checkMessage(body []byte) error {
+	if !json.Valid(body) {
+		return fault.New(fault.InvalidBody, "a message is JSON")
+	}
+	if !isObject(body) {
+		return fault.New(fault.InvalidBody, "a message is one JSON object")
+	}
+	var e envelope
+	if err := json.Unmarshal(body, &e); err != nil {
+		member, said := jsontext.Reason(err)
+		return fault.Invalid(fault.InvalidBody, member, "%s", said)
+	}
+	switch id := string(e.ID); {
+	case e.Version != "2.0":
+		return fault.Invalid(fault.InvalidBody, "jsonrpc", `must be "2.0"`)
+	case id != "" && (id[0] == '{' || id[0] == '[' || id == "true" || id == "false"):
+		return fault.Invalid(fault.InvalidBody, "id", "must be text or a number")
+	}
+	return nil
+}
+
+// paramsOf is what the library reads the params of a method into; nil: it does not.
+func paramsOf(method string) any {
+	switch method {
+	case "initialize":
+		return &mcp.InitializeParams{}
+	case "tools/call":
+		return &mcp.CallToolParamsRaw{}
+	case "tools/list":
+		return &mcp.ListToolsParams{}
+	case "prompts/get":
+		return &mcp.GetPromptParams{}
+	case "prompts/list":
+		return &mcp.ListPromptsParams{}
+	case "resources/read":
+		return &mcp.ReadResourceParams{}
+	case "resources/list":
+		return &mcp.ListResourcesParams{}
+	case "resources/templates/list":
+		return &mcp.ListResourceTemplatesParams{}
+	case "resources/subscribe":
+		return &mcp.SubscribeParams{}
+	case "resources/unsubscribe":
+		return &mcp.UnsubscribeParams{}
+	case "subscriptions/listen":
+		return &mcp.SubscriptionsListenParams{}
+	case "completion/complete":
+		return &mcp.CompleteParams{}
+	case "logging/setLevel":
+		return &mcp.SetLoggingLevelParams{}
+	case "ping":
+		return &mcp.PingParams{}
+	case "server/discover":
+		return &mcp.DiscoverParams{}
+	}
+	return nil
+}
+
+// answerParams answers a request whose params are not what its method takes, naming the member.
+// nil: they are.
+func answerParams(m message, version string) http.Handler {
+	params := paramsOf(m.Method)
+	if params == nil || m.ID == nil || len(m.Params) == 0 || string(m.Params) == "null" {
+		return nil
+	}
+	err := json.Unmarshal(m.Params, params)
+	if err == nil {
+		return nil
+	}
+	at, said := jsontext.Reason(err)
+	if at != "" {
+		at = "." + at
+	}
+	status := http.StatusOK
+	if version >= stateless {
+		status = http.StatusBadRequest
+	}
+	return refusal(m.ID, status, jsonrpc.CodeInvalidParams,
+		fmt.Sprintf("params%.200s %.200s", at, said), nil)
+}

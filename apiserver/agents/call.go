@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -68,8 +69,11 @@ func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 			Credential: credential}, args: request.Params.Arguments, tell: teller(ctx, request),
 			asks: request})
 		var ask question
-		if errors.As(err, &ask) {
+		switch {
+		case errors.As(err, &ask):
 			return ask.CallToolResult, nil
+		case ctx.Err() != nil:
+			return nil, errCancelled
 		}
 		if err != nil {
 			out = &output{Error: &failure{Problem: *operation.NewProblem(err, from.RequestID)}}
@@ -85,6 +89,10 @@ func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 }
 
 var errNobody = errors.New("agents: a call without a caller")
+
+// errCancelled ends a call that its caller has given up. The caller has stopped listening for it;
+// the library wants an answer, to end the stream that it would stand in.
+var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
 
 // write writes an answer as JSON.
 func write(out *output) ([]byte, error) {

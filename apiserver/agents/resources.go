@@ -93,6 +93,9 @@ func (g *Gateway) readBy(t *operation.Tool, argument string) mcp.ResourceHandler
 		}
 		out, err := g.call(ctx, t, &calling{Inside: operation.Inside{Outer: from,
 			Credential: credential}, args: args, glance: true})
+		if ctx.Err() != nil {
+			return nil, errCancelled
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,13 +1,18 @@
 package agents_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // TestWaits: a wait ends with the run, or after 55 s, and then can be gone on with.
@@ -38,6 +43,82 @@ func TestWaits(t *testing.T) {
 	a.want("svc_stream_scraper_job", args{"id": job}, map[string]any{"unfinished": nil,
 		"result.state": "SUCCESS", "result.itemsQuantity": 6})
 	a.refused("svc_stream_scraper_job", args{"id": r.group}, "job_not_found")
+}
+
+// TestCancelledWaits: a wait that its caller gives up is no error of the service. It ends as what
+// it is, and operators see none.
+func TestCancelledWaits(t *testing.T) {
+	metrics := telemetry.NewMetrics()
+	r := start(t, func(c *apiserver.Config) { c.Metrics = metrics })
+	job := r.launch(t, 2)
+	session := r.connect(t, apitest.Reader, sessionful, nil).ID()
+	header := []string{"Mcp-Session-Id", session, "Mcp-Protocol-Version", sessionful}
+	for n, of := range []string{
+		`"method":"tools/call","params":{"name":"svc_stream_scraper_job","arguments":{"id":"%s"}}`,
+		`"method":"tools/call","params":{"name":"svc_stream_scraper_job","arguments":{"id":"%s"},` +
+			`"_meta":{"progressToken":"p"}}`,
+	} {
+		answered := make(chan apitest.Answer)
+		go func() {
+			answered <- r.post(t, apitest.Reader, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,`, n+7)+
+				fmt.Sprintf(of, job)+`}`, header...)
+		}()
+		var a apitest.Answer
+		r.tick(t, time.Millisecond, func() { // until the call is there, nothing is cancelled
+			for {
+				r.post(t, apitest.Reader, fmt.Sprintf(`{"jsonrpc":"2.0","method":`+
+					`"notifications/cancelled","params":{"requestId":%d}}`, n+7), header...)
+				select {
+				case a = <-answered:
+					return
+				default:
+				}
+			}
+		})
+		if said := string(a.Body); strings.Contains(said, "internal_error") ||
+			strings.Contains(said, `"result"`) || !strings.Contains(said, "-32800") {
+			t.Errorf("a wait that was cancelled is answered %d %s", a.Status, said)
+		}
+	}
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if strings.Contains(m.String(), "5xx") {
+				t.Errorf("it counts as an error: %s", m)
+			}
+		}
+	}
+	if err := r.Stop(); err != nil { // the log is whole then
+		t.Fatal(err)
+	}
+	if logged := r.Logs.String(); strings.Contains(logged, `"level":"ERROR"`) {
+		t.Errorf("it is logged as an error: %s", logged)
+	}
+}
+
+// TestGivenUpCalls: a call of any tool that is given up before it is answered counts as that.
+func TestGivenUpCalls(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	for name, with := range map[string]args{"svc_get_data": {"groupId": r.group},
+		"svc_list_groups": {}, "svc_preview_scraper_from_url": {"url": "https://shop.test/",
+			"fields": []string{"a"}, "maxChargeMicros": 1000}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: with}); err == nil {
+			t.Errorf("%s is answered", name)
+		}
+	}
+	a.want("svc_whoami", nil, map[string]any{"error": nil})
+	if err := r.Stop(); err != nil { // the log is whole then
+		t.Fatal(err)
+	}
+	if logged := r.Logs.String(); strings.Contains(logged, `"level":"ERROR"`) {
+		t.Errorf("it is logged as an error: %s", logged)
+	}
 }
 
 // TestLongAnswers: an answer beyond the budget comes in parts, which are the whole together.

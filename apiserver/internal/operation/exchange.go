@@ -132,8 +132,12 @@ func (x *exchange) fail(err error) {
 	var coded *fault.Error
 	if !errors.As(err, &coded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
-		err = fault.Wrap(fault.Unavailable, err, "the call took too long, or the server stops; "+
-			"what it did is not known")
+		if x.from.Gone() {
+			err = ErrGone
+		} else {
+			err = fault.Wrap(fault.Unavailable, err, "the call took too long, or the server stops; "+
+				"what it did is not known")
+		}
 	}
 	x.err = err
 	problem := NewProblem(err, x.id)
@@ -427,12 +431,6 @@ func recovering(run func() error) (err error) {
 	return run()
 }
 
-// ErrGone is the answer that a caller who has hung up does not see. It is no error of the service.
-var (
-	ErrGone = fault.Wrap(fault.Unavailable, errGone, "the caller is gone")
-	errGone = errors.New("operation: the caller is gone") // faults of one code are alike
-)
-
 // sendCookies sets what the handler had set, however the call ended.
 func (x *exchange) sendCookies() {
 	for _, cookie := range x.from.cookies {
@@ -449,6 +447,9 @@ func (x *exchange) finish() {
 		conn.Linger()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()
+	if errors.Is(x.err, errGone) {
+		status = statusGone
+	}
 	x.Observer.Answered(x.op.ID, status, took)
 	x.endSpan(status)
 	level := slog.LevelInfo
@@ -468,7 +469,6 @@ func (x *exchange) finish() {
 		attributes = append(attributes, "error", x.err)
 	}
 	switch {
-	case errors.Is(x.err, errGone): // nobody reads the answer
 	case status >= 500 && status != http.StatusBadGateway: // which a customer's site answered for
 		level = slog.LevelError
 	case x.op.Rate == limits.Unlimited && status < 400:

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
 // What registers is held to its bounds.
@@ -50,5 +52,32 @@ func TestRegistrations(t *testing.T) {
 	first, second := register(t, s, uris(long)), register(t, s, uris(long))
 	if first.Text("client_id") == second.Text("client_id") {
 		t.Error("two programs have one id")
+	}
+}
+
+// Agents that run in a browser find their way from a page of any site. Who grants access is public,
+// and a header of their protocol bars nobody. What writes is open to no other site's page.
+func TestMetadataIsReadFromAnywhere(t *testing.T) {
+	s := start(t)
+	from := map[string]string{"Origin": "https://agent.example", "Sec-Fetch-Site": "cross-site"}
+	asks := map[string]string{"Origin": "https://agent.example",
+		"Access-Control-Request-Method":  "GET",
+		"Access-Control-Request-Headers": "mcp-protocol-version"}
+	for _, path := range []string{"/.well-known/oauth-authorization-server",
+		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
+		s.Run(t, apitest.Scenario{Name: path, Do: "GET " + path, Header: from, Status: 200,
+			Headers: map[string]string{"Access-Control-Allow-Origin": "*"}})
+		s.Run(t, apitest.Scenario{Name: "preflight of " + path, Do: "OPTIONS " + path,
+			Header: asks, Status: 204, Headers: map[string]string{
+				"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "GET",
+				"Access-Control-Allow-Headers": "*"}})
+	}
+	for _, closed := range []string{"GET /api/wallet", "OPTIONS /api/wallet", "OPTIONS /mcp",
+		"POST /mcp", "OPTIONS /oauth/register"} {
+		a := s.Call(t, apitest.Scenario{Do: closed, As: apitest.User, Header: from})
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" || a.Status < 300 &&
+			closed != "GET /api/wallet" {
+			t.Errorf("%s: %d, open to %q", closed, a.Status, got)
+		}
 	}
 }

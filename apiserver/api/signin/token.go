@@ -47,8 +47,8 @@ func (r Resource) metadata() *operation.Operation {
 		ID: "svc_oauth_metadata", Group: programs,
 		Routes:  operation.Routes("GET /.well-known/oauth-authorization-server"),
 		Summary: "Says where and how programs ask for grants", Access: auth.Public,
-		Description: "The metadata of RFC 8414.", Rate: limits.Anonymous, Media: inJSON,
-		Lenient: true,
+		Description: "The metadata of RFC 8414. Pages of any site may read it.",
+		Rate:        limits.Anonymous, Media: inJSON, Lenient: true, Anywhere: true,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		own, err := base(from)
 		if err != nil {
@@ -96,8 +96,9 @@ const agentPath = "/mcp"
 func (r Resource) resource(id, path, summary string) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: id, Group: programs, Routes: operation.Routes("GET " + MetadataPath + path),
-		Summary: summary, Access: auth.Public, Description: "The metadata of RFC 9728.",
-		Rate: limits.Anonymous, Media: inJSON, Lenient: true,
+		Summary: summary, Access: auth.Public,
+		Description: "The metadata of RFC 9728. Pages of any site may read it.",
+		Rate:        limits.Anonymous, Media: inJSON, Lenient: true, Anywhere: true,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		own, err := base(from)
 		if err != nil {

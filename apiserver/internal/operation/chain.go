@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"slices"
@@ -122,10 +123,19 @@ func (c *Chain) Routes(ops []*Operation,
 	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))
 	refuse := c.refuse(fault.New(fault.MethodNotAllowed, "the path has other methods"))
 	r.MethodNotAllowed = refuse
+	anywhere := map[string]bool{}
+	for _, op := range ops {
+		for _, route := range op.Routes {
+			if op.Anywhere {
+				anywhere[route.Path] = true
+				r.OPTIONS(route.Path, c.preflight)
+			}
+		}
+	}
 	// A word of a fixed path is never the parameter of another path.
 	for path, methods := range fixedPaths(ops) {
 		for _, method := range routedMethods {
-			if !slices.Contains(methods, method) {
+			if !slices.Contains(methods, method) && !(method == "OPTIONS" && anywhere[path]) {
 				r.Handle(method, path, func(rc *fasthttp.RequestCtx) {
 					refuse(rc)
 					rc.Response.Header.Set("Allow", strings.Join(methods, ", "))
@@ -164,6 +174,25 @@ func (c *Chain) refuse(err error) fasthttp.RequestHandler {
 		x := c.beginExchange(&Operation{Declaration: Declaration{ID: "none"}}, rc)
 		x.fail(err)
 		x.finish()
+	}
+}
+
+// preflight tells a browser that pages of any site may read a path, whatever headers they send.
+func (c *Chain) preflight(rc *fasthttp.RequestCtx) {
+	x := c.beginExchange(&Operation{Declaration: Declaration{ID: "none", Anywhere: true}}, rc)
+	x.openUp()
+	h := &rc.Response.Header
+	h.Set("Access-Control-Allow-Methods", "GET")
+	h.Set("Access-Control-Allow-Headers", "*")
+	h.Set("Access-Control-Max-Age", "86400")
+	rc.SetStatusCode(http.StatusNoContent)
+	x.finish()
+}
+
+// openUp lets pages of any site read the answer, where the operation says so.
+func (x *exchange) openUp() {
+	if x.op.Anywhere {
+		x.rc.Response.Header.Set("Access-Control-Allow-Origin", "*")
 	}
 }
 
@@ -259,6 +288,7 @@ func (x *exchange) run(ctx context.Context) {
 	} else {
 		x.succeed(answer)
 	}
+	x.openUp()
 	x.sendCookies()
 	x.finish()
 }

@@ -107,6 +107,8 @@ type Declaration struct {
 	// Lenient says that query parameters which it does not have are passed over. Standards of
 	// others want that.
 	Lenient bool
+	// Anywhere says that pages of any site may read the answer, which is public.
+	Anywhere bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
 	Errors []fault.Code

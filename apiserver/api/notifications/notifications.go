@@ -47,12 +47,14 @@ type Notification struct {
 	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
 	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
 	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
+	// Facts are also those of a webhook's call.
+	Facts notices.NotificationFacts `json:"facts" doc:"What its title and text are made of: the member that the event is about"`
 }
 
 // NewNotification is a notice as its customer reads it.
 func NewNotification(n *client.Notice) Notification {
 	told := Notification{ID: n.ID, Event: n.Event, Title: notices.Title(n), Text: notices.Text(n),
-		CreatedAt: api.Time(n.At), Read: n.Read, Count: 1}
+		CreatedAt: api.Time(n.At), Read: n.Read, Count: 1, Facts: notices.FactsOf(n)}
 	if n.Event == model.MoreNotices {
 		told.Count = max(n.Count, 1)
 	}

@@ -101,7 +101,7 @@ func TestTopUpsAreTold(t *testing.T) {
 		Do: "GET /api/notifications?size=1", Status: 200,
 		Has: map[string]any{"content.0.event": "TOPUP_APPLIED", "content.0.jobId": nil,
 			"content.0.transactionId": paid.Entry.String(),
-			"content.0.text":          "10.00 EUR were paid in."}})
+			"content.0.text":          "10.00 EUR was paid in."}})
 }
 
 func TestRead(t *testing.T) {

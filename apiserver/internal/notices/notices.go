@@ -79,7 +79,7 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
 			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
 	case model.RunAnomaly:
-		return fmt.Sprintf("It is unlike the runs before it%s. Release it to have it count.",
+		return fmt.Sprintf("It is unlike the runs before it%s. Release it to make it count.",
 			because(n.Message))
 	case model.RunChanged:
 		return changes(n)
@@ -87,13 +87,13 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
 			Euros(n.Micros))
 	case model.TopUpApplied:
-		return fmt.Sprintf("%s were paid in.", Euros(n.Micros))
+		return fmt.Sprintf("%s was paid in.", Euros(n.Micros))
 	case model.TopUpFailed:
-		return fmt.Sprintf("%s were not paid in. No money has moved.", Euros(n.Micros))
+		return fmt.Sprintf("%s was not paid in. No money has moved.", Euros(n.Micros))
 	case model.APIKeyCreated:
 		return "If it was not you, revoke it at once."
 	case model.GroupShared:
-		return "You can read its rows, categories and runs until its owner revokes that."
+		return "You can read its rows, categories and runs until its owner ends the share."
 	case model.WebhookDisabled:
 		return fmt.Sprintf("Nothing is sent to %s any more%s", n.Name, because(n.Message))
 	case model.StartRefused:
@@ -114,7 +114,7 @@ func changes(n *client.Notice) string {
 		return fmt.Sprintf("What changed since the run before it is not known%s.",
 			because(n.Message))
 	}
-	text := fmt.Sprintf("Since the run before it %s added, %d removed and %d changed.",
+	text := fmt.Sprintf("Since the run before it, %s added, %d removed and %d changed.",
 		manyWere(n.Changes.Added, "row"), n.Changes.Removed, n.Changes.Changed)
 	for _, example := range n.Changes.Examples {
 		text += "\n" + example
@@ -168,7 +168,7 @@ func refusal(n *client.Notice) string {
 	case client.SkipPlan.String():
 		why, helps = "your plan has no starts by schedule", "Change the plan."
 	case client.SkipInvalid.String():
-		why, helps = "its configuration cannot run", "Check the fields."
+		why, helps = "its settings cannot run", "Look at its fields."
 	case client.SkipSchema.String():
 		why, helps = "its schema was deleted", "Choose another one."
 	}

@@ -1,0 +1,134 @@
+package notices
+
+import (
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// NotificationFacts are what the words of a notice are made of: the member that the event is about.
+// Whoever shows a notice in a language, or with numbers and amounts of a country, goes by them.
+type NotificationFacts struct {
+	Run           *NotifiedRun     `json:"run,omitempty"`
+	Key           *NotifiedKey     `json:"key,omitempty"`
+	TopUp         *NotifiedTopUp   `json:"topUp,omitempty"`
+	Group         *NotifiedGroup   `json:"group,omitempty"`
+	Webhook       *NotifiedWebhook `json:"webhook,omitempty"`
+	Start         *NotifiedStart   `json:"start,omitempty"`
+	Quota         *NotifiedQuota   `json:"quota,omitempty"`
+	Changes       *NotifiedChanges `json:"changes,omitempty"`
+	BalanceMicros *int64           `json:"balanceMicros,omitempty" doc:"Micros, millionths of a euro"`
+}
+
+// NotifiedRun is a run that has ended.
+type NotifiedRun struct {
+	JobID         ids.ID `json:"jobId"`
+	ScraperID     ids.ID `json:"scraperId"`
+	ScraperName   string `json:"scraperName" doc:"Of a merge or a match: the name of the group that it made"`
+	ErrorMessage  string `json:"errorMessage,omitempty" doc:"Why it failed, or is held back"`
+	Pages         uint64 `json:"pages"`
+	Rows          uint64 `json:"rows"`
+	ErrorLinks    uint32 `json:"errorLinks"`
+	ChargedMicros int64  `json:"chargedMicros" doc:"Micros, millionths of a euro"`
+}
+
+// NotifiedKey is an API key.
+type NotifiedKey struct {
+	ID   ids.ID `json:"id"`
+	Name string `json:"name"`
+}
+
+// NotifiedGroup is a group that somebody else has.
+type NotifiedGroup struct {
+	ID   ids.ID `json:"id"`
+	Name string `json:"name"`
+}
+
+// NotifiedStart is a start by schedule that was refused, of a scraper or a group.
+type NotifiedStart struct {
+	ScraperID *ids.ID `json:"scraperId,omitempty"`
+	GroupID   *ids.ID `json:"groupId,omitempty"`
+	Name      string  `json:"name"`
+	Reason    string  `json:"reason"`
+	Skipped   uint64  `json:"skipped" doc:"How many scrapers did not start"`
+}
+
+// NotifiedQuota is how much of what a plan allows is used.
+type NotifiedQuota struct {
+	Limit string `json:"limit" doc:"The name of the plan's limit"`
+	Plan  string `json:"plan"`
+	Used  uint64 `json:"used"`
+	Most  uint64 `json:"most"`
+}
+
+// NotifiedTopUp is a top-up that was paid, or not.
+type NotifiedTopUp struct {
+	TransactionID *ids.ID `json:"transactionId,omitempty" doc:"Of one that was paid"`
+	AmountMicros  int64   `json:"amountMicros" doc:"Micros, millionths of a euro"`
+}
+
+// NotifiedWebhook is a webhook that was switched off, or is tested.
+type NotifiedWebhook struct {
+	ID     ids.ID `json:"id"`
+	URL    string `json:"url"`
+	Reason string `json:"reason,omitempty" doc:"Why it was switched off"`
+}
+
+// NotifiedChanges is what changed up to a run, or why that is not known.
+type NotifiedChanges struct {
+	JobID        ids.ID   `json:"jobId"`
+	ScraperID    ids.ID   `json:"scraperId"`
+	ScraperName  string   `json:"scraperName"`
+	FromJobID    *ids.ID  `json:"fromJobId,omitempty" doc:"The run before; without one, they were not compared"`
+	Added        uint64   `json:"added"`
+	Removed      uint64   `json:"removed"`
+	Changed      uint64   `json:"changed"`
+	Examples     []string `json:"examples,omitempty" scraped:"diff" doc:"Some of the changes, in a few words each"`
+	Diff         string   `json:"diff,omitempty" doc:"Where all of them are read"`
+	ErrorMessage string   `json:"errorMessage,omitempty" doc:"Why the runs were not compared"`
+}
+
+// FactsOf are a notice's.
+func FactsOf(n *client.Notice) (f NotificationFacts) {
+	switch n.Event {
+	case model.RunFailed, model.RunCompleted, model.RunStoppedBalance, model.RunAnomaly,
+		model.MergeCompleted, model.MatchCompleted, model.MatchFailed:
+		f.Run = &NotifiedRun{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
+			ErrorMessage: n.Message, Pages: n.Pages, Rows: n.Items, ErrorLinks: n.Errors,
+			ChargedMicros: n.Micros}
+	case model.RunChanged:
+		f.Changes = newChanges(n)
+	case model.APIKeyCreated:
+		f.Key = &NotifiedKey{ID: n.Subject, Name: n.Name}
+	case model.GroupShared:
+		f.Group = &NotifiedGroup{ID: n.Subject, Name: n.Name}
+	case model.WalletLowBalance:
+		f.BalanceMicros = &n.Micros
+	case model.TopUpApplied:
+		f.TopUp = &NotifiedTopUp{TransactionID: &n.Subject, AmountMicros: n.Micros}
+	case model.TopUpFailed:
+		f.TopUp = &NotifiedTopUp{AmountMicros: n.Micros}
+	case model.StartRefused:
+		f.Start = &NotifiedStart{Name: n.Name, Reason: n.Message, Skipped: n.Count}
+		if n.Scraper.IsZero() {
+			f.Start.GroupID = &n.Subject
+		} else {
+			f.Start.ScraperID = &n.Scraper
+		}
+	case model.QuotaNearLimit:
+		f.Quota = &NotifiedQuota{Limit: n.Name, Plan: n.Message, Used: n.Count, Most: n.Most}
+	case model.WebhookDisabled, model.WebhookTest:
+		f.Webhook = &NotifiedWebhook{ID: n.Subject, URL: n.Name, Reason: n.Message}
+	}
+	return f
+}
+
+func newChanges(n *client.Notice) *NotifiedChanges {
+	told := &NotifiedChanges{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
+		ErrorMessage: n.Message, Diff: DiffPath(n)}
+	if c := n.Changes; c != nil {
+		told.FromJobID, told.Examples = &c.From, c.Examples
+		told.Added, told.Removed, told.Changed = c.Added, c.Removed, c.Changed
+	}
+	return told
+}

@@ -16,7 +16,7 @@ VETTED := -vet=off
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
-TOOLS    := ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
+TOOLS    := ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
 TOOLED   := 'Browser|Guard|Trap'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.

@@ -46,7 +46,7 @@ func TestTextsAreInOnePlace(t *testing.T) {
 }
 
 // some is a number before things, whatever the number is.
-var some = regexp.MustCompile(`\$\{(n|all|links|pages|rows)\} ([a-z]+ )?[a-z]+s\b`)
+var some = regexp.MustCompile(`\$\{(n|all|links|pages|rows|added|removed|changed)\} ([a-z]+ )?[a-z]+s\b`)
 
 // TestOneThingIsNotSaidAsMany: a text that counts things says one of them as one.
 func TestOneThingIsNotSaidAsMany(t *testing.T) {

@@ -1,5 +1,6 @@
 // The API, as the portal calls it. No rule of the product is here: what is refused is told.
 import type { Problem, ProblemItem } from "./schema.gen";
+import { pause } from "./show";
 import { texts } from "./texts";
 import { sentence, told } from "./words";
 
@@ -13,7 +14,7 @@ export class Refused extends Error {
   /** What to do about it. */
   get todo(): string {
     if (this.retryAfter > 0) {
-      return texts.wait(String(this.retryAfter));
+      return texts.wait(pause(this.retryAfter));
     }
     return texts.todo[this.code] ?? texts.todoElse;
   }

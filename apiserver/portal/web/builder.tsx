@@ -8,7 +8,7 @@ import { draft, newName } from "./draft";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
 import { address, go, place } from "./route";
-import { count, money, Scraped, when } from "./show";
+import { asText, count, money, Scraped, when } from "./show";
 import { fieldsOf, groupFor, NameTrouble } from "./start";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
@@ -305,7 +305,8 @@ function Proposals(props: { of: PageCandidate[]; begin: (of: PageCandidate) => v
     <ol class="fields">{fit.map((c, i) => <li key={i}>
       <p><Scraped value={fieldsOf(c.sampleData, c.itemsConfig.map((f) => f.name)).join(", ")} />
       </p>
-      <p class="hint"><Scraped value={c.sampleData[0]} most={200} /></p>
+      <p class="hint"><Scraped value={Object.entries(c.sampleData[0] ?? {}).map(([name, value]) =>
+        `${name}: ${asText(value)}`).join(", ")} most={200} /></p>
       <button type="button" class="second" aria-label={`${building.begin}: ${count(i + 1)}`}
         onClick={() => props.begin(c)}>{building.begin}</button></li>)}</ol>
   </section>;

@@ -5,7 +5,7 @@ import { call } from "./api";
 import { startOf } from "./groups";
 import { resynced, Shown, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { clock, day, monthOf, Scraped, weekdays } from "./show";
+import { clock, count, day, monthOf, Scraped, weekdays } from "./show";
 import { texts } from "./texts.rest";
 
 /** Something on a day: a start that is to come, one of the past, or one that comes again. */
@@ -158,7 +158,7 @@ function Day(props: { entries: Entry[] }) {
         {" "}({texts.outcomes[e.outcome] ?? e.outcome})</span>}
     </li>)}
     {entries.length > shown.length && <li><button type="button" class="plain"
-      onClick={() => { all.value = true; }}>{texts.moreStarts(entries.length - mostOfDay)}
+      onClick={() => { all.value = true; }}>{texts.moreStarts(count(entries.length - mostOfDay))}
     </button></li>}
   </ul>;
 }

@@ -7,7 +7,7 @@ import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
 import { address, go } from "./route";
-import { count, Fact, money, parseMoney, Scraped, visible, when } from "./show";
+import { count, entered, Fact, money, parseMoney, Scraped, visible, when } from "./show";
 import { texts } from "./texts.rest";
 
 const read = (signal: AbortSignal) => call<Of[]>("GET", "/api/scraper/group/list", { signal });
@@ -173,7 +173,7 @@ function RunNow(props: { group: Of }) {
   const look = () => act.run("estimate", async () => {
     const read = await call<GroupEstimate>("POST", `/api/scraper/group/${group.id}/estimate`);
     estimate.value = read;
-    cap.value = String(read.maxMicros / 1e6);
+    cap.value = entered(read.maxMicros);
   });
   const launch = () => {
     const micros = parseMoney(cap.value);

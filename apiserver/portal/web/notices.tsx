@@ -7,10 +7,13 @@ import { address, go, place } from "./route";
 import { count, Scraped, when } from "./show";
 import { unread } from "./store";
 import { texts } from "./texts.account";
+import { wordsOf } from "./texts.notices";
 
 /** Where a notice leads; undefined: nowhere. */
 function placeOf(n: Notification): string | undefined {
+  const before = n.facts.changes?.fromJobId;
   return n.jobId && n.scraperId ? `/runs/${n.scraperId}/${n.jobId}`
+    + (before ? `/changes?with=${before}` : "")
     : n.webhookId ? `/webhooks/${n.webhookId}` : n.groupId ? `/groups/${n.groupId}`
     : n.transactionId ? "/wallet" : n.keyId ? "/keys" : undefined;
 }
@@ -41,15 +44,16 @@ export function Notices() {
     <Shown of={list}>{(page) => page.content.length === 0 ? <p>{texts.noticesNone}</p> : <>
       <ul class="notices">{page.content.map((n) => {
         const to = placeOf(n);
+        const { title, text } = wordsOf(n);
         return <li key={n.id} class={n.read ? "card" : "card unread"}>
-          <h2><Scraped value={n.title} most={200} />{!n.read
+          <h2><Scraped value={title} most={200} />{!n.read
             && <span class="unseen"> ({texts.noticeNew})</span>}</h2>
-          <p><Scraped value={n.text} most={2_500} lines /></p>
+          <p><Scraped value={text} most={2_500} lines /></p>
           <p class="hint">{when(n.createdAt)}{n.count > 1 && ` · ${texts.times(count(n.count))}`}
           </p>
           <p class="actions">{to && <a class="button" href={address(to)}
-            aria-label={`${texts.noticeSee}: ${n.title}`}>{texts.noticeSee}</a>}
-          <Do act={act} text={n.read ? texts.noticeUnread : texts.noticeRead} of={n.title}
+            aria-label={`${texts.noticeSee}: ${title}`}>{texts.noticeSee}</a>}
+          <Do act={act} text={n.read ? texts.noticeUnread : texts.noticeRead} of={title}
             kind="plain" go={() => void mark(n)} /></p>
         </li>;
       })}</ul>

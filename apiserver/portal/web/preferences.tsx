@@ -4,7 +4,7 @@ import type { Customer, WalletPreferences } from "./schema.gen";
 import { call } from "./api";
 import { Came, Entry, Form, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { Fact, parseMoney, Scraped } from "./show";
+import { entered, Fact, parseMoney, Scraped } from "./show";
 import { events, texts } from "./texts.account";
 
 /** All preferences. */
@@ -51,7 +51,7 @@ function Profile(props: { of: Customer }) {
 }
 
 function Low(props: { now: WalletPreferences }) {
-  const amount = useSignal(String(props.now.lowBalanceThresholdMicros / 1e6));
+  const amount = useSignal(entered(props.now.lowBalanceThresholdMicros));
   const problem = useSignal("");
   const act = useAct();
   const save = () => {

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { DeletionPreview } from "./schema.gen";
 import { call, type Query } from "./api";
 import { Came, Do, useAct } from "./kit";
-import { count, Scraped } from "./show";
+import { count, numbered, Scraped } from "./show";
 import { texts } from "./texts";
 
 /** Removes what stands at a path of the API, after its preview. */
@@ -30,10 +30,10 @@ export function Removal(props: { path: string; query?: Query; text: string; of?:
       go={() => void look()} />}
     {now && <div class="card" role="group" aria-label={props.text}>
       <p><strong>{props.text}: <Scraped value={now.previewSummary.entityName} /></strong></p>
-      <ul>{Object.entries(now.previewSummary.cascadeCounts).map(([kind, n]) => <li key={kind}>
-        {count(Number(n))} {texts.kinds[kind] ?? kind}</li>)}</ul>
+      <ul>{Object.entries(now.previewSummary.cascadeCounts).filter(([, n]) => Number(n) > 0)
+        .map(([kind, n]) => <li key={kind}>{texts.things(count(Number(n)), kind)}</li>)}</ul>
       {now.previewSummary.warnings.map((warning, i) => <p class="note" key={i}>
-        <Scraped value={warning} most={500} /></p>)}
+        <Scraped value={numbered(warning)} most={500} /></p>)}
       <p class="actions">
         <Do act={act} text={texts.removeNow} kind="danger" go={() => void remove(now.token)} />
         <Do act={act} text={texts.keepIt} go={() => { shown.value = undefined; }} />

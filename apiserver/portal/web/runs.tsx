@@ -7,7 +7,7 @@ import { call, newKey, type Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { about, choices, count, duration, Fact, money, Scraped, when } from "./show";
+import { about, choices, count, duration, Fact, money, numbered, Scraped, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
 
@@ -235,12 +235,14 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     <p role="status"><State state={job.state} />
       {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
     {job.quarantineReason && <div class="note">
-      <p><strong>{texts.heldTitle}</strong> <Scraped value={job.quarantineReason} most={1_000} /></p>
+      <p><strong>{texts.heldTitle}</strong> <Scraped value={numbered(job.quarantineReason)}
+        most={1_000} /></p>
       <p>{texts.heldHint}</p>
       <p><button type="button" class="second" disabled={busy.value}
         onClick={() => void release()}>{texts.release}</button></p>
     </div>}
-    {job.errorMessage && <p class="trouble"><Scraped value={job.errorMessage} most={500} /></p>}
+    {job.errorMessage && <p class="trouble"><Scraped
+      value={numbered(job.errorMessage)} most={500} /></p>}
     <label for="progress">{texts.progress}: {texts.linksOf(count(done), count(job.totalLinks))}
     </label>
     <progress id="progress" value={done} max={Math.max(1, job.totalLinks)} />
@@ -312,7 +314,7 @@ function FailureTable(props: { errors: LinkError[] }) {
     <tbody>{[...kinds].sort((a, b) => b[1].n - a[1].n).map(([kind, { first, n }]) => {
       const known = failures[first.code];
       return <tr key={kind}>
-        <td>{known?.title ?? first.code}{first.status ? ` (${first.status})` : ""}</td>
+        <td class="wide">{known?.title ?? first.code}{first.status ? ` (${first.status})` : ""}</td>
         <td class="n">{count(n)}</td>
         <td class="wide">{known?.advice ?? <Scraped value={first.error} />}</td>
         <td><Scraped value={first.url} most={100} /></td>

@@ -437,6 +437,7 @@ export interface Notification {
   count: number;
   createdAt: string | null;
   event: string;
+  facts: NotificationFacts;
   groupId: string | null;
   id: string;
   jobId: string | null;
@@ -453,6 +454,7 @@ export interface NotificationEvent {
   count: number;
   createdAt: string | null;
   event: string;
+  facts: NotificationFacts;
   groupId: string | null;
   id: string;
   jobId: string | null;
@@ -466,12 +468,84 @@ export interface NotificationEvent {
   webhookId: string | null;
 }
 
+export interface NotificationFacts {
+  balanceMicros?: number | null;
+  changes?: NotifiedChanges | null;
+  group?: NotifiedGroup | null;
+  key?: NotifiedKey | null;
+  quota?: NotifiedQuota | null;
+  run?: NotifiedRun | null;
+  start?: NotifiedStart | null;
+  topUp?: NotifiedTopUp | null;
+  webhook?: NotifiedWebhook | null;
+}
+
 export interface NotificationPage {
   content: (Notification)[];
   number: number;
   size: number;
   totalElements: number;
   totalPages: number;
+}
+
+export interface NotifiedChanges {
+  added: number;
+  changed: number;
+  diff?: string;
+  errorMessage?: string;
+  examples?: (string)[];
+  fromJobId?: string | null;
+  jobId: string;
+  removed: number;
+  scraperId: string;
+  scraperName: string;
+}
+
+export interface NotifiedGroup {
+  id: string;
+  name: string;
+}
+
+export interface NotifiedKey {
+  id: string;
+  name: string;
+}
+
+export interface NotifiedQuota {
+  limit: string;
+  most: number;
+  plan: string;
+  used: number;
+}
+
+export interface NotifiedRun {
+  chargedMicros: number;
+  errorLinks: number;
+  errorMessage?: string;
+  jobId: string;
+  pages: number;
+  rows: number;
+  scraperId: string;
+  scraperName: string;
+}
+
+export interface NotifiedStart {
+  groupId?: string | null;
+  name: string;
+  reason: string;
+  scraperId?: string | null;
+  skipped: number;
+}
+
+export interface NotifiedTopUp {
+  amountMicros: number;
+  transactionId?: string | null;
+}
+
+export interface NotifiedWebhook {
+  id: string;
+  reason?: string;
+  url: string;
 }
 
 export interface NumberBucket {

@@ -4,7 +4,7 @@ import type { ServiceSettings } from "./schema.gen";
 import { call } from "./api";
 import { Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { count, Fact, parseMoney, Scraped, when } from "./show";
+import { count, entered, Fact, parseMoney, Scraped, when } from "./show";
 import { texts } from "./texts.operators";
 
 /** The settings. */
@@ -38,7 +38,7 @@ function Change(props: { now: ServiceSettings; changed: () => void }) {
   const { now } = props;
   const billing = useSignal(now.walletBillingEnabled);
   const signUp = useSignal(now.signUpEnabled);
-  const low = useSignal(String(now.lowBalanceThresholdMicros / 1e6));
+  const low = useSignal(entered(now.lowBalanceThresholdMicros));
   const rates = useSignal(ratesOf(now.rates));
   const customers = useSignal(ratesOf(now.customerRates));
   const history = useSignal(String(now.historyDays ?? ""));

@@ -22,6 +22,23 @@ export function money(micros: number, currency = "EUR"): string {
 export const currency = (amount: number, code: string) => new Intl.NumberFormat(locale,
   { style: "currency", currency: code.toUpperCase() }).format(amount);
 
+/** A share of 100. */
+export const percent = (n: number) => new Intl.NumberFormat(locale,
+  { style: "percent", maximumFractionDigits: 1 }).format(n / 100);
+
+// A number of a sentence, and its unit. What is a part of a date, a version, a name or an address
+// is none, nor is what stands behind an abbreviation, as in RFC 3339.
+const told = /(?<![\p{L}\d_.,:/-]|[A-Z] )-?\d{1,15}(?:\.(\d+))?(?:( EUR)\b|(%)|(?![\p{L}\d_:/%-]|[.,]\d))/gu;
+
+/** A sentence of the service, with its numbers and amounts by the browser's locale. */
+export const numbered = (said: string) => said.replace(told, (all, digits?: string,
+  euro?: string, share?: string) => {
+  const n = parseFloat(all);
+  return euro ? money(Math.round(n * 1e6)) : share ? percent(n)
+    : digits ? new Intl.NumberFormat(locale, { minimumFractionDigits: digits.length }).format(n)
+    : /^-?\d{5,}$/.test(all) ? count(n) : all; // fewer digits may be a year or a code
+});
+
 /** A time of the API; "–" for none. */
 export const when = (text: string | null | undefined) =>
   text ? time.format(new Date(text)) : "–";
@@ -76,6 +93,18 @@ export function duration(ms: number | null | undefined): string {
   return seconds < 60 ? inUnit(ms / 1000, "second")
     : `${inUnit(Math.floor(seconds / 60), "minute")} ${inUnit(seconds % 60, "second")}`;
 }
+
+/** An amount in micros, as a person would enter it. */
+export const entered = (micros: number) => new Intl.NumberFormat(locale, { useGrouping: false,
+  maximumFractionDigits: 6, numberingSystem: "latn" }).format(micros / 1e6);
+
+/** Seconds to wait, in the unit that suits them. */
+export const pause = (seconds: number) => {
+  const [n, unit] = seconds < 120 ? [seconds, "second"]
+    : seconds < 7200 ? [seconds / 60, "minute"] : [seconds / 3600, "hour"];
+  return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" })
+    .format(Math.ceil(n));
+};
 
 /** An amount that a person has entered, in micros; undefined: none, NaN: no amount. */
 export function parseMoney(text: string): number | undefined {

@@ -7,7 +7,7 @@ import { draft, kept, newName, readAddresses } from "./draft";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go } from "./route";
 import { RunTable } from "./runs";
-import { count, Fact, money, parseMoney, Scraped } from "./show";
+import { count, entered, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
@@ -266,7 +266,7 @@ export function Launch() {
   if (!now?.scraper || !now.estimate) {
     return <NoDraft />;
   }
-  const cap = now.cap ?? String(now.estimate.maxMicros / 1e6);
+  const cap = now.cap ?? entered(now.estimate.maxMicros);
   const start = async (event?: Event) => {
     event?.preventDefault();
     const micros = parseMoney(cap);

@@ -22,7 +22,7 @@ export const events: Record<string, string> = {
   SCHEDULED_START_REFUSED: "A start was refused",
 };
 
-const scopes = { USER: "All that you may", LLM_READ: "Agents that read",
+const scopes = { USER: "Everything that you may do", LLM_READ: "Agents that read",
   LLM_FULL: "Agents that read and write" };
 
 export const texts = {
@@ -43,12 +43,12 @@ export const texts = {
 
   wallet: "Wallet",
   freeLeft: "Free pages left",
-  lowBelow: "The balance is low below",
+  lowBelow: "Low-balance warning",
   billingOff: "The operator has switched billing off: pages cost nothing.",
   topUp: "Top up",
-  topUpNone: "Nobody takes payments for this service. Its operator fills the wallets.",
+  topUpNone: "This service takes no payments. Its operator fills the wallets.",
   topUpPay: "Go to the payment",
-  topUpLeads: "You are led to the payment.",
+  topUpLeads: "You are being taken to the payment.",
   topUpStates: {
     OPEN: "The payment is not there yet. The balance grows when it is.",
     APPLIED: "The payment has come, and the balance has grown.",
@@ -61,7 +61,7 @@ export const texts = {
   amountHint: "Such as 25 or 25.50.",
   amountBad: "Enter an amount in euro and cents, like 25.50.",
   ledger: "Ledger",
-  ledgerNone: "Nothing was booked yet.",
+  ledgerNone: "Nothing has been booked yet.",
   ledgerExport: "The whole ledger as csv",
   amountOf: "Amount",
   balanceAfter: "Balance after it",
@@ -76,8 +76,8 @@ export const texts = {
     FAILED: "Failed", UNMATCHED: "With the operator" } as Record<string, string>,
 
   statements: "Statements",
-  statementsLead: "A month's statement has all that was booked in it. The month under way is as "
-    + "it is so far.",
+  statementsLead: "A statement has all that was booked in a month. That of this month is as it "
+    + "stands so far.",
   month: "Month",
   monthBad: "Enter a month, like 2026-11.",
   statement: "Statement",
@@ -87,11 +87,11 @@ export const texts = {
   statementOpen: "Open the statement",
 
   prices: "Prices",
-  pricesLead: "What pages of runs cost that are launched now. Only delivered pages cost.",
+  pricesLead: "What a page costs in runs that are launched now. Only delivered pages cost.",
   pricesNone: "There are no prices.",
-  priceOf: "Of",
+  priceOf: "For",
   priceEach: "A page",
-  priceThousand: "1,000 pages",
+  priceMany: (n: string) => so(n, "page"),
   priceKinds: { TIER: "Way of reading", PLUGIN: "Plugin",
     DOMAIN: "Site" } as Record<string, string>,
 
@@ -100,7 +100,7 @@ export const texts = {
   planUntil: "Paid until",
   planThen: "Then",
   planStates: { ACTIVE: "Active", INACTIVE: "Not active" } as Record<string, string>,
-  planNoProvider: "Nobody takes payments for this service. Plans cannot be chosen here.",
+  planNoProvider: "This service takes no payments. Plans cannot be chosen here.",
   planChoose: "Plans",
   planMonth: "a month",
   planYours: "This is your plan.",
@@ -168,13 +168,13 @@ export const texts = {
     GONE: "Switched off: the address says that it is gone" } as Record<string, string>,
   hookOffElse: "Switched off",
   hookFailing: "Failing since",
-  hookDropped: "Events that found no room",
+  hookDropped: "Events dropped for want of room",
   hookFormer: "Former secret until",
   hookTest: "Send a test",
   hookTestEvent: "A test",
   hookTested: "A test is on its way. The log has what comes of it.",
   hookLog: "Deliveries",
-  hookLogNone: "Nothing was sent yet.",
+  hookLogNone: "Nothing has been sent yet.",
   hookChange: "Change the webhook",
   hookRotate: "Make another secret",
   hookOverlap: "Hours that the former secret holds",

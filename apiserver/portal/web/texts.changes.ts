@@ -1,5 +1,5 @@
 // What the page of a comparison of two runs says.
-import { texts as first } from "./texts";
+import { so, texts as first } from "./texts";
 
 export const texts = {
   ...first,
@@ -8,7 +8,7 @@ export const texts = {
   changesNone: "No run of this scraper has ended before this one.",
   changesSame: "The rows of both runs are the same.",
   changesOf: (added: string, removed: string, changed: string, same: string) =>
-    `${added} rows added, ${removed} removed, ${changed} changed, ${same} as before.`,
+    `${so(added, "row")} added, ${removed} removed, ${changed} changed, ${same} as before.`,
   changesBy: "Rows are told apart by",
   changesByPlace: "Rows are told apart by the address of their page, and their place on it.",
   change: "Change",

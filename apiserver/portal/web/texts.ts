@@ -5,6 +5,16 @@
 export const so = (n: string, thing: string, things = thing + "s") =>
   `${n} ${/^-?1$/.test(n) ? thing : things}`;
 
+/** What a deletion reaches, by the API's names: one of it, and several. */
+const things: Record<string, readonly [one: string, several: string]> = {
+  scrapers: ["scraper", "scrapers"], rows: ["row", "rows"], shares: ["share", "shares"],
+  openRuns: ["run under way, which stops", "runs under way, which stop"],
+  categories: ["category", "categories"], sites: ["site", "sites"], keys: ["key", "keys"],
+  groups: ["group", "groups"], runs: ["run", "runs"], webhooks: ["webhook", "webhooks"],
+  schemas: ["schema", "schemas"], accounts: ["account", "accounts"],
+  links: ["address", "addresses"], notifications: ["notice", "notices"],
+};
+
 export const texts = {
   product: "Shoal",
   skip: "Skip to the content",
@@ -34,12 +44,9 @@ export const texts = {
   pageOf: (at: string, all: string, n: string) => `Page ${at} of ${all}, ${n} in all`,
   removeNow: "Remove it now",
   keepIt: "Keep it",
-  kinds: { scrapers: "scrapers", rows: "rows", openRuns: "runs under way, which stop",
-    shares: "shares", categories: "categories", sites: "sites", keys: "keys", groups: "groups",
-    runs: "runs", webhooks: "webhooks", schemas: "schemas", accounts: "accounts",
-    links: "addresses", notifications: "notices" } as Record<string, string>,
-  missing: "Nothing is here",
-  missingHow: "The address names no place of the portal. Go to Start.",
+  things: (n: string, kind: string) => so(n, ...things[kind] ?? [kind, kind] as const),
+  missing: "There is nothing here",
+  missingHow: "No page of the portal has this address. Begin at",
 
   startTitle: "Get rows",
   startEmpty: "You have no rows yet. Three steps lead to the first ones: paste addresses, "
@@ -77,9 +84,10 @@ export const texts = {
   estimateOf: (links: string, pages: string) =>
     `${so(links, "address", "addresses")}, ${so(pages, "page")}`,
   estimatePast: (n: string) => `by ${so(n, "run")} of the past`,
-  estimateAll: "There is no run to go by: the range is all that may be.",
-  unaffordable: "The balance does not pay for the most that it may cost. The run stops where "
-    + "the balance ends. Top up, or set a cap.",
+  estimateAll: "No run like it has ended yet, so this is the widest range: from the least that it "
+    + "can cost to the most.",
+  unaffordable: "The balance may not cover all of it. The run stops when the balance is used "
+    + "up. Top up, or set a cap.",
   cap: "Stop rather than cost more than",
   capHint: "In euro. Empty: no cap.",
   capBad: "Enter an amount in euro, like 1.50, or nothing.",
@@ -90,7 +98,7 @@ export const texts = {
 
   runsTitle: "Runs",
   runsNone: "There are no runs yet.",
-  runsNoneSo: "There are no such runs.",
+  runsNoneSo: "No runs match.",
   runsFilter: "Which runs",
   anyGroup: "All groups",
   anyScraper: "All scrapers",
@@ -109,11 +117,12 @@ export const texts = {
   seeChanges: "See what changed",
   held: "held back",
   heldTitle: "This run is held back.",
-  heldHint: "It counts as no last run until you release it. Then later runs are compared with it, too.",
+  heldHint: "Until you release it, it does not count as the last run. Once released, it is one of "
+    + "those that later runs are compared with.",
   release: "Release it",
   runAgain: "Run again",
   preparing: "The cost is being estimated.",
-  runMissing: "This run is not there, or not any more.",
+  runMissing: "This run does not exist, or was deleted.",
   progress: "Progress",
   links: "Addresses",
   linksOf: (done: string, all: string) => `${done} of ${all}`,
@@ -144,7 +153,7 @@ export const texts = {
   rowsTitle: "Rows of",
   rowsOfRun: "Of one run only.",
   rowsOfAll: "Of all runs",
-  rowsNone: "There are no such rows.",
+  rowsNone: "No rows match.",
   rowsRegion: "Rows. Scroll for more.",
   rowsKnown: (n: string, more: boolean) => more ? `${so(n, "row")} read, more follow`
     : so(n, "row"),
@@ -179,7 +188,7 @@ export const texts = {
   states: { PENDING: "Waiting", RUNNING: "Running", COMPLETED: "Completed", SUCCESS: "Completed",
     FAILED: "Failed", STOPPED: "Stopped", CANCELLED: "Stopped" } as Record<string, string>,
   stopReasons: { STOPPED_BY_CUSTOMER: "It was stopped by you, or by a program of yours.",
-    WALLET_INSUFFICIENT_BALANCE: "The balance ended. Top up, and run it again.",
+    WALLET_INSUFFICIENT_BALANCE: "The balance was used up. Top up, and run it again.",
     MAX_CHARGE_REACHED: "The cap was reached. Run it again with a higher one.",
   } as Record<string, string>,
 
@@ -187,7 +196,7 @@ export const texts = {
   // What to do about a refusal, by its code.
   todo: {
     file: "Choose it again.",
-    network: "Look whether you are connected, then try again.",
+    network: "Check your connection, then try again.",
     WALLET_INSUFFICIENT_BALANCE: "Top up the wallet, then try again.",
     feature_not_in_plan: "Choose a plan that has it.",
     NAME_TAKEN: "Choose another name.",
@@ -211,7 +220,7 @@ export const texts = {
     amountCents: "the amount", amountMicros: "the amount", name: "the name", type: "the kind",
   } as Record<string, string>,
   memberOf: (name: string, n: string) => `${name} of number ${n}`,
-  todoElse: "Change what is named here, or try again.",
-  correlation: "If it stays so, tell the operator this number:",
-  wait: (n: string) => `Try again in ${so(n, "second")}.`,
+  todoElse: "Correct what is named here, or try again.",
+  correlation: "If this goes on, give the operator this number:",
+  wait: (time: string) => `Try again in ${time}.`,
 };

@@ -6,7 +6,7 @@ import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
 import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address } from "./route";
-import { about, bytes, choices, count, Scraped, when } from "./show";
+import { bytes, choices, count, percent, Scraped, when } from "./show";
 import { texts } from "./texts.rest";
 import { texts as first } from "./texts";
 
@@ -312,7 +312,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     <label for="sent">{texts.uploadProgress}: <Scraped value={of.file.name} most={80} /></label>
     <progress id="sent" value={Math.min(sent.value, size)} max={size} />
     <p>{texts.uploadSent(bytes(Math.min(sent.value, of.file.size)), bytes(of.file.size),
-      about(Math.min(100, sent.value / size * 100)))}</p>
+      percent(Math.min(100, sent.value / size * 100)))}</p>
     {!error.value && sent.value >= of.file.size && <p role="status">{texts.uploadImporting}</p>}
     {waits && <p class="note" role="status">
       {texts.uploadBroke(count(again + 1), count(byItself.most))}</p>}

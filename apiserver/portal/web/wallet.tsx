@@ -159,7 +159,7 @@ export function Prices() {
             && <> (<Scraped value={p.rowKey} most={100} />)</>}</> },
         { name: texts.type, of: (p) => texts.priceKinds[p.kind] ?? p.kind },
         { name: texts.priceEach, n: true, of: (p) => money(p.sellingPriceMicros) },
-        { name: texts.priceThousand, n: true, of: (p) => money(p.sellingPriceMicros * 1000) },
+        { name: texts.priceMany(count(1000)), n: true, of: (p) => money(p.sellingPriceMicros * 1000) },
       ]} />}</Shown>
   </>;
 }

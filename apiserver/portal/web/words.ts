@@ -1,6 +1,6 @@
 // Refusals as people read them: sentences without the names that programs use.
 import type { ProblemItem } from "./schema.gen";
-import { money } from "./show";
+import { money, numbered } from "./show";
 import { texts } from "./texts";
 
 /** The words of a member of the API, such as "group id" of groupId. */
@@ -20,7 +20,7 @@ function fieldOf(field: string): string {
  * stands in quotes or is a place stays as it is. */
 export function sentence(said: string): string {
   const plain = said.trim().split(/("[^"]*"|\S*\/\S*)/).map((part, i) => i % 2 === 1 ? part
-    : part.replace(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (member) => wordsOf(member))).join("");
+    : numbered(part.replace(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (member) => wordsOf(member)))).join("");
   const begun = /^[a-z]/.test(plain) ? plain[0]!.toUpperCase() + plain.slice(1) : plain;
   return begun === "" || /[.!?…]["')]?$/.test(begun) ? begun : begun + ".";
 }

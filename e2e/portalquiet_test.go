@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -215,12 +216,18 @@ func (v *visit) quiet(w *witness, place string) {
 	for _, said := range w.complaints() {
 		v.person.t.Errorf("%s: %s", place, said)
 	}
-	if *axeScript == "" {
-		return
-	}
-	for _, scheme := range []string{"dark", "light"} {
-		v.prefers(scheme)
-		v.judge(place + ", " + scheme)
+	for _, width := range []int64{390, 1280} {
+		v.do(chromedp.EmulateViewport(width, 900))
+		if wide := asks[int64](v.person, `document.documentElement.scrollWidth`); wide > width {
+			v.person.t.Errorf("%s is %d wide where %d can be seen", place, wide, width)
+		}
+		if *axeScript == "" {
+			continue
+		}
+		for _, scheme := range []string{"dark", "light"} {
+			v.prefers(scheme)
+			v.judge(fmt.Sprintf("%s, %d wide, %s", place, width, scheme))
+		}
 	}
 	w.complaints() // of what judges
 }
@@ -257,6 +264,14 @@ func (v *visit) places() (places []string) {
 			t.Fatal(err)
 		}
 	}
+	var program struct {
+		ID string `json:"client_id"`
+	}
+	if err := v.Call(ctx, "POST", "/oauth/register", nil, map[string]any{
+		"client_name": "A <b>program</b>", "redirect_uris": []string{"http://127.0.0.1:1/"},
+	}, &program); err != nil {
+		t.Fatal(err)
+	}
 	of := "/runs/" + scraper + "/" + run.JobID
 	for _, place := range []string{"", "/candidates", "/launch",
 		"/build?url=http://shop.example/list/1", "/runs", "/runs?state=FAILED", of,
@@ -272,6 +287,10 @@ func (v *visit) places() (places []string) {
 	}
 	return append(places, "/sign-in", "/sign-in/password", "/sign-in/passkeys",
 		"/sign-in/programs", "/sign-in/recover", "/sign-up",
+		"/oauth/authorize?"+url.Values{"response_type": {"code"}, "client_id": {program.ID},
+			"redirect_uri": {"http://127.0.0.1:1/"}, "scope": {"LLM_READ"}, "state": {"s"},
+			"code_challenge":        {strings.Repeat("a", 43)},
+			"code_challenge_method": {"S256"}}.Encode(), "/v3/api-docs/reference",
 		"/api/wallet/statements/"+time.Now().UTC().Format("2006-01")+"?format=html")
 }
 

@@ -290,7 +290,7 @@ func (v *visit) places() (places []string) {
 		"/oauth/authorize?"+url.Values{"response_type": {"code"}, "client_id": {program.ID},
 			"redirect_uri": {"http://127.0.0.1:1/"}, "scope": {"LLM_READ"}, "state": {"s"},
 			"code_challenge":        {strings.Repeat("a", 43)},
-			"code_challenge_method": {"S256"}}.Encode(), "/v3/api-docs/reference",
+			"code_challenge_method": {"S256"}}.Encode(),
 		"/api/wallet/statements/"+time.Now().UTC().Format("2006-01")+"?format=html")
 }
 

@@ -2926,6 +2926,8 @@ export interface components {
             createdAt: string | null;
             /** @description One of the identifiers of the preferences, or MORE_NOTICES */
             event: string;
+            /** @description What its title and text are made of: the member that the event is about */
+            facts: components["schemas"]["NotificationFacts"];
             /** @description The group that it is about */
             groupId: string | null;
             /** @description Of what happened: the same wherever it is told, and however often */
@@ -2944,6 +2946,18 @@ export interface components {
             /** @description The webhook that was switched off */
             webhookId: string | null;
         };
+        NotificationFacts: {
+            /** @description Micros, millionths of a euro */
+            balanceMicros?: number | null;
+            changes?: components["schemas"]["NotifiedChanges"] | null;
+            group?: components["schemas"]["NotifiedGroup"] | null;
+            key?: components["schemas"]["NotifiedKey"] | null;
+            quota?: components["schemas"]["NotifiedQuota"] | null;
+            run?: components["schemas"]["NotifiedRun"] | null;
+            start?: components["schemas"]["NotifiedStart"] | null;
+            topUp?: components["schemas"]["NotifiedTopUp"] | null;
+            webhook?: components["schemas"]["NotifiedWebhook"] | null;
+        };
         NotificationInput: {
             /** @description Whether it was read */
             read: boolean;
@@ -2955,6 +2969,70 @@ export interface components {
             size: number;
             totalElements: number;
             totalPages: number;
+        };
+        NotifiedChanges: {
+            added: number;
+            changed: number;
+            /** @description Where all of them are read */
+            diff?: string;
+            /** @description Why the runs were not compared */
+            errorMessage?: string;
+            /** @description Some of the changes, in a few words each */
+            examples?: string[];
+            /** @description The run before; without one, they were not compared */
+            fromJobId?: string | null;
+            jobId: string;
+            removed: number;
+            scraperId: string;
+            scraperName: string;
+        };
+        NotifiedGroup: {
+            id: string;
+            name: string;
+        };
+        NotifiedKey: {
+            id: string;
+            name: string;
+        };
+        NotifiedQuota: {
+            /** @description The name of the plan's limit */
+            limit: string;
+            most: number;
+            plan: string;
+            used: number;
+        };
+        NotifiedRun: {
+            /** @description Micros, millionths of a euro */
+            chargedMicros: number;
+            errorLinks: number;
+            /** @description Why it failed, or is held back */
+            errorMessage?: string;
+            jobId: string;
+            pages: number;
+            rows: number;
+            scraperId: string;
+            /** @description Of a merge or a match: the name of the group that it made */
+            scraperName: string;
+        };
+        NotifiedStart: {
+            groupId?: string | null;
+            name: string;
+            reason: string;
+            scraperId?: string | null;
+            /** @description How many scrapers did not start */
+            skipped: number;
+        };
+        NotifiedTopUp: {
+            /** @description Micros, millionths of a euro */
+            amountMicros: number;
+            /** @description Of one that was paid */
+            transactionId?: string | null;
+        };
+        NotifiedWebhook: {
+            id: string;
+            /** @description Why it was switched off */
+            reason?: string;
+            url: string;
         };
         NumberBucket: {
             count: number;

@@ -2308,6 +2308,9 @@ type Notification struct {
 	// Event One of the identifiers of the preferences, or MORE_NOTICES
 	Event string `json:"event"`
 
+	// Facts What its title and text are made of: the member that the event is about
+	Facts NotificationFacts `json:"facts"`
+
 	// GroupId The group that it is about
 	GroupId *string `json:"groupId"`
 
@@ -2333,6 +2336,20 @@ type Notification struct {
 	WebhookId *string `json:"webhookId"`
 }
 
+// NotificationFacts defines model for NotificationFacts.
+type NotificationFacts struct {
+	// BalanceMicros Micros, millionths of a euro
+	BalanceMicros *int             `json:"balanceMicros,omitempty"`
+	Changes       *NotifiedChanges `json:"changes,omitempty"`
+	Group         *NotifiedGroup   `json:"group,omitempty"`
+	Key           *NotifiedKey     `json:"key,omitempty"`
+	Quota         *NotifiedQuota   `json:"quota,omitempty"`
+	Run           *NotifiedRun     `json:"run,omitempty"`
+	Start         *NotifiedStart   `json:"start,omitempty"`
+	TopUp         *NotifiedTopUp   `json:"topUp,omitempty"`
+	Webhook       *NotifiedWebhook `json:"webhook,omitempty"`
+}
+
 // NotificationInput defines model for NotificationInput.
 type NotificationInput struct {
 	// Read Whether it was read
@@ -2348,6 +2365,95 @@ type NotificationPage struct {
 	Size          int `json:"size"`
 	TotalElements int `json:"totalElements"`
 	TotalPages    int `json:"totalPages"`
+}
+
+// NotifiedChanges defines model for NotifiedChanges.
+type NotifiedChanges struct {
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+
+	// Diff Where all of them are read
+	Diff *string `json:"diff,omitempty"`
+
+	// ErrorMessage Why the runs were not compared
+	ErrorMessage *string `json:"errorMessage,omitempty"`
+
+	// Examples Some of the changes, in a few words each
+	Examples *[]string `json:"examples,omitempty"`
+
+	// FromJobId The run before; without one, they were not compared
+	FromJobId   *string `json:"fromJobId,omitempty"`
+	JobId       string  `json:"jobId"`
+	Removed     int     `json:"removed"`
+	ScraperId   string  `json:"scraperId"`
+	ScraperName string  `json:"scraperName"`
+}
+
+// NotifiedGroup defines model for NotifiedGroup.
+type NotifiedGroup struct {
+	Id   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// NotifiedKey defines model for NotifiedKey.
+type NotifiedKey struct {
+	Id   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// NotifiedQuota defines model for NotifiedQuota.
+type NotifiedQuota struct {
+	// Limit The name of the plan's limit
+	Limit string `json:"limit"`
+	Most  int    `json:"most"`
+	Plan  string `json:"plan"`
+	Used  int    `json:"used"`
+}
+
+// NotifiedRun defines model for NotifiedRun.
+type NotifiedRun struct {
+	// ChargedMicros Micros, millionths of a euro
+	ChargedMicros int `json:"chargedMicros"`
+	ErrorLinks    int `json:"errorLinks"`
+
+	// ErrorMessage Why it failed, or is held back
+	ErrorMessage *string `json:"errorMessage,omitempty"`
+	JobId        string  `json:"jobId"`
+	Pages        int     `json:"pages"`
+	Rows         int     `json:"rows"`
+	ScraperId    string  `json:"scraperId"`
+
+	// ScraperName Of a merge or a match: the name of the group that it made
+	ScraperName string `json:"scraperName"`
+}
+
+// NotifiedStart defines model for NotifiedStart.
+type NotifiedStart struct {
+	GroupId   *string `json:"groupId,omitempty"`
+	Name      string  `json:"name"`
+	Reason    string  `json:"reason"`
+	ScraperId *string `json:"scraperId,omitempty"`
+
+	// Skipped How many scrapers did not start
+	Skipped int `json:"skipped"`
+}
+
+// NotifiedTopUp defines model for NotifiedTopUp.
+type NotifiedTopUp struct {
+	// AmountMicros Micros, millionths of a euro
+	AmountMicros int `json:"amountMicros"`
+
+	// TransactionId Of one that was paid
+	TransactionId *string `json:"transactionId,omitempty"`
+}
+
+// NotifiedWebhook defines model for NotifiedWebhook.
+type NotifiedWebhook struct {
+	Id string `json:"id"`
+
+	// Reason Why it was switched off
+	Reason *string `json:"reason,omitempty"`
+	Url    string  `json:"url"`
 }
 
 // NumberBucket defines model for NumberBucket.

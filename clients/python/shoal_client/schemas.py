@@ -537,6 +537,7 @@ class Notification(pydantic.BaseModel):
     count: int
     created_at: str | None = pydantic.Field(default=None, alias="createdAt")
     event: str
+    facts: NotificationFacts
     group_id: str | None = pydantic.Field(default=None, alias="groupId")
     id: str
     job_id: str | None = pydantic.Field(default=None, alias="jobId")
@@ -553,6 +554,24 @@ class Notification(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class NotificationFacts(pydantic.BaseModel):
+    balance_micros: int | None = pydantic.Field(
+        default=None, alias="balanceMicros"
+    )
+    changes: NotifiedChanges | None = None
+    group: NotifiedGroup | None = None
+    key: NotifiedKey | None = None
+    quota: NotifiedQuota | None = None
+    run: NotifiedRun | None = None
+    start: NotifiedStart | None = None
+    top_up: NotifiedTopUp | None = pydantic.Field(
+        default=None, alias="topUp"
+    )
+    webhook: NotifiedWebhook | None = None
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
 class NotificationInput(pydantic.BaseModel):
     read: bool
 
@@ -565,6 +584,80 @@ class NotificationPage(pydantic.BaseModel):
     total_pages: int = pydantic.Field(alias="totalPages")
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NotifiedChanges(pydantic.BaseModel):
+    added: int
+    changed: int
+    diff: str | None = None
+    error_message: str | None = pydantic.Field(
+        default=None, alias="errorMessage"
+    )
+    examples: list[str] | None = None
+    from_job_id: str | None = pydantic.Field(default=None, alias="fromJobId")
+    job_id: str = pydantic.Field(alias="jobId")
+    removed: int
+    scraper_id: str = pydantic.Field(alias="scraperId")
+    scraper_name: str = pydantic.Field(alias="scraperName")
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NotifiedGroup(pydantic.BaseModel):
+    id: str
+    name: str
+
+
+class NotifiedKey(pydantic.BaseModel):
+    id: str
+    name: str
+
+
+class NotifiedQuota(pydantic.BaseModel):
+    limit: str
+    most: int
+    plan: str
+    used: int
+
+
+class NotifiedRun(pydantic.BaseModel):
+    charged_micros: int = pydantic.Field(alias="chargedMicros")
+    error_links: int = pydantic.Field(alias="errorLinks")
+    error_message: str | None = pydantic.Field(
+        default=None, alias="errorMessage"
+    )
+    job_id: str = pydantic.Field(alias="jobId")
+    pages: int
+    rows: int
+    scraper_id: str = pydantic.Field(alias="scraperId")
+    scraper_name: str = pydantic.Field(alias="scraperName")
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NotifiedStart(pydantic.BaseModel):
+    group_id: str | None = pydantic.Field(default=None, alias="groupId")
+    name: str
+    reason: str
+    scraper_id: str | None = pydantic.Field(default=None, alias="scraperId")
+    skipped: int
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NotifiedTopUp(pydantic.BaseModel):
+    amount_micros: int = pydantic.Field(alias="amountMicros")
+    transaction_id: str | None = pydantic.Field(
+        default=None, alias="transactionId"
+    )
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class NotifiedWebhook(pydantic.BaseModel):
+    id: str
+    reason: str | None = None
+    url: str
 
 
 class NumberBucket(pydantic.BaseModel):

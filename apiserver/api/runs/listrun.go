@@ -95,7 +95,7 @@ func (r *listRunRequest) Validate() fault.List {
 			invalid("name", "is required")
 		}
 		if r.Stream == nil && len(b.URLs) == 0 {
-			invalid("urls", "must be at least 1 items")
+			invalid("urls", "must be at least 1 item")
 		}
 	}
 	return faults

@@ -276,12 +276,18 @@ func (r *rules) checkText(text, path string, p *problems) {
 
 // bounds complains of what is not within min and max, and says whether it is.
 func (r *rules) bounds(n float64, path, unit string, p *problems) bool {
-	format := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	format := func(f float64) string {
+		number := strconv.FormatFloat(f, 'f', -1, 64)
+		if f == 1 {
+			return number + strings.TrimSuffix(unit, "s")
+		}
+		return number + unit
+	}
 	switch {
 	case r.min != nil && n < *r.min:
-		p.add(r.code, path, "must be at least %s%s", format(*r.min), unit)
+		p.add(r.code, path, "must be at least %s", format(*r.min))
 	case r.max != nil && n > *r.max:
-		p.add(r.code, path, "must be at most %s%s", format(*r.max), unit)
+		p.add(r.code, path, "must be at most %s", format(*r.max))
 	default:
 		return true
 	}

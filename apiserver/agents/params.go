@@ -75,7 +75,9 @@ func paramsOf(method string) any {
 	case "completion/complete":
 		return &mcp.CompleteParams{}
 	case "logging/setLevel":
-		return &mcp.SetLoggingLevelParams{}
+		return &struct {
+			Level string `json:"level"`
+		}{}
 	case "ping":
 		return &mcp.PingParams{}
 	case "server/discover":

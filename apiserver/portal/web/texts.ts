@@ -12,6 +12,7 @@ const things: Record<string, readonly [one: string, several: string]> = {
   categories: ["category", "categories"], sites: ["site", "sites"], keys: ["key", "keys"],
   groups: ["group", "groups"], runs: ["run", "runs"], webhooks: ["webhook", "webhooks"],
   schemas: ["schema", "schemas"], accounts: ["account", "accounts"],
+  siteLinks: ["address of a site", "addresses of sites"],
   links: ["address", "addresses"], notifications: ["notice", "notices"],
 };
 

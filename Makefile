@@ -29,7 +29,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -154,10 +154,14 @@ stores:
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
 # Crashes of all that the row store has a part in. What copies data directories is for SQLite alone.
-ON_BOTH_STORES := TestCrashesOf(Uploads|Merges|Matches|Catalogues|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|Harvests|Wipes|KeptExports|Starts|Launches)$$
+CRASHES := $(CLUSTER) ./e2e -clickhouse $(CLICKHOUSE_URL) -run
 endtoend:
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
-	$(CLUSTER) -run '$(ON_BOTH_STORES)' ./e2e -clickhouse $(CLICKHOUSE_URL)
+	$(CRASHES) 'TestCrashesOf(Uploads|Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine|Retention)$$'
+
+## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
+crash-stores:
+	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|Harvests|Wipes|KeptExports|Starts|Launches)$$'
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1

@@ -25,7 +25,7 @@ type unsent struct {
 // unsentCalls are one of each kind of bound. The file of bob's group may be shorter than others.
 func unsentCalls(alices, bobs string) map[string]unsent {
 	const plain, user = "application/json", apitest.User
-	const files = "POST /api/scraper/group/%s/file-scraper?name=n&format=%s"
+	const files = "POST /api/scraper/group/%s/file-scraper?name=%[2]s&format=%[2]s"
 	csv, sheet := upload.CSV.MediaTypes()[0], upload.XLSX.MediaTypes()[0]
 	return map[string]unsent{
 		"usual":      {"PUT /api/scraper/v2", plain, 1 << 20, user},
@@ -111,7 +111,7 @@ func (c unsent) announce(t *testing.T, s *apitest.Server, length int64) (status 
 	method, path, _ := strings.Cut(c.route, " ")
 	lines := []string{method + " " + path + " HTTP/1.1", "Host: " + conn.RemoteAddr().String(),
 		"Content-Type: " + c.media,
-		"Authorization: Bearer " + s.Secrets[c.as], "Idempotency-Key: a key of its own",
+		"Authorization: Bearer " + s.Secrets[c.as], "Idempotency-Key: " + s.IDs.New().String(),
 		"Accept: application/json, text/event-stream", fmt.Sprintf("Content-Length: %d", length),
 		"Expect: 100-continue"}
 	if _, err := conn.Write([]byte(strings.Join(lines, "\r\n") + "\r\n\r\n")); err != nil {

@@ -215,6 +215,7 @@ type mintedKey struct {
 // API servers. Meanwhile one leader after the other is killed. All that they were told has to be
 // linearizable.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	network := newNetwork(t)
 	web := newWeb(t, network, synthweb.Config{Hosts: historyObjects, PagesPerHost: 1,
 		ChainPages: 200,

@@ -50,8 +50,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Two small clusters keep two cores busy. What strikes a service, or measures, is no parallel
-	// test.
+	// Two small clusters keep two cores busy. What strikes a service, or bears no call that fails,
+	// is no parallel test.
 	os.Exit(built.Main(m, 2))
 }
 

@@ -162,7 +162,7 @@ endtoend:
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
 crash-stores:
 	$(CRASHES) 'TestCrashesOf(Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
-	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|Harvests|Wipes|KeptExports|Starts|Launches)$$'
+	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|ALargeSite|Harvests|Wipes|KeptExports|Starts|Launches)$$'
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1
@@ -240,7 +240,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: browser bounds hot simulation guards exactness crash archive scale readback describe conformance clients-test fuzz failover watched faults
+nightly: browser bounds hot simulation guards exactness crash crash-stores archive scale readback describe conformance clients-test fuzz failover watched faults
 
 clean:
 	rm -rf bin

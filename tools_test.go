@@ -105,3 +105,38 @@ func looksForTools(f *ast.FuncDecl) (looks bool) {
 	})
 	return looks
 }
+
+// ofSQLite are crash tests in which the row store has no part, and one that copies its directory.
+var ofSQLite = []string{"Subscriptions", "Plans", "Tickets", "Work", "ARestore"}
+
+// TestKillsRunOnBothStores: what is killed beside SQLite is killed beside ClickHouse, in CI or at
+// night.
+func TestKillsRunOnBothStores(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var onServer []string
+	for _, line := range regexp.MustCompile(`\$\(CRASHES\) 'TestCrashesOf\(([^)]*)\)`).
+		FindAllSubmatch(text, -1) {
+		onServer = append(onServer, strings.Split(string(line[1]), "|")...)
+	}
+	var killed []string
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.dir == "e2e" {
+				if of, ok := strings.CutPrefix(f.Name.Name, "TestCrashesOf"); ok {
+					killed = append(killed, of)
+				}
+			}
+		}
+	}
+	slices.Sort(killed)
+	named := slices.Sorted(slices.Values(append(onServer, ofSQLite...)))
+	if !slices.Equal(named, killed) {
+		t.Errorf("make cluster and make crash-stores name %q, the tests are %q", named, killed)
+	}
+	if !regexp.MustCompile(`(?m)^nightly:.* crash-stores `).Match(text) {
+		t.Error("make nightly has no crash-stores")
+	}
+}

@@ -119,7 +119,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 	}
 	look(sitePages)
 	c.Down(t)
-	c.bring(crash.At + "=rowstore.after_commit:6") // the intake commits each 2,000 links
+	c.bring(crash.At + "=rowstore.site_after_part")
 	if err := put("all", pages); err == nil || !c.buried() {
 		t.Fatalf("the process survives the intake: %v", err)
 	}

@@ -69,6 +69,7 @@ func (s *Store) PutSiteLinks(ctx context.Context, version ids.ID,
 	if err != nil {
 		return fmt.Errorf("row store: links of site version %s: %w", version, err)
 	}
+	s.point("rowstore.site_after_part")
 	return nil
 }
 

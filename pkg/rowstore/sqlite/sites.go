@@ -67,6 +67,7 @@ func (s *Store) PutSiteLinks(ctx context.Context, version ids.ID,
 			return fmt.Errorf("row store: links of site version %s: %w", version, err)
 		}
 	}
+	w.point("rowstore.site_after_part")
 	return nil
 }
 

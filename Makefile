@@ -137,9 +137,9 @@ crash:
 archive:
 	SHOAL_ARCHIVE_AT_ONCE=1 go test -count=1 -timeout 40m ./e2e
 
-## scale: a million addresses, a site of a million links, slow hosts, an idle process
+## scale: a million addresses, a site of a million links, files of 200 MB, slow hosts, an idle process
 scale:
-	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 150m
+	go test ./e2e -run 'TestScale|TestUploadsTakeLittle|TestSlowHosts|TestIdle' -scale -v -timeout 150m
 
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
 ## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2

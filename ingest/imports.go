@@ -242,7 +242,9 @@ type importing struct {
 	batch    [][]byte // rows that are not put yet
 	carried  [][]byte // of each the document that it was already; nil: it is a new row
 	size     int      // of them, in bytes
-	progress []byte   // to be noted (errNoted)
+	docs     []byte   // what the rows of the batch are made of that the file has
+	sums     profile.Sums
+	progress []byte // to be noted (errNoted)
 }
 
 // add adds a row, and puts the batch that it makes whole.
@@ -267,7 +269,7 @@ func (i *importing) flush(ctx context.Context) error {
 	batch := i.batch
 	i.batch, i.size = nil, 0
 	err := i.put(ctx, batch)
-	i.carried = i.carried[:0]
+	i.carried, i.docs = i.carried[:0], i.docs[:0]
 	return err
 }
 
@@ -281,16 +283,19 @@ func (i *importing) readFile(ctx context.Context) error {
 	if keyed {
 		return i.appendFile(ctx)
 	}
-	return i.eachRow(ctx, func(row upload.Row) error { return i.add(ctx, row.AppendJSON(nil)) },
-		func(upload.Reader) error {
-			if err := i.flush(ctx); err != nil {
-				return err
-			}
-			if i.rows == 0 {
-				return upload.Nothing()
-			}
-			return nil
-		})
+	return i.eachRow(ctx, func(row upload.Row) error {
+		from := len(i.docs)
+		i.docs = row.AppendJSON(i.docs)
+		return i.add(ctx, i.docs[from:len(i.docs):len(i.docs)])
+	}, func(upload.Reader) error {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+		if i.rows == 0 {
+			return upload.Nothing()
+		}
+		return nil
+	})
 }
 
 // eachRow visits the rows of the file, and then its end.
@@ -353,7 +358,7 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	}
 	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
 		At: i.stamp.Started, Last: true, Rows: batch}
-	sumRows(page, &profile.Sums{})
+	sumRows(page, &i.sums)
 	completeRows(page, i.stamp)
 	for n, doc := range i.carried {
 		if doc != nil { // it has the server's keys, and keeps them

@@ -91,12 +91,12 @@ func fieldOf(key, value string) (f field, ok bool) {
 
 // dedupe keeps the last of fields with the same key, and returns how many stay.
 func dedupe(all []field) int {
+	if !repeats(all) {
+		return len(all)
+	}
 	last := make(map[string]int, len(all))
 	for i := range all {
 		last[all[i].key] = i
-	}
-	if len(last) == len(all) {
-		return len(all)
 	}
 	kept := 0
 	for i := range all {
@@ -106,4 +106,22 @@ func dedupe(all []field) int {
 		}
 	}
 	return kept
+}
+
+// few fields are compared with each other: no map is made for each row.
+const few = 16
+
+// repeats says whether a key may be there twice.
+func repeats(all []field) bool {
+	if len(all) > few {
+		return true
+	}
+	for i := range all {
+		for j := range i {
+			if all[i].key == all[j].key {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -23,8 +23,12 @@ const (
 // PutPages is rowstore.Pages.
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
 	error) {
+	rows := 0
+	for i := range pages {
+		rows += len(pages[i].Page.Rows)
+	}
 	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages)),
-		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*len(pages))}
+		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*rows)}
 	groupOf := map[ids.ID]int{}
 	for i, write := range pages {
 		if err := write.Check(); err != nil {
@@ -163,9 +167,10 @@ func (b *batch) page(job int64, page *model.Page, span *span) error {
 	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome),
 		int64(len(page.Rows)), b.place+1,
 		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
+	at := any(page.At) // once for all rows
 	for _, row := range page.Rows {
 		b.place++
-		b.rows = append(b.rows, b.place, page.At, string(row))
+		b.rows = append(b.rows, b.place, at, string(row))
 	}
 	if len(page.Rows) > 0 {
 		span.at = max(span.at, page.At)

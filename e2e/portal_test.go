@@ -69,10 +69,12 @@ type person struct {
 	said []string   // that the browser wrote to its console
 }
 
-func newPerson(t *testing.T, path, server string) *person {
+func newPerson(t *testing.T, path, server string,
+	options ...chromedp.ExecAllocatorOption) *person {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))
+	flags = append(flags, options...)
 	if os.Geteuid() == 0 {
 		flags = append(flags, chromedp.NoSandbox)
 	}

@@ -139,8 +139,10 @@ func (g *Gateway) Operations() []*operation.Operation {
 				"of /v3/api-docs/mcp. A client that has a session calls with its id, and ends it " +
 				"by DELETE. A session ends after 15 minutes without a message, and the least " +
 				"used one of a customer when there are more than 20. An answer may be a stream. " +
-				"There is no stream without a message, and no batch.",
-			Access: auth.Agent, Rate: limits.Agents, Browser: true, Lenient: true,
+				"There is no stream without a message, and no batch. Cookies are passed over, so " +
+				"pages of any site may call it with a credential of their own. A service of " +
+				"one's own machine takes pages of that machine alone.",
+			Access: auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true,
 			Resource: Path, Media: media, Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, in *messageRequest) (operation.Served,
 			error) {
@@ -152,7 +154,7 @@ func (g *Gateway) Operations() []*operation.Operation {
 		operation.Define(operation.Declaration{
 			ID: "svc_end_mcp_session", Routes: operation.Routes("DELETE " + Path), Group: group,
 			Summary: "Ends the session that the header Mcp-Session-Id names", Access: auth.Agent,
-			Rate: limits.Agents, Browser: true, Lenient: true, Resource: Path, Media: media,
+			Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
 			Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Served, error) {
 			return g.serve(from, nil), nil

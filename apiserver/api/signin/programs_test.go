@@ -1,10 +1,13 @@
 package signin_test
 
 import (
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
@@ -56,7 +59,7 @@ func TestRegistrations(t *testing.T) {
 }
 
 // Agents that run in a browser find their way from a page of any site. Who grants access is public,
-// and a header of their protocol bars nobody. What writes is open to no other site's page.
+// and a header of their protocol bars nobody.
 func TestMetadataIsReadFromAnywhere(t *testing.T) {
 	s := start(t)
 	from := map[string]string{"Origin": "https://agent.example", "Sec-Fetch-Site": "cross-site"}
@@ -70,14 +73,86 @@ func TestMetadataIsReadFromAnywhere(t *testing.T) {
 		s.Run(t, apitest.Scenario{Name: "preflight of " + path, Do: "OPTIONS " + path,
 			Header: asks, Status: 204, Headers: map[string]string{
 				"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "GET",
-				"Access-Control-Allow-Headers": "*"}})
+				"Access-Control-Allow-Headers": "*, Authorization"}})
 	}
-	for _, closed := range []string{"GET /api/wallet", "OPTIONS /api/wallet", "OPTIONS /mcp",
-		"POST /mcp", "OPTIONS /oauth/register"} {
-		a := s.Call(t, apitest.Scenario{Do: closed, As: apitest.User, Header: from})
-		if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" || a.Status < 300 &&
-			closed != "GET /api/wallet" {
-			t.Errorf("%s: %d, open to %q", closed, a.Status, got)
-		}
+}
+
+// What takes no cookie is open to pages of other sites: a page that calls it knows a credential. A
+// service of this machine is open to pages of this machine alone, and one in the clear to none. All
+// else is open to no page.
+func TestPagesOfOtherSites(t *testing.T) {
+	s := start(t, mailing, func(c *apiserver.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	})
+	behind := func(host, protocol string) map[string]string {
+		return map[string]string{"Host": host, "X-Forwarded-For": "192.0.2.9",
+			"X-Forwarded-Proto": protocol}
+	}
+	spot := start(t)
+	for name, c := range map[string]struct {
+		s      *apitest.Server
+		to     map[string]string
+		origin string
+		open   bool
+	}{
+		"a site":              {s, behind("shoal.example", "https"), "https://agent.example", true},
+		"this machine":        {s, behind("shoal.example", "https"), "http://localhost:6274", true},
+		"a site in the clear": {s, behind("shoal.example", "https"), "http://agent.example", false},
+		"no site":             {s, behind("shoal.example", "https"), "null", false},
+		"no address":          {s, behind("shoal.example", "https"), "https://", false},
+		"to the clear":        {s, behind("shoal.example", "http"), "https://agent.example", false},
+		"on the spot":         {spot, nil, "http://localhost:6274", true},
+		"by address":          {spot, nil, "http://127.0.0.1:6274", true},
+		"a site to the spot":  {spot, nil, "https://agent.example", false},
+		"its like":            {spot, nil, "https://localhost.agent.example", false},
+		"rebound": {spot, map[string]string{"Host": "agent.example"},
+			"https://agent.example", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := map[string]string{"Origin": c.origin, "Sec-Fetch-Site": "cross-site"}
+			maps.Copy(calls, c.to)
+			open := map[string]bool{"POST /mcp": true, "DELETE /mcp": true, "GET /mcp": true,
+				"POST /oauth/register": true, "POST /oauth/token": true,
+				"POST /oauth/revoke": true, "GET /api/wallet": false,
+				"PUT /api/schema/customer": false, "POST /api/auth/sign-in": false,
+				"POST /api/auth/sign-out": false,
+				"POST /oauth/authorize": false}
+			for call, takes := range open {
+				method, path, _ := strings.Cut(call, " ")
+				a := c.s.Call(t, apitest.Scenario{Do: call, Header: calls, Body: "{}"})
+				read := a.Header.Get("Access-Control-Allow-Origin")
+				if wanted := takes && c.open; wanted != (read == "*") || wanted &&
+					a.Text("code") == "cross_site_refused" || read != "" && read != "*" ||
+					a.Header.Get("Access-Control-Allow-Credentials") != "" {
+					t.Errorf("%s: %d, read by %q: %s", call, a.Status, read, a.Body)
+				}
+				if takes && !c.open && method != "GET" && a.Text("code") != "cross_site_refused" {
+					t.Errorf("%s: %d %s", call, a.Status, a.Body)
+				}
+				asks := maps.Clone(calls)
+				asks["Access-Control-Request-Method"] = method
+				asks["Access-Control-Request-Headers"] = "authorization,mcp-session-id"
+				a = c.s.Call(t, apitest.Scenario{Do: "OPTIONS " + path, Header: asks})
+				h := a.Header
+				if wanted := takes && c.open; wanted != (a.Status == 204) || wanted !=
+					(h.Get("Access-Control-Allow-Origin") == "*") || wanted &&
+					(!strings.Contains(h.Get("Access-Control-Allow-Methods"), method) ||
+						!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization")) {
+					t.Errorf("preflight of %s: %d %v", call, a.Status, h)
+				}
+			}
+		})
+	}
+}
+
+// A cookie is no credential where pages of other sites may call.
+func TestNoCookieIsTakenFromOtherSites(t *testing.T) {
+	s := start(t)
+	in := s.Call(t, apitest.Scenario{Do: "POST /api/auth/sign-in", Body: entered})
+	cookie := "shoal-session=" + cookies(in)["shoal-session"].Value
+	for _, site := range []string{"same-origin", "cross-site"} {
+		s.Run(t, apitest.Scenario{Name: site, Do: "POST /mcp", Status: 401, Code: "unauthorized",
+			Body: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, Header: map[string]string{
+				"Cookie": cookie, "Origin": "http://localhost:6274", "Sec-Fetch-Site": site}})
 	}
 }

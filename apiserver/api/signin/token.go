@@ -124,6 +124,7 @@ func (r Resource) register() *operation.Operation {
 			"public: they have no secret. The service keeps nothing of them; a client_id asks for " +
 			"grants for 400 days. Other members are passed over.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Status: http.StatusCreated,
+		Cookieless: true,
 	}, func(_ context.Context, _ *operation.Caller, in *registerRequest) (operation.Raw, error) {
 		var said struct {
 			Name      string   `json:"client_name"`
@@ -168,7 +169,7 @@ func (r Resource) token() *operation.Operation {
 			"gets the same answer again, since the first may have been lost. A grant ends after 30 " +
 			"days without a refresh. Refusals are 400 or 401 with error and error_description, as RFC 6749 " +
 			"has them.",
-		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON,
+		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Cookieless: true,
 		Errors: []fault.Code{fault.Unauthorized},
 	}, func(ctx context.Context, from *operation.Caller, in *tokenRequest) (operation.Raw,
 		error) {
@@ -211,7 +212,7 @@ func (r Resource) revoke() *operation.Operation {
 		Summary: "Ends the grant that a token is of",
 		Description: "The revocation of RFC 7009, by a refresh token or the newest access token. A token " +
 			"that the program does not have changes nothing, and is answered alike.",
-		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON,
+		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Cookieless: true,
 	}, func(ctx context.Context, _ *operation.Caller, in *revokeRequest) (operation.Raw, error) {
 		if err := r.Grants.Revoke(ctx, in.Body.ClientID, in.Body.Token); err != nil {
 			return operation.Raw{}, err

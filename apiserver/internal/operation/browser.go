@@ -129,7 +129,7 @@ func (x *exchange) credential() (text string, browser bool) {
 	if header := x.rc.Request.Header.Peek("Authorization"); len(header) > 0 {
 		return string(header), false
 	}
-	if session := x.from.Cookie(SessionCookie); session != "" {
+	if session := x.from.Cookie(SessionCookie); session != "" && !x.op.Cookieless {
 		return "Bearer " + session, true
 	}
 	return "", false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"slices"
@@ -121,21 +120,21 @@ func (c *Chain) Routes(ops []*Operation,
 		}
 	}
 	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))
-	refuse := c.refuse(fault.New(fault.MethodNotAllowed, "the path has other methods"))
+	refuse := c.refuse(errMethod)
 	r.MethodNotAllowed = refuse
-	anywhere := map[string]bool{}
-	for _, op := range ops {
-		for _, route := range op.Routes {
-			if op.Anywhere {
-				anywhere[route.Path] = true
-				r.OPTIONS(route.Path, c.preflight)
-			}
-		}
-	}
+	open := openPaths(ops)
 	// A word of a fixed path is never the parameter of another path.
 	for path, methods := range fixedPaths(ops) {
+		refuse, preflight := refuse, refuse
+		if of := open[path]; of != nil {
+			refuse, preflight = c.refuseAs(of, errMethod), c.preflight(of, methods)
+		}
 		for _, method := range routedMethods {
-			if !slices.Contains(methods, method) && !(method == "OPTIONS" && anywhere[path]) {
+			switch {
+			case slices.Contains(methods, method):
+			case method == fasthttp.MethodOptions && open[path] != nil:
+				r.Handle(method, path, preflight)
+			default:
 				r.Handle(method, path, func(rc *fasthttp.RequestCtx) {
 					refuse(rc)
 					rc.Response.Header.Set("Allow", strings.Join(methods, ", "))
@@ -145,6 +144,8 @@ func (c *Chain) Routes(ops []*Operation,
 	}
 	return r.Handler
 }
+
+var errMethod = fault.New(fault.MethodNotAllowed, "the path has other methods")
 
 // routedMethods are the methods that paths with parameters have.
 var routedMethods = [...]string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
@@ -170,29 +171,16 @@ func (c *Chain) Wait(ctx context.Context) error { return c.underway.wait(ctx) }
 
 // refuse answers every request with an error.
 func (c *Chain) refuse(err error) fasthttp.RequestHandler {
+	return c.refuseAs(&Operation{Declaration: Declaration{ID: "none"}}, err)
+}
+
+// refuseAs answers with an error those who may read the answers of an operation.
+func (c *Chain) refuseAs(op *Operation, err error) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
-		x := c.beginExchange(&Operation{Declaration: Declaration{ID: "none"}}, rc)
+		x := c.beginExchange(op, rc)
 		x.fail(err)
+		x.openUp()
 		x.finish()
-	}
-}
-
-// preflight tells a browser that pages of any site may read a path, whatever headers they send.
-func (c *Chain) preflight(rc *fasthttp.RequestCtx) {
-	x := c.beginExchange(&Operation{Declaration: Declaration{ID: "none", Anywhere: true}}, rc)
-	x.openUp()
-	h := &rc.Response.Header
-	h.Set("Access-Control-Allow-Methods", "GET")
-	h.Set("Access-Control-Allow-Headers", "*")
-	h.Set("Access-Control-Max-Age", "86400")
-	rc.SetStatusCode(http.StatusNoContent)
-	x.finish()
-}
-
-// openUp lets pages of any site read the answer, where the operation says so.
-func (x *exchange) openUp() {
-	if x.op.Anywhere {
-		x.rc.Response.Header.Set("Access-Control-Allow-Origin", "*")
 	}
 }
 
@@ -386,7 +374,7 @@ func (x *exchange) actor() *client.Actor {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	credential, browser := x.credential()
-	if browser || x.op.Browser {
+	if (browser || x.op.Browser || x.op.Cookieless) && !x.admits() {
 		if err := x.checkSite(); err != nil {
 			return err
 		}

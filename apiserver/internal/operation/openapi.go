@@ -326,7 +326,7 @@ func (op *Operation) problems() map[int][]string {
 	if op.Rate != limits.Unlimited {
 		codes = append(codes, fault.RateLimited)
 	}
-	if op.Browser {
+	if op.Browser || op.Cookieless {
 		codes = append(codes, fault.CrossSite)
 	}
 	if op.Feature != "" {

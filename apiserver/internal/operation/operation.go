@@ -109,6 +109,10 @@ type Declaration struct {
 	Lenient bool
 	// Anywhere says that pages of any site may read the answer, which is public.
 	Anywhere bool
+	// Cookieless says that no cookie is its credential. So pages of other sites may call it, and
+	// read its answer. They have to know a credential themselves. Where the service is this
+	// machine's, only pages of this machine may.
+	Cookieless bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
 	Errors []fault.Code

@@ -1,7 +1,7 @@
 // The audit trail.
-import { useSignal } from "@preact/signals";
 import type { AuditTrailEntry } from "./schema.gen";
 import { apiAddress } from "./api";
+import { useEntry } from "./entries";
 import { Cursor, Entry, Table } from "./kit";
 import { address, go, place } from "./route";
 import { asText, count, Scraped, when } from "./show";
@@ -10,8 +10,8 @@ import { texts } from "./texts.operators";
 /** What was done by whom. */
 export function Audit() {
   const said = (name: string) => place.value.query.get(name) ?? "";
-  const actor = useSignal(said("actor"));
-  const customer = useSignal(said("customer"));
+  const actor = useEntry("actor", said("actor"));
+  const customer = useEntry("customer", said("customer"));
   const query = { actor: said("actor") || undefined, customer: said("customer") || undefined,
     order: "newest" };
   const look = () => go(address("/operators/audit", {

@@ -5,6 +5,7 @@ import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, Pa
   PostProcessRule, RunEstimate, Scraper } from "./schema.gen";
 import { call, newKey, type Refused } from "./api";
 import { draft, newName } from "./draft";
+import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
 import { address, go, place } from "./route";
@@ -253,7 +254,9 @@ function Rows(props: { rows: Record<string, unknown>[]; first: string[] }) {
 /** Saves what was picked under a name, and asks what a run will cost. */
 function Saving(props: { url: string; disabled: boolean;
   scraper: () => Partial<Scraper> | Record<string, unknown>; }) {
-  const name = useSignal(draft.value?.name ?? newName(props.url));
+  const own = useRef(draft.value?.name ?? newName(props.url)).current;
+  const said = useEntry<string | undefined>("scraper-name", undefined); // in place of its own
+  const name = said.value ?? own;
   const key = useSignal(newKey());
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);
@@ -267,14 +270,14 @@ function Saving(props: { url: string; disabled: boolean;
     try {
       const now = draft.value?.addresses.includes(props.url) ? draft.value
         : { text: props.url, addresses: [props.url], groupKey: newKey(), launchKey: newKey(),
-          saveKey: key.value, name: name.value };
+          saveKey: key.value, name };
       const group = await groupFor(now.groupKey);
       const scraper = await call<Scraper>("PUT", "/api/scraper", { key: key.value,
-        body: { ...props.scraper(), name: name.value, groupRef: group } });
+        body: { ...props.scraper(), name, groupRef: group } });
       const links = now.addresses.length > 1 ? now.addresses.length : undefined;
       const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
         { query: { links } });
-      draft.value = { ...now, name: name.value, group, scraper, estimate,
+      draft.value = { ...now, name, group, scraper, estimate,
         proposals: undefined, launchKey: newKey() };
       go(address("/launch"));
     } catch (e) {
@@ -285,10 +288,10 @@ function Saving(props: { url: string; disabled: boolean;
   };
   return <form onSubmit={save}>
     <label for="scraper-name">{texts.name}</label>
-    <input id="scraper-name" value={name.value} maxLength={200} required
-      onInput={(e) => { name.value = e.currentTarget.value; key.value = newKey(); }} />
+    <input id="scraper-name" value={name} maxLength={200} required
+      onInput={(e) => { said.value = e.currentTarget.value; key.value = newKey(); }} />
     {error.value && <NameTrouble error={error.value} from={props.url} take={(free) => {
-      name.value = free;
+      said.value = free;
       key.value = newKey();
       error.value = undefined;
     }} />}

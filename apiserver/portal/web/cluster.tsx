@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ClusterNode, ClusterStatus, KeptBackup, WorkItem } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Pager, Select, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -95,7 +96,7 @@ const workStates = ["", "WAITING", "READY", "HELD", "FAILED"];
 
 /** Background work that is open. */
 export function Work() {
-  const state = useSignal(place.value.query.get("state") ?? "");
+  const state = useEntry("state", place.value.query.get("state") ?? "");
   const list = usePage<WorkItem>("/api/admin/work", { state:
     place.value.query.get("state") || undefined });
   return <>

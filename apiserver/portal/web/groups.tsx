@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Group as Of, GroupEstimate, RunsOfGroup, Starts,
   StartTypeForGroup } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
@@ -20,7 +21,7 @@ export function GroupList() {
   const own = useLoaded(read, [resynced.value]);
   const shared = useLoaded((signal) => call<Of[]>("GET", "/api/scraper/shared/group/list",
     { signal }), [resynced.value]);
-  const name = useSignal("");
+  const name = useEntry("group-name", "");
   const act = useAct();
   const make = () => void act.run(name.value, async (key) => {
     const made = await call<Of>("PUT", "/api/scraper/group", { key, body: { name: name.value } });
@@ -100,7 +101,7 @@ function StartTable(props: { starts: Starts }) {
 
 function StartType(props: { group: Of; changed: () => void }) {
   const { group } = props;
-  const type = useSignal<string>(group.startType);
+  const type = useEntry<string>("start-type", group.startType);
   const act = useAct();
   const set = () => void act.run(type.value, async (key) => {
     const all = await call<StartTypeForGroup[]>("PUT",
@@ -116,12 +117,12 @@ function StartType(props: { group: Of; changed: () => void }) {
 
 function Settings(props: { group: Of; changed: () => void }) {
   const { group } = props;
-  const name = useSignal(group.name);
-  const zone = useSignal(group.scheduleTimezone);
-  const keeps = useSignal(group.retentionCount === null ? "" : String(group.retentionCount));
-  const alerts = useSignal(group.changeAlerts.join(","));
-  const apart = useSignal(group.changeAlertsKey.join(","));
-  const holds = useSignal(group.quarantine);
+  const name = useEntry("name", group.name);
+  const zone = useEntry("zone", group.scheduleTimezone);
+  const keeps = useEntry("keeps", group.retentionCount === null ? "" : String(group.retentionCount));
+  const alerts = useEntry("alerts", group.changeAlerts.join(","));
+  const apart = useEntry("alerts-key", group.changeAlertsKey.join(","));
+  const holds = useEntry("quarantine", group.quarantine);
   const bad = useSignal(false);
   const act = useAct();
   const save = () => {
@@ -165,8 +166,8 @@ function Settings(props: { group: Of; changed: () => void }) {
 
 function RunNow(props: { group: Of }) {
   const { group } = props;
-  const estimate = useSignal<GroupEstimate | undefined>(undefined);
-  const cap = useSignal("");
+  const estimate = useEntry<GroupEstimate | undefined>("estimate", undefined);
+  const cap = useEntry("cap", "");
   const bad = useSignal(false);
   const skipped = useSignal<RunsOfGroup["skipped"]>([]);
   const act = useAct();
@@ -223,7 +224,7 @@ function Shares(props: { group: string }) {
   const path = `/api/scraper/shared/group/${props.group}`;
   const list = useLoaded((signal) => call<string[]>("GET", `${path}/list`, { signal }),
     [props.group, resynced.value]);
-  const email = useSignal("");
+  const email = useEntry("share", "");
   const act = useAct();
   const add = () => void act.run(email.value, async (key) => {
     const body = email.value.split(/[\s,;]+/).filter(Boolean).map((e) => ({ email: e }));

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { GeneratedKey, Key, KeyList } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Fact, Scraped, visible, when } from "./show";
@@ -64,9 +65,9 @@ function KeyTable(props: { keys: Key[]; changed: () => void }) {
 }
 
 function Make(props: { made: (key: GeneratedKey) => void }) {
-  const name = useSignal("");
-  const scope = useSignal("USER");
-  const expires = useSignal("");
+  const name = useEntry("key-name", "");
+  const scope = useEntry("scope", "USER");
+  const expires = useEntry("expires", "");
   const act = useAct();
   const make = () => void act.run([name.value, scope.value, expires.value], async () => {
     const until = expires.value ? new Date(`${expires.value}T23:59:59`).toISOString() : undefined;

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { CustomerAccount, CustomerListEntry } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Pager, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
@@ -15,7 +16,7 @@ const stateOf = (c: CustomerListEntry) => c.erasedAt ? texts.erased
 /** All customers. */
 export function People() {
   const q = place.value.query.get("q") ?? "";
-  const typed = useSignal(q);
+  const typed = useEntry("q", q);
   const list = usePage<CustomerListEntry>("/api/admin/customers", { q: q || undefined });
   return <>
     <h1 tabIndex={-1}>{texts.customers}</h1>
@@ -75,8 +76,8 @@ export function OneCustomer() {
 }
 
 function Adjust(props: { path: string; changed: () => void }) {
-  const amount = useSignal("");
-  const note = useSignal("");
+  const amount = useEntry(`${props.path}#adjust`, "");
+  const note = useEntry(`${props.path}#note`, "");
   const problem = useSignal("");
   const act = useAct();
   const book = () => {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { PlanOffer, ServiceSettings } from "./schema.gen";
 import { call, Refused } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Select, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { money, parseMoney } from "./show";
@@ -19,9 +20,9 @@ interface Entered { plan: PlanOffer; fields: Fields; fresh: boolean; gone: boole
 export function PlanSet() {
   const read = useLoaded((signal) => call<ServiceSettings>("GET", path, { signal }),
     [resynced.value]);
-  const entered = useSignal<Record<string, Fields>>({});
-  const added = useSignal<string[]>([]); // that are not set yet
-  const gone = useSignal<string[]>([]);
+  const entered = useEntry<Record<string, Fields>>("plans", {});
+  const added = useEntry<string[]>("plans-added", []); // that are not set yet
+  const gone = useEntry<string[]>("plans-gone", []);
   const sure = useSignal(false); // the changes are looked at
   const problem = useSignal(""); // the id of a field that is wrong, or that nothing is entered
   const act = useAct();
@@ -235,7 +236,7 @@ function Card(props: { of: Entered; problem: string; refused: Set<string | undef
 
 /** Adds a plan of those that the catalogue has not. */
 function AddPlan(props: { all: Entered[]; add: (name: string) => void }) {
-  const chosen = useSignal("");
+  const chosen = useEntry("plan-name", "");
   const left = Object.entries(texts.plans).filter(([name]) =>
     !props.all.some(({ plan }) => plan.plan === name));
   return left.length === 0 ? null : <form noValidate aria-label={texts.planAdd}

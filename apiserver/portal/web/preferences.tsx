@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Customer, WalletPreferences } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Entry, Form, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { entered, Fact, parseMoney, Scraped } from "./show";
@@ -32,8 +33,8 @@ export function Preferences() {
 
 function Profile(props: { of: Customer }) {
   const { of } = props;
-  const first = useSignal(of.firstname);
-  const last = useSignal(of.lastname);
+  const first = useEntry("firstname", of.firstname);
+  const last = useEntry("lastname", of.lastname);
   const act = useAct();
   const save = () => void act.run([first.value, last.value], async () => {
     await call("PUT", "/api/customer", { body: { firstname: first.value, lastname: last.value,
@@ -51,7 +52,7 @@ function Profile(props: { of: Customer }) {
 }
 
 function Low(props: { now: WalletPreferences }) {
-  const amount = useSignal(entered(props.now.lowBalanceThresholdMicros));
+  const amount = useEntry("low", entered(props.now.lowBalanceThresholdMicros));
   const problem = useSignal("");
   const act = useAct();
   const save = () => {

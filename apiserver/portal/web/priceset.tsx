@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { PriceTable, PriceTableRow } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { count, Fact, money, parseMoney, Scraped, visible, when } from "./show";
@@ -15,8 +16,8 @@ interface Entered { price?: string; enabled?: boolean; gone?: boolean }
 /** All prices. What is entered stays while they are read again. */
 export function PriceSet() {
   const read = useLoaded((signal) => call<PriceTable>("GET", path, { signal }), [resynced.value]);
-  const entered = useSignal<Record<string, Entered>>({});
-  const added = useSignal<PriceTableRow[]>([]); // rows of domains that are not set yet
+  const entered = useEntry<Record<string, Entered>>("prices", {});
+  const added = useEntry<PriceTableRow[]>("prices-added", []); // rows of domains that are not set yet
   const sure = useSignal(false); // the changes are looked at
   const problem = useSignal(""); // the key of a row with no amount, or that nothing is entered
   const act = useAct();
@@ -105,8 +106,8 @@ export function PriceSet() {
 
 /** Enters a domain that is to have a price of its own. It is set with the others. */
 function AddDomain(props: { all: PriceTableRow[]; add: (row: PriceTableRow) => void }) {
-  const domain = useSignal("");
-  const price = useSignal("");
+  const domain = useEntry("domain-name", "");
+  const price = useEntry("domain-price", "");
   const problem = useSignal("");
   return <form noValidate aria-label={texts.domainAdd} onSubmit={(event) => {
     event.preventDefault();

@@ -3,6 +3,7 @@ import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Category, Group, RowReceipt } from "./schema.gen";
 import { apiAddress, call } from "./api";
+import { useEntry } from "./entries";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, arrive, go, place } from "./route";
 import { count, duration, Fact, money, Scraped, visible, when } from "./show";
@@ -107,17 +108,41 @@ function Categories(props: { group: string; chosen: string }) {
     </select></div>;
 }
 
+/** The fields to choose from, with one that is chosen already. */
+const optionsOf = (fields: string[], chosen: string) =>
+  [...chosen && !fields.includes(chosen) ? [chosen] : [], ...fields].map((f) =>
+    <option key={f} value={f}>{f}</option>);
+
+/** The filter, as it is entered. */
+function Filter(props: { want: Wanted; fields: string[] }) {
+  const { want, fields } = props;
+  const field = useEntry("field", want.field);
+  const op = useEntry("op", want.op);
+  const value = useEntry("value", want.value);
+  const apply = (event: SubmitEvent) => {
+    event.preventDefault();
+    ask({ field: field.value, op: field.value && op.value, value: field.value && value.value });
+  };
+  return <form class="filter" onSubmit={apply}>
+    <div><label for="field">{texts.filterField}</label>
+      <select id="field" value={field.value}
+        onChange={(e) => { field.value = e.currentTarget.value; }}>
+        <option value="">{texts.filterClear}</option>
+        {optionsOf(fields, field.value)}</select></div>
+    <div><label for="op">{texts.filterOp}</label>
+      <select id="op" value={op.value} onChange={(e) => { op.value = e.currentTarget.value; }}>
+        {Object.entries(texts.ops).map(([name, text]) =>
+          <option key={name} value={name}>{text}</option>)}</select></div>
+    <div><label for="value">{texts.filterValue}</label>
+      <input id="value" value={value.value} autocomplete="off"
+        onInput={(e) => { value.value = e.currentTarget.value; }} /></div>
+    <button class="second">{texts.filterSet}</button>
+  </form>;
+}
+
 function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
   reader: RowReader; }) {
   const { want, fields, hidden, reader } = props;
-  const options = fields.map((f) => <option key={f} value={f}>{f}</option>);
-  const apply = (event: SubmitEvent) => {
-    event.preventDefault();
-    const said = new FormData(event.currentTarget as HTMLFormElement);
-    const text = (name: string) => String(said.get(name) ?? "");
-    ask({ field: text("field"), op: text("field") && text("op"),
-      value: text("field") && text("value") });
-  };
   const toggle = (field: string, on: boolean) => {
     const off = new Set(hidden);
     if (on) {
@@ -129,30 +154,14 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
   };
   const shown = fields.filter((f) => !hidden.has(f));
   return <div class="choice">
-    <form class="filter" onSubmit={apply} key={`${want.field} ${want.op} ${want.value}`}>
-      <div><label for="field">{texts.filterField}</label>
-        <select id="field" name="field" value={want.field}>
-          <option value="">{texts.filterClear}</option>
-          {want.field && !fields.includes(want.field)
-            && <option value={want.field}>{want.field}</option>}
-          {options}</select></div>
-      <div><label for="op">{texts.filterOp}</label>
-        <select id="op" name="op" value={want.op}>
-          {Object.entries(texts.ops).map(([op, text]) =>
-            <option key={op} value={op}>{text}</option>)}</select></div>
-      <div><label for="value">{texts.filterValue}</label>
-        <input id="value" name="value" defaultValue={want.value} autocomplete="off" /></div>
-      <button class="second">{texts.filterSet}</button>
-    </form>
+    <Filter key={`${want.field} ${want.op} ${want.value}`} want={want} fields={fields} />
     <div class="filter">
       <Categories group={want.group} chosen={want.category} />
       <div><label for="sort">{texts.sort}</label>
         <select id="sort" value={want.sort}
           onChange={(e) => ask({ sort: e.currentTarget.value })}>
           <option value="">{texts.sortNone}</option>
-          {want.sort && !fields.includes(want.sort)
-            && <option value={want.sort}>{want.sort}</option>}
-          {options}</select></div>
+          {optionsOf(fields, want.sort)}</select></div>
       {want.sort && <label class="check"><input type="checkbox" checked={want.descending}
         onChange={(e) => ask({ desc: e.currentTarget.checked ? "yes" : "" })} />
       {texts.sortDesc}</label>}
@@ -181,6 +190,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
   const room = useSignal(600);
   const box = useRef<HTMLDivElement>(null);
   const open = useSignal<number | undefined>(undefined);
+  const wanted = useEntry("row", "");
   useEffect(() => {
     const watch = new ResizeObserver(() => { room.value = box.current?.clientHeight ?? 600; });
     watch.observe(box.current!);
@@ -197,8 +207,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
   const below = Math.max(0, drawn - above - (last - first) * height);
   const goTo = async (event: SubmitEvent) => {
     event.preventDefault();
-    const said = Number(new FormData(event.currentTarget as HTMLFormElement).get("row"));
-    const index = Math.max(1, Math.floor(said) || 1) - 1;
+    const index = Math.max(1, Math.floor(Number(wanted.value)) || 1) - 1;
     await reader.reach(index);
     // the table is as tall as what was read once it is drawn
     await new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); });
@@ -237,7 +246,8 @@ function Table(props: { reader: RowReader; columns: string[] }) {
     </div>
     <form class="filter" onSubmit={(event) => void goTo(event)}>
       <div><label for="row">{texts.goToRow}</label>
-        <input id="row" name="row" type="number" min={1} inputMode="numeric" /></div>
+        <input id="row" type="number" min={1} inputMode="numeric" value={wanted.value}
+          onInput={(e) => { wanted.value = e.currentTarget.value; }} /></div>
       <button class="second">{texts.goTo}</button>
     </form>
     {open.value !== undefined && <Details reader={reader} index={open as Signal<number>}

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { CommonField, Schema, SchemaInput, SchemaListEntry } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
@@ -41,9 +42,9 @@ const example = { type: "object", properties: { title: { type: "string" },
 
 function Save(props: { of?: Schema; saved: (s: Schema) => void }) {
   const { of } = props;
-  const name = useSignal(of?.name ?? "");
-  const type = useSignal<string>(of?.type ?? "CUSTOM");
-  const text = useSignal(JSON.stringify(of?.content ?? example, null, 2));
+  const name = useEntry("schema-name", of?.name ?? "");
+  const type = useEntry<string>("schema-type", of?.type ?? "CUSTOM");
+  const text = useEntry("schema-content", JSON.stringify(of?.content ?? example, null, 2));
   const bad = useSignal("");
   const act = useAct();
   const save = () => {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ServiceSettings } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { count, entered, Fact, parseMoney, Scraped, when } from "./show";
@@ -36,12 +37,12 @@ function readRates(text: string): Record<string, string> | undefined {
 
 function Change(props: { now: ServiceSettings; changed: () => void }) {
   const { now } = props;
-  const billing = useSignal(now.walletBillingEnabled);
-  const signUp = useSignal(now.signUpEnabled);
-  const low = useSignal(entered(now.lowBalanceThresholdMicros));
-  const rates = useSignal(ratesOf(now.rates));
-  const customers = useSignal(ratesOf(now.customerRates));
-  const history = useSignal(String(now.historyDays ?? ""));
+  const billing = useEntry("billing", now.walletBillingEnabled);
+  const signUp = useEntry("sign-up", now.signUpEnabled);
+  const low = useEntry("low", entered(now.lowBalanceThresholdMicros));
+  const rates = useEntry("rates", ratesOf(now.rates));
+  const customers = useEntry("customers", ratesOf(now.customerRates));
+  const history = useEntry("history", String(now.historyDays ?? ""));
   const problem = useSignal<"" | "low" | "rates" | "customers" | "history">("");
   const act = useAct();
   const save = () => {

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Scraper, ScraperCursorPage, Site as Of, SiteLink, SitemapEntry } from "./schema.gen";
 import { call } from "./api";
 import { readAddresses } from "./draft";
+import { useEntry } from "./entries";
 import { Came, Cursor, Do, Entry, Form, Pager, Select, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -58,7 +59,7 @@ function Links(props: { site: Of; changed: () => void }) {
   const { site } = props;
   const q = place.value.query.get("q") ?? "";
   const state = place.value.query.get("state") ?? "";
-  const typed = useSignal(q);
+  const typed = useEntry("q", q);
   const act = useAct();
   const list = usePage<SiteLink>(`/api/scraper/site/${site.id}/links`, { q: q || undefined,
     filters: state ? JSON.stringify({ state }) : undefined });
@@ -102,8 +103,8 @@ function Links(props: { site: Of; changed: () => void }) {
 
 function Give(props: { scraper: Scraper; site: Of | null; changed: () => void }) {
   const { scraper, site } = props;
-  const text = useSignal("");
-  const name = useSignal(site?.name ?? scraper.name);
+  const text = useEntry("links", "");
+  const name = useEntry("site-name", site?.name ?? scraper.name);
   const bad = useSignal("");
   const act = useAct();
   const give = () => {
@@ -138,8 +139,8 @@ function Sitemaps(props: { scraper: Scraper }) {
   const { scraper } = props;
   const path = `/api/scraper/${scraper.id}/sitemaps`;
   const q = place.value.query.get("entry") ?? "";
-  const only = useSignal(place.value.query.get("only") ?? "NONE");
-  const typed = useSignal(q);
+  const only = useEntry("only", place.value.query.get("only") ?? "NONE");
+  const typed = useEntry("entry", q);
   const act = useAct();
   const list = usePage<SitemapEntry>(path, { q: q || undefined,
     restriction: place.value.query.get("only") || undefined }, "entries");

@@ -4,6 +4,7 @@ import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, 
   Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
 import { call, newKey, Refused } from "./api";
 import { draft, kept, newName, readAddresses } from "./draft";
+import { useEntry } from "./entries";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go } from "./route";
 import { RunTable } from "./runs";
@@ -36,7 +37,7 @@ async function propose(text: string, addresses: string[]): Promise<void> {
 
 /** Where a person enters addresses. */
 export function Start() {
-  const text = useSignal(draft.value?.text ?? "");
+  const text = useEntry("addresses", draft.value?.text ?? "");
   const problem = useSignal<string | { bad: string } | undefined>(undefined);
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);

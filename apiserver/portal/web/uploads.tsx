@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { FileParts, Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
 import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address } from "./route";
@@ -181,9 +182,9 @@ function Upload(props: Own) {
   const before = useSignal(left());
   const kept = before.value && props.groups.some((g) => g.id === before.value?.group)
     ? before.value : undefined;
-  const group = useSignal(kept?.group ?? props.groups[0]!.id);
-  const target = useSignal(kept?.target ?? "");
-  const name = useSignal(kept?.name ?? "");
+  const group = useEntry("group", kept?.group ?? props.groups[0]!.id);
+  const target = useEntry("target", kept?.target ?? "");
+  const name = useEntry("upload-name", kept?.name ?? "");
   const file = useSignal<File | undefined>(undefined);
   const problem = useSignal("");
   const sending = useSignal<Sending | undefined>(undefined);
@@ -338,7 +339,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
 
 /** The scrapers that files have made. A name and a group can be changed. */
 function Sent(props: Own) {
-  const chosen = useSignal("");
+  const chosen = useEntry("sent", "");
   const act = useAct();
   const one = props.files.find((s) => s.id === chosen.value);
   const groups = new Map(props.groups.map((g) => [g.id, g.name]));
@@ -361,8 +362,8 @@ function Sent(props: Own) {
 /** Renames an upload, and moves it to another group. */
 function Move(props: { of: Scraper; groups: Group[]; leave: () => void; changed: () => void }) {
   const { of } = props;
-  const name = useSignal(of.name);
-  const group = useSignal(of.groupRef);
+  const name = useEntry("sent-name", of.name);
+  const group = useEntry("sent-group", of.groupRef);
   const act = useAct();
   useEffect(() => document.getElementById("sent-name")?.focus(), []);
   const save = () => {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Price, StartedTopUp, TopUpStatus, Transaction, Wallet as Of } from "./schema.gen";
 import { apiAddress, call } from "./api";
+import { useEntry } from "./entries";
 import { Cursor, Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address } from "./route";
@@ -42,7 +43,7 @@ export const takesPayments =
 const keptTopUp = "shoal-topup"; // the session of the newest checkout, over the way there and back
 
 function TopUp() {
-  const amount = useSignal("");
+  const amount = useEntry("amount", "");
   const problem = useSignal("");
   const act = useAct();
   const session = useSignal(sessionStorage.getItem(keptTopUp));
@@ -58,6 +59,7 @@ function TopUp() {
       const begun = await call<StartedTopUp>("POST", "/api/wallet/topup",
         { key, body: { amountCents: cents } });
       sessionStorage.setItem(keptTopUp, begun.sessionId);
+      amount.value = "";
       location.assign(begun.url);
       return texts.topUpLeads;
     });
@@ -120,7 +122,7 @@ export function Statements() {
     new Date(now.getFullYear(), now.getMonth() - i, 1));
   const path = (month: Date, format: string) => apiAddress(`/api/wallet/statements/${
     month.getFullYear()}-${String(month.getMonth() + 1).padStart(2, "0")}`, { format });
-  const what = useSignal("");
+  const what = useEntry("month", "");
   const act = useAct();
   const other = () => {
     if (!/^\d{4}-\d{2}$/.test(what.value)) {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Webhook, WebhookDelivery, WebhookList, WebhookWithSecret } from "./schema.gen";
 import { call } from "./api";
+import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Pager, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address, go } from "./route";
@@ -46,24 +47,20 @@ interface Body { url: string; events: string[]; enabled?: boolean }
 function Fields(props: { of?: Webhook; act: ReturnType<typeof useAct>; button: string;
   label: string; send: (body: Body, clear: () => void) => void; }) {
   const { of } = props;
-  const url = useSignal(of?.url ?? "");
-  const chosen = useSignal(new Set(of?.events ?? ["SCRAPER_RUN_COMPLETED", "SCRAPER_RUN_FAILED"]));
-  const on = useSignal(of?.enabled ?? true);
+  const url = useEntry("hook-url", of?.url ?? "");
+  const chosen = useEntry("hook-events", of?.events ?? ["SCRAPER_RUN_COMPLETED",
+    "SCRAPER_RUN_FAILED"]);
+  const on = useEntry("hook-on", of?.enabled ?? true);
   return <Form act={props.act} button={props.button} label={props.label}
     names={{ url: texts.hookTo, events: texts.hookEvents }}
-    send={() => props.send({ url: url.value, events: [...chosen.value], enabled: on.value },
+    send={() => props.send({ url: url.value, events: chosen.value, enabled: on.value },
       () => { url.value = ""; })}>
     <Entry id="hook-url" label={texts.hookTo} value={url} type="url" hint={texts.hookToHint} />
     <fieldset><legend>{texts.hookEvents}</legend>
       {Object.entries(events).map(([event, text]) => <label class="check" key={event}>
-        <input type="checkbox" checked={chosen.value.has(event)} onChange={(e) => {
-          const next = new Set(chosen.value);
-          if (e.currentTarget.checked) {
-            next.add(event);
-          } else {
-            next.delete(event);
-          }
-          chosen.value = next;
+        <input type="checkbox" checked={chosen.value.includes(event)} onChange={(e) => {
+          const others = chosen.value.filter((other) => other !== event);
+          chosen.value = e.currentTarget.checked ? [...others, event] : others;
         }} />{text}</label>)}</fieldset>
     {of && <label class="check"><input type="checkbox" checked={on.value}
       onChange={(e) => { on.value = e.currentTarget.checked; }} />{texts.hookOn}</label>}
@@ -76,7 +73,7 @@ export function OneWebhook(props: { id: string }) {
   const read = useLoaded((signal) => call<Webhook>("GET", path, { signal }),
     [props.id, resynced.value]);
   const made = useSignal<WebhookWithSecret | undefined>(undefined);
-  const hours = useSignal("24");
+  const hours = useEntry("hours", "24");
   const sure = useSignal(false);
   const change = useAct();
   const act = useAct();

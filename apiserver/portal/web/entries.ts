@@ -1,0 +1,46 @@
+// What is entered and not sent yet. It lives as long as the browser's tab, over reloads, too. Who
+// goes to another page of the portal leaves it.
+import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+const place = "shoal-entries";
+
+/** What stood in a field, as JSON, and what is entered instead. */
+interface Kept { was?: string; is: unknown }
+
+const all = read();
+
+function read(): Record<string, Kept> {
+  try {
+    return JSON.parse(sessionStorage.getItem(place) ?? "{}") as Record<string, Kept>;
+  } catch {
+    return {};
+  }
+}
+
+function keep(name: string, entry?: Kept): void {
+  if (entry) {
+    all[name] = entry;
+  } else {
+    delete all[name];
+  }
+  try {
+    sessionStorage.setItem(place, JSON.stringify(all));
+  } catch { // it is larger than what browsers keep
+    sessionStorage.removeItem(place);
+  }
+}
+
+/** A value that a person enters in place of what was there. Where that is no more what it was, it
+ * was sent, or somebody else has changed it: then the newest counts. */
+export function useEntry<T>(id: string, was: T): Signal<T> {
+  const { current: own } = useRef({ name: `${location.pathname} ${id}`, was: JSON.stringify(was) });
+  const kept = all[own.name];
+  const value = useSignal(kept && kept.was === own.was ? kept.is as T : was);
+  useSignalEffect(() => {
+    const same = JSON.stringify(value.value) === own.was;
+    keep(own.name, same ? undefined : { was: own.was, is: value.value });
+  });
+  useEffect(() => () => keep(own.name), []);
+  return value;
+}

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -51,8 +52,8 @@ type listing struct{ homes map[string][]*operation.Tool }
 func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	is := t.Hints()
 	text := t.Summary + "."
-	if t.Description != "" {
-		text += " " + t.Description
+	if about := cmp.Or(t.ToAgents, t.Description); about != "" {
+		text += " " + about
 	}
 	if text = firstOf(text, maxAbout); t.Agents == operation.Spends {
 		text += " Costs up to maxChargeMicros."

@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,24 @@ func TestPagesOfTools(t *testing.T) {
 		_, err := a.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: wrong})
 		if err == nil || !strings.Contains(err.Error(), "cursor") {
 			t.Errorf("the cursor %q: %v", wrong, err)
+		}
+	}
+}
+
+// ofHTTP is what a tool's caller has not: methods, headers, queries, streams of events.
+var ofHTTP = regexp.MustCompile(`\bHTTP\b|\b(GET|PUT|POST|DELETE)\b|\?\w+=|\bX-[A-Z]|` +
+	`\bContent-[A-Z]|JSON body|the body itself|Events named`)
+
+// TestToolsSpeakOfArguments: what the list says of a tool is for who calls it by arguments.
+func TestToolsSpeakOfArguments(t *testing.T) {
+	r := start(t)
+	known := tools(t, r.connect(t, apitest.LLM, "", nil))
+	if len(known) < 100 {
+		t.Errorf("only %d tools are listed", len(known))
+	}
+	for name, tool := range known {
+		if found := ofHTTP.FindString(tool.Description); found != "" {
+			t.Errorf("%s speaks of %q: %s", name, found, tool.Description)
 		}
 	}
 }

@@ -17,12 +17,13 @@ import (
 
 // What the descriptions of both operations say.
 const (
-	PreviewDescription = "Show its warnings before the DELETE. The token lets that through " +
+	PreviewDescription = "Show its warnings before the deletion. The token lets that through " +
 		"once, within 5 minutes, with the " +
 		"same query, unless what hangs on the target changes meanwhile."
 	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without " +
 		"one, a preview of the same " +
 		"deletion by the same customer that still holds."
+	CommitToAgents = "Needs the token that the preview of the same deletion has answered."
 )
 
 // CommitErrors are the faults of every deletion that has a preview.

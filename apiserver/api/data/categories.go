@@ -167,6 +167,7 @@ func (r Resource) deleteCategory() *operation.Operation {
 		Routes: operation.Routes(
 			"DELETE /api/scraper/data/group/{id}/category/{categoryId}"), Group: group,
 		Summary:     "Deletes a category after a preview",
+		ToAgents:    api.CommitToAgents + " Rows stay.",
 		Description: api.CommitDescription + " Rows stay.",
 		Access:      auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,

@@ -100,8 +100,9 @@ type deleteRequest struct {
 func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: client.OpDeleteRun, Routes: operation.Routes("DELETE /api/scraper/data"),
-		Group:   group,
-		Summary: "Deletes a run's rows after a preview",
+		Group:    group,
+		Summary:  "Deletes a run's rows after a preview",
+		ToAgents: api.CommitToAgents + " A run that is under way is stopped.",
 		Description: api.CommitDescription + " A run that is under way is stopped. Nobody sees " +
 			"its rows from then on, and they go in the background. The scraper's last run is " +
 			"the one before it. Its record stays, and so does what was charged.",

@@ -118,6 +118,8 @@ func (r Resource) keep() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_keep_export", Routes: operation.Routes("POST /api/scraper/data/exports"),
 		Group: group, Summary: "Has rows written to a file that is kept for 7 days",
+		ToAgents: "The file has the rows as they are when the call comes. It is written in the " +
+			"background: its state is WAITING, then READY or FAILED.",
 		Description: "The file has the rows as they are when the call comes, in the form of GET " +
 			"/api/scraper/data/export. It is written in the background: its state is WAITING, " +
 			"then READY or FAILED. It is not written, or read, once whoever asked for it may " +

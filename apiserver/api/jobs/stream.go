@@ -66,13 +66,16 @@ const streamDescription = "Events named status, each with the whole progress. Th
 	"job's index in the log of changes. Whoever comes back gets the newest state first, so " +
 	"nothing that Last-Event-ID names has to be sent again."
 
+const streamToAgents = "Answers how it has ended, or how far it is."
+
 // stream is GET /api/scraper-job-status/{id}/stream.
 func (r Resource) stream() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_stream_scraper_job",
 		Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
 		Summary: "Streams the progress of a run", Description: streamDescription,
-		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
+		ToAgents: streamToAgents,
+		Access:   auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
@@ -90,7 +93,8 @@ func (r Resource) streamOfScraper() *operation.Operation {
 		ID:     "svc_stream_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
 		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
-		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
+		ToAgents: streamToAgents,
+		Access:   auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {

@@ -106,6 +106,8 @@ func (r Resource) startList() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
 		Summary: "Launches a run over a list of addresses",
+		ToAgents: "urls are at most 100,000, and a message has at most 1 MB: some 20,000 addresses. " +
+			"With scraperId a list runs again: rerun takes what was never charged, force all.",
 		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body " +
 			"itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins " +
 			"a comment) or application/x-ndjson ({\"url\": …} a line). The other members are " +

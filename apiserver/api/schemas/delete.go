@@ -52,8 +52,9 @@ type deleteRequest struct {
 func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: client.OpDeleteSchema, Routes: operation.Routes("DELETE /api/schema/customer/{id}"),
-		Group:   group,
-		Summary: "Deletes a schema of the customer after a preview",
+		Group:    group,
+		Summary:  "Deletes a schema of the customer after a preview",
+		ToAgents: api.CommitToAgents,
 		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay " +
 			"and fail at their next run.",
 		Access: auth.Write, Agents: operation.Destroys,

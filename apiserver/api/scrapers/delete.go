@@ -95,8 +95,9 @@ type deleteRequest struct {
 func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: client.OpDeleteScraper, Routes: operation.Routes("DELETE /api/scraper/{id}"),
-		Group:   group,
-		Summary: "Deletes a scraper after a preview",
+		Group:    group,
+		Summary:  "Deletes a scraper after a preview",
+		ToAgents: api.CommitToAgents + " Its runs are stopped.",
 		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
 			"does what was charged. Without withData its rows stay, too, and are read by group " +
 			"or run. With it nobody sees them from then on, and they go in the background.",

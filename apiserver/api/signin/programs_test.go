@@ -116,7 +116,7 @@ func TestPagesOfOtherSites(t *testing.T) {
 				"POST /oauth/revoke": true, "GET /api/wallet": false,
 				"PUT /api/schema/customer": false, "POST /api/auth/sign-in": false,
 				"POST /api/auth/sign-out": false,
-				"POST /oauth/authorize": false}
+				"POST /oauth/authorize":   false}
 			for call, takes := range open {
 				method, path, _ := strings.Cut(call, " ")
 				a := c.s.Call(t, apitest.Scenario{Do: call, Header: calls, Body: "{}"})

@@ -51,12 +51,16 @@ const rules = "The body is the file, of at most 200 MB (csv, jsonl) or 36 MB (xl
 	"a minute, or longer than 60 minutes: 408. A file may come in parts, by " +
 	"PUT /api/uploads/{uploadId}."
 
+const toAgents = "content is the file. A message has at most 1 MB, and a file so less. The first row " +
+	"of csv and xlsx names the columns, of jsonl the keys do."
+
 // create is POST /api/scraper/group/{groupId}/file-scraper.
 func (r Resource) create(json places) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_create_file_scraper",
 		Routes: operation.Routes("POST /api/scraper/group/{groupId}/file-scraper"), Group: group,
 		Summary:     "Makes a scraper of an uploaded file",
+		ToAgents:    toAgents,
 		Description: rules + " With check it answers 204 if the file would be taken.",
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.Upload,
 		Idempotency: operation.Optional, Status: 201,

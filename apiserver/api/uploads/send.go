@@ -41,7 +41,8 @@ func (r Resource) send(json places) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_send_file",
 		Routes: operation.Routes("POST /api/scraper/{scraperId}/file"), Group: group,
-		Summary: "Sends a scraper's next file",
+		Summary:  "Sends a scraper's next file",
+		ToAgents: toAgents,
 		Description: rules + " The rows of the new file take the place of the old ones all at " +
 			"once, when all are stored. Files of a scraper that a matching setup of its group uses " +
 			"add to each other. A new key adds a row; of a key that is there empty values and new " +

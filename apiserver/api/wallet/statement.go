@@ -2,11 +2,9 @@ package wallet
 
 import (
 	"context"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"time"
@@ -22,6 +20,7 @@ import (
 type statementRequest struct {
 	Month  string `path:"month" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"yyyy-mm, in UTC"`
 	Format string `query:"format" default:"csv" enum:"csv,html" doc:"html is a page to be printed"`
+	Locale string `header:"Accept-Language" max:"1000" doc:"How numbers of a page are written"`
 }
 
 const monthLayout = "2006-01"
@@ -51,7 +50,8 @@ func (r Resource) statement() *operation.Operation {
 		}
 		if in.Format == "html" {
 			return operation.Download{ContentType: "text/html; charset=utf-8",
-				Write: s.writePage}, nil
+				Write: (&statementPage{statement: &s, Printer: printerOf(in.Locale),
+					month: begin}).write}, nil
 		}
 		return operation.Download{ContentType: "text/csv; charset=utf-8",
 			Name: "statement-" + in.Month + ".csv", Write: s.writeTable}, nil
@@ -178,12 +178,10 @@ func (s *statement) writeTable(ctx context.Context, w io.Writer) error {
 type posting struct {
 	SettledAt, Type, Source, Job string
 	Pages                        uint64 // charged, free or unbilled
-	Amount, After                string // in euros
 }
 
 func newPosting(e *client.Entry) posting {
-	p := posting{SettledAt: moment(e.SettledAt), Type: e.Type, Source: string(e.Source),
-		Amount: euros(e.Amount), After: euros(e.BalanceAfter)}
+	p := posting{SettledAt: moment(e.SettledAt), Type: e.Type, Source: string(e.Source)}
 	if !e.Job.IsZero() {
 		p.Job = e.Job.String()
 	}
@@ -195,35 +193,4 @@ func newPosting(e *client.Entry) posting {
 
 func moment(at int64) string {
 	return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// euros is an amount in full.
-func euros(micros int64) string {
-	sign, whole := "", uint64(micros)
-	if micros < 0 {
-		sign, whole = "-", -whole
-	}
-	return fmt.Sprintf("%s%d.%06d", sign, whole/1_000_000, whole%1_000_000)
-}
-
-//go:embed statement.html
-var pageText string
-
-// writePage writes the month as a page to be printed.
-func (s *statement) writePage(ctx context.Context, w io.Writer) error {
-	page, err := template.New("statement").Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("statement: %w", err)
-	}
-	part := func(name string, of any) error { return page.ExecuteTemplate(w, name, of) }
-	head := map[string]string{"Month": s.Month, "Customer": s.customer,
-		"Opening": euros(s.Opening), "Closing": euros(s.Closing)}
-	if err := part("head", head); err != nil {
-		return fmt.Errorf("statement: %w", err)
-	}
-	err = s.entries(ctx, func(e *client.Entry) error { return part("posting", newPosting(e)) })
-	if err != nil {
-		return err
-	}
-	return part("foot", head)
 }

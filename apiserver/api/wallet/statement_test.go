@@ -77,8 +77,19 @@ func TestStatementsAddUp(t *testing.T) {
 	page := string(s.Call(t, apitest.Scenario{As: apitest.Reader,
 		Do: "GET /api/wallet/statements/2026-01?format=html"}).Body)
 	if !strings.Contains(page, "Closing balance") || !strings.Contains(page, "0.000005") ||
-		strings.Count(page, "<td>ADJUSTMENT</td>") != 8 {
+		strings.Count(page, "<td>Adjustment</td>") != 8 {
 		t.Errorf("the page is %s", page)
+	}
+	german := string(s.Call(t, apitest.Scenario{As: apitest.Reader,
+		Do:     "GET /api/wallet/statements/2026-01?format=html",
+		Header: map[string]string{"Accept-Language": "de-DE,de;q=0.9"}}).Body)
+	for _, wanted := range []string{"January 2026", "5 free", ">0,000005<", "-0,002"} {
+		if !strings.Contains(german, wanted) {
+			t.Errorf("the page lacks %q: %s", wanted, german)
+		}
+	}
+	if strings.Contains(german, "T00:") || strings.Contains(german, "_") {
+		t.Errorf("the page has codes: %s", german)
 	}
 	path := "GET /api/wallet/statements/"
 	s.Run(t,

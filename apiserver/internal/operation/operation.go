@@ -83,6 +83,8 @@ type Declaration struct {
 	Group       string // of the documentation
 	Summary     string
 	Description string
+	// ToAgents is what the list of tools says in place of Description, where that speaks of HTTP.
+	ToAgents    string
 	Access      auth.Access
 	Agents      Effect        // what agents are told of a call; "": they cannot make it
 	Feature     plans.Feature // that a customer with a plan needs; "": none

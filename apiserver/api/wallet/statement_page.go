@@ -1,0 +1,85 @@
+package wallet
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/number"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+//go:embed statement.html
+var pageText string
+
+// statementPage is a statement as people read it: in words, with numbers as they write them.
+type statementPage struct {
+	*statement
+	*message.Printer
+	month time.Time
+}
+
+// printerOf writes numbers as the first language of Accept-Language does, or as English.
+func printerOf(accepted string) *message.Printer {
+	tags, _, err := language.ParseAcceptLanguage(accepted)
+	if err != nil || len(tags) == 0 {
+		tags = []language.Tag{language.English}
+	}
+	return message.NewPrinter(tags[0])
+}
+
+// Words of codes; others stand as they are.
+var (
+	typeWords = map[string]string{"TOPUP": "Top-up", "CHARGE": "Charge",
+		"ADJUSTMENT": "Adjustment", "FREE_GRANT": "Free pages"}
+	sourceWords = map[string]string{"RUN": "Run", "SAMPLE": "Sample",
+		"PREVIEW_URL": "Preview of a page", "PREVIEW_CURL": "Preview of a request"}
+)
+
+// euros is an amount in micros with as many digits as it has, two at least.
+func (p *statementPage) euros(micros int64) string {
+	return p.Sprint(number.Decimal(float64(micros)/1e6, number.MinFractionDigits(2),
+		number.MaxFractionDigits(6)))
+}
+
+// line is an entry as the page has it.
+func (p *statementPage) line(e *client.Entry) map[string]string {
+	posted := newPosting(e)
+	source := cmp.Or(sourceWords[posted.Source], posted.Source)
+	if e.Amount == 0 && e.FreeDelta != 0 {
+		source = p.Sprint(number.Decimal(e.FreeDelta)) + " free"
+	}
+	pages := ""
+	if posted.Pages > 0 {
+		pages = p.Sprint(number.Decimal(posted.Pages))
+	}
+	return map[string]string{"At": time.UnixMilli(e.SettledAt).UTC().Format(time.DateTime),
+		"Type": cmp.Or(typeWords[posted.Type], posted.Type), "Source": source, "Run": posted.Job,
+		"Pages": pages, "Amount": p.euros(e.Amount), "After": p.euros(e.BalanceAfter)}
+}
+
+// write writes the month as a page to be printed.
+func (p *statementPage) write(ctx context.Context, w io.Writer) error {
+	page, err := template.New("statement").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	part := func(name string, of any) error { return page.ExecuteTemplate(w, name, of) }
+	head := map[string]string{"Month": p.month.Format("January 2006"), "Customer": p.customer,
+		"Opening": p.euros(p.Opening), "Closing": p.euros(p.Closing)}
+	if err := part("head", head); err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	err = p.entries(ctx, func(e *client.Entry) error { return part("posting", p.line(e)) })
+	if err != nil {
+		return err
+	}
+	return part("foot", head)
+}

@@ -138,6 +138,7 @@ func (s *sheet) cells() (texts []string, err error) {
 		}
 		next = at + 1
 		text, err := s.cell(attribute(start, "t"))
+		s.part.found(text)
 		switch {
 		case err != nil:
 			return nil, err

@@ -147,6 +147,42 @@ func TestHostileSheets(t *testing.T) {
 	}
 }
 
+// TestEmptySheetsEnd: what has no value is read up to a bound. Values make room for more of it.
+func TestEmptySheetsEnd(t *testing.T) {
+	const head = `<row><c><v>1</v></c></row>`
+	for name, c := range map[string]struct {
+		rows  string
+		count int
+		whole bool
+	}{
+		"rows":      {strings.Repeat("<row/>", 2_000), 0, false},
+		"cells":     {"<row>" + strings.Repeat("<c/>", 2_000) + "</row>", 0, false},
+		"long tags": {strings.Repeat("<row a='"+strings.Repeat("x", 9_000)+"'/>", 6), 0, false},
+		"few rows":  {strings.Repeat("<row/>", 1_000), 0, true},
+		"values":    {strings.Repeat(head+strings.Repeat("<row/>", 40), 2_000), 2_000, true},
+		"too few":   {head + head + strings.Repeat("<row/>", 2_000), 2, false},
+	} {
+		file := archive(t, "xl/sheets/2.xml", sheetOf(head+c.rows))
+		s, err := openSheet(bytes.NewReader(file), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.part.left = 50_000
+		count := -1
+		for ; err == nil; count++ {
+			_, err = s.Next()
+		}
+		refusal := (*Refusal)(nil)
+		told := errors.As(err, &refusal) && strings.Contains(refusal.Reason, errEmpty.Error())
+		if whole := errors.Is(err, io.EOF); whole != c.whole || told == whole || count != c.count {
+			t.Errorf("%s: %d rows, %v", name, count, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestDamagedSheets: of every bit that is wrong the archive's sum tells, if nothing else does.
 func TestDamagedSheets(t *testing.T) {
 	rows := strings.Repeat(`<row><c t="inlineStr"><is><t>some text</t></is></c></row>`, 100)

@@ -23,6 +23,17 @@ const (
 	maxParts    = 10_000
 )
 
+// Other spreadsheets wait while one is read. So a part may not go on and on without a value. Its
+// bytes count, and each tag or text as perToken more: about what they take of time. maxEmpty is
+// room for some 5,000,000 empty rows or cells, which are more rows than programs write. Each value
+// brings room for itself and for some that are empty.
+const (
+	maxEmpty = 200 << 20
+	perToken = 16
+	perValue = 2_000
+	perByte  = 8 // of a value: as its characters may be escaped
+)
+
 // entries counts those of a zip archive's directory by how they begin. A reader of the directory
 // keeps them all.
 type entries struct {
@@ -45,6 +56,7 @@ type part struct {
 	bytes   *metered
 	decoder *xml.Decoder
 	depth   int
+	left    int // of the room for what has no value
 }
 
 // metered reads a part, and no more of it between two tokens than one may have.
@@ -53,7 +65,10 @@ type metered struct {
 	token int
 }
 
-var errToken = errors.New("a text or a tag in it is too long")
+var (
+	errToken = errors.New("a text or a tag in it is too long")
+	errEmpty = errors.New("too many rows or cells before it have no value")
+)
 
 // ReadByte implements io.ByteReader. The decoder reads by it alone.
 func (m *metered) ReadByte() (byte, error) {
@@ -74,7 +89,8 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 			return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
 		}
 		limited := io.LimitReader(body, maxUnzipped)
-		p := &part{body: body, bytes: &metered{Reader: bufio.NewReaderSize(limited, 64<<10)}}
+		p := &part{body: body, left: maxEmpty,
+			bytes: &metered{Reader: bufio.NewReaderSize(limited, 64<<10)}}
 		p.decoder = xml.NewDecoder(p.bytes)
 		return p, nil
 	}
@@ -86,6 +102,9 @@ func (p *part) Close() error { return p.body.Close() }
 
 // next is the next token. It holds until the next call.
 func (p *part) next() (xml.Token, error) {
+	if p.left -= perToken + p.bytes.token; p.left < 0 {
+		return nil, errEmpty
+	}
 	p.bytes.token = 0
 	token, err := p.decoder.Token()
 	if err != nil {
@@ -100,6 +119,13 @@ func (p *part) next() (xml.Token, error) {
 		p.depth--
 	}
 	return token, nil
+}
+
+// found makes the room that a value brings.
+func (p *part) found(text string) {
+	if text != "" {
+		p.left += perValue + perByte*len(text)
+	}
 }
 
 // find goes on to the beginning of an element; io.EOF: there is none any more.
@@ -287,6 +313,7 @@ func (s *shared) fill(p *part) error {
 		if s.count == s.most {
 			return refuse("the spreadsheet has more than %d texts that cells share", s.most)
 		}
+		p.found(text)
 		end += uint64(len(text))
 		_, err = texts.WriteString(text)
 		_, also := ends.Write(binary.BigEndian.AppendUint64(nil, end))

@@ -230,6 +230,15 @@ func BenchmarkReads(b *testing.B) {
 			return err
 		})
 	}
+	for _, f := range []struct{ name, filter string }{
+		{"filtered", `{"price":{"lt":250}}`}, // leaves half of them
+		{"mostly", `{"price":{"lt":450}}`},
+		{"seldom", `{"brand":"Brand 1"}`},
+	} {
+		q := rowstore.ScanQuery{Scope: all, Filter: node(f.filter), After: middle, Upto: horizon,
+			Limit: 1_000, Bytes: 1 << 20}
+		run("cursor/"+f.name, func() error { _, _, err := store.Scan(b.Context(), q); return err })
+	}
 	run("horizon", func() error { _, err := store.Horizon(b.Context()); return err })
 	run("unreached", func() error {
 		_, err := store.Count(b.Context(), rowstore.Scope{Group: scraper}, nil)

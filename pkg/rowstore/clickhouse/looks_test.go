@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -105,14 +106,16 @@ func putDocs(t *testing.T, store *clickhouse.Store, docs [][]byte, onPage,
 	return rowstore.Scope{Group: job.Group}
 }
 
-// scanDocs sees that a scan by pages of 1,000 rows and 1 MiB returns exactly some documents.
-func scanDocs(t *testing.T, store *clickhouse.Store, scope rowstore.Scope, docs [][]byte) {
+// scanDocs sees that a scan by pages of 1,000 rows and 1 MiB returns exactly some documents, which
+// a filter lets pass.
+func scanDocs(t *testing.T, store *clickhouse.Store, scope rowstore.Scope, docs [][]byte,
+	f filter.Node) {
 	t.Helper()
 	upto, err := store.Horizon(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: 1_000, Bytes: 1 << 20}
+	q := rowstore.ScanQuery{Scope: scope, Filter: f, Upto: upto, Limit: 1_000, Bytes: 1 << 20}
 	for at := 0; q.After < upto; {
 		page, last, err := store.Scan(t.Context(), q)
 		if err != nil {
@@ -145,9 +148,40 @@ func TestScanOfShortRows(t *testing.T) {
 		docs[i] = fmt.Appendf(nil, `{"n":%d,"text":"some words of a row that is not long"}`, i)
 	}
 	scope := putDocs(t, store, docs, 50, 500)
-	scanDocs(t, store, scope, docs)
+	scanDocs(t, store, scope, docs, nil)
 	if asked := seen.asked.Load(); asked > 130 {
 		t.Errorf("%d looks at 100 pages", asked)
+	}
+}
+
+// TestScanOfFilteredRows: where a filter leaves many rows, a page takes hardly more than one look.
+// Where it leaves few, a look brings 128 of them.
+func TestScanOfFilteredRows(t *testing.T) {
+	store, seen := openLooks(t)
+	docs := make([][]byte, 100_000)
+	for i := range docs {
+		docs[i] = fmt.Appendf(nil, `{"n":%d,"text":"some words of a row that is not long"}`, i%40)
+	}
+	scope := putDocs(t, store, docs, 1, 20_000)
+	for _, c := range []struct {
+		below int // of 40
+		asked int64
+	}{{36, 130}, {20, 80}, {1, 40}} {
+		f, err := filter.Parse(fmt.Appendf(nil, `{"n":{"lt":%d}}`, c.below))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var some [][]byte
+		for i := range docs {
+			if i%40 < c.below {
+				some = append(some, docs[i])
+			}
+		}
+		seen.asked.Store(0)
+		scanDocs(t, store, scope, some, f)
+		if asked := seen.asked.Load(); asked > c.asked {
+			t.Errorf("%d looks at %d rows by pages of 1,000", asked, len(some))
+		}
 	}
 }
 
@@ -172,7 +206,10 @@ func TestScanBoundsBytes(t *testing.T) {
 	add(60, func() int { return int(100 * math.Pow(1e5, random.Float64())) })
 	add(200, func() int { return 100 })
 	scope := putDocs(t, store, docs, 1, 2_000)
-	scanDocs(t, store, scope, docs)
+	scanDocs(t, store, scope, docs, nil)
+	all := filter.Compare{Field: "n", Op: filter.Exists, Values: []filter.Value{{Kind: filter.Bool,
+		Bool: true}}}
+	scanDocs(t, store, scope, docs, all)
 	if most := seen.longest.Load(); most < 10_000_000 || most > 80_000_000 {
 		t.Errorf("the longest look has %d bytes", most)
 	}

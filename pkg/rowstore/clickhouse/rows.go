@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -159,22 +160,25 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 }
 
 // Scan looks at some next places of its block first. That is nearEach for each row that is wanted,
-// and nearFiltered where a filter leaves some of them. Where it finds nearAgain, it goes on so in
-// the next block. Otherwise it looks at nearBlocks blocks, and each time at so many more. Where a
-// group's rows lie close together, a page is found in the first look. Where they do not, seven
-// looks go through a million blocks.
+// and nearFiltered where a filter leaves some of them. Later looks with that filter take twice as
+// many as its rows were apart, or nearSeldom where those were too few. Where one finds nearAgain,
+// it goes on so in the next block. Otherwise it looks at nearBlocks blocks, and each time at so
+// many more. Where a group's rows lie close together, a page is found in the first look. Where they
+// do not, seven looks go through a million blocks.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
-	nearFiltered = 256
+	nearFiltered = 16
+	nearSeldom   = 256
 	nearAgain    = 32
 	nearBlocks   = 2
 	fartherEach  = 16
 )
 
 // Where bytes are bounded, a look takes as many rows as fill what is left of them. It takes them to
-// be as long as the scope's last ones. The server holds all documents of a look. It refuses one
-// near by that comes upon lookBytes of them: a part of its rows is asked for then. Farther or
-// filtered looks read documents once they have sorted, so that only their rows can be bounded.
+// be as long as the last ones of its kind. The server holds all documents of a look. It refuses one
+// near by that comes upon lookBytes of them: a part of its rows is asked for then. Looks that are
+// farther, or at more than nearFiltered places for a row, read documents once they have sorted.
+// Only their rows can be bounded.
 const (
 	lookRows  = 128 // of looks that are not bounded in bytes, and of the first that is
 	newRows   = 16  // of those, when nothing is known of the scope's rows
@@ -182,11 +186,54 @@ const (
 	lookPart  = 16
 )
 
+// scanKind is what scans have in common of which one says what to expect of the next: whose rows
+// they want, and the hash of the filter.
+type scanKind struct {
+	home
+	filter uint64
+}
+
+// seen is what scans of one kind saw last.
+type seen struct {
+	each   int   // how long the rows were, 0 before there were any
+	places int64 // how many the next look near by is to have for each row
+}
+
+// expect is what a scan begins with.
+func (s *Store) expect(kind scanKind, f filter.Node) seen {
+	last, known := s.seen.Get(kind)
+	switch {
+	case known:
+	case f == nil:
+		last.places = nearEach
+	default:
+		last.places = nearFiltered
+	}
+	return last
+}
+
+// note takes up what a look found. It says whether a wider one is to follow where it ended.
+func (s *seen) note(l look, f filter.Node, rows []placed) (wider bool) {
+	if len(rows) > 0 {
+		s.each = meanLength(rows)
+	}
+	switch {
+	case f == nil || !l.near:
+	case len(rows) == l.most:
+		apart := (rows[l.most-1].place - l.from) / int64(l.most)
+		s.places = min(max(2*apart, nearEach), nearSeldom)
+	case l.upto&posMask != posMask && s.places < nearSeldom: // the block goes on
+		s.places, wider = nearSeldom, true
+	}
+	return wider
+}
+
 // look is one read of a scan.
 type look struct {
 	from, upto int64
 	most       int  // rows
 	near       bool // within a block
+	whole      bool // documents are read as they are found
 	bounded    bool // in bytes
 }
 
@@ -212,10 +259,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		return nil, 0, err
 	}
 	tables, table := s.tables(l), 0
-	places, blocks := int64(nearEach), int64(nearBlocks)
-	if q.Filter != nil {
-		places = nearFiltered
-	}
+	blocks := int64(nearBlocks)
 	q.After = max(q.After, 0)
 	first := q.After == 0
 	if first {
@@ -223,16 +267,19 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 			return nil, 0, fmt.Errorf("row store: beginning of a scan: %w", err)
 		}
 	}
-	key, size, allowed := home{q.Scope.Group, q.Scope.Scraper}, 0, math.MaxInt
-	each, _ := s.lengths.Get(key)
+	size, allowed := 0, math.MaxInt
+	kind := scanKind{home{q.Scope.Group, q.Scope.Scraper},
+		xxh3.HashString(printFilter(q.Filter))}
+	next := s.expect(kind, q.Filter)
 	for near := true; q.After < q.Upto; {
 		for q.After >= l.last(table, tables) {
 			table++
 		}
 		look := look{from: q.After, near: near, most: q.Limit - len(docs) + 1, // rows follow
-			bounded: near && q.Bytes > 0 && q.Filter == nil}
+			whole: near && next.places <= nearFiltered}
+		look.bounded = look.whole && q.Bytes > 0
 		if q.Bytes > 0 {
-			look.most = min(look.most, look.enough(max(q.Bytes-size, 0), each), allowed)
+			look.most = min(look.most, look.enough(max(q.Bytes-size, 0), next.each), allowed)
 		}
 		look.upto = min(q.After>>posBits+blocks-1, maxBlock)<<posBits | posMask
 		if near {
@@ -240,7 +287,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 				look.from++
 			}
 			look.upto = min(look.from|posMask,
-				look.from+min(places*int64(look.most), math.MaxInt64-look.from))
+				look.from+min(next.places*int64(look.most), math.MaxInt64-look.from))
 		}
 		look.upto = min(look.upto, q.Upto, l.last(table, tables))
 		rows, err := s.scan(ctx, tables[table], q, look)
@@ -251,10 +298,8 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
-		if len(rows) > 0 {
-			each = meanLength(rows)
-			s.lengths.Add(key, each)
-		}
+		wider := next.note(look, q.Filter, rows)
+		s.seen.Add(kind, next)
 		// it was removed: the next scan is not to go through what is not there
 		if first && q.Filter == nil && len(rows) == 0 {
 			s.begins.Remove(printScope(q.Scope))
@@ -273,7 +318,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		case !near:
 			blocks = min(blocks*fartherEach, maxBlock)
 		default:
-			near = ended && len(rows) >= nearAgain
+			near = wider || ended && len(rows) >= nearAgain
 		}
 	}
 	return docs, q.Upto, nil
@@ -337,7 +382,7 @@ const (
 func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery,
 	look look) ([]placed, error) {
 	settings := scanSettings
-	if look.near && q.Filter == nil {
+	if look.whole {
 		settings += nearSettings
 	}
 	if look.bounded && look.most > 1 { // one row is read however long it is

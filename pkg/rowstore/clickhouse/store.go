@@ -63,7 +63,7 @@ const (
 	knownJobs     = 100_000
 	decodedChunks = 32
 	knownBegins   = 10_000
-	knownLengths  = 10_000
+	knownScans    = 10_000
 	maxScope      = 1 << 10   // bytes of the condition of a scope whose beginning is kept
 	maxCached     = 1 << 20   // bytes of a decoded chunk; greater ones are not kept
 	maxQuery      = 16 << 20  // bytes of a statement: ids and operands stand in it
@@ -81,7 +81,7 @@ type Store struct {
 	jobs    *lru.Cache[ids.ID, home]       // of jobs that the table of jobs has
 	chunks  *lru.Cache[chunkKey, []string] // the links of decoded chunks
 	begins  *lru.Cache[string, int64]      // by a scope's condition: a place before its first row
-	lengths *lru.Cache[home, int]          // of the rows that scans of a group or scraper saw last
+	seen    *lru.Cache[scanKind, seen]     // what scans of one kind saw last
 	intakes *intake.Gate
 	encode  record.Codec
 	known   atomic.Pointer[layout]         // where rows are, once they are by weeks
@@ -212,8 +212,8 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	if s.begins, err = lru.New[string, int64](knownBegins); err != nil {
 		return fmt.Errorf("row store: cache of beginnings: %w", err)
 	}
-	if s.lengths, err = lru.New[home, int](knownLengths); err != nil {
-		return fmt.Errorf("row store: cache of lengths: %w", err)
+	if s.seen, err = lru.New[scanKind, seen](knownScans); err != nil {
+		return fmt.Errorf("row store: cache of scans: %w", err)
 	}
 	return s.migrate(ctx)
 }

@@ -186,8 +186,8 @@ const (
 	lookPart  = 16
 )
 
-// scanKind is what scans have in common of which one says what to expect of the next: whose rows
-// they want, and the hash of the filter.
+// scanKind is whose rows scans want, and the hash of their filter. One scan of a kind says what to
+// expect of the next.
 type scanKind struct {
 	home
 	filter uint64

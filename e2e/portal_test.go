@@ -246,6 +246,7 @@ func TestPortalInABrowser(t *testing.T) {
 	p.sees(`document.querySelector("#cap")`)
 	p.do(chromedp.Reload())
 	p.sees(`document.querySelector("#cap")?.value`)
+	p.sees(`document.querySelector(".facts + .hint").innerText.includes("fail cost nothing")`)
 	p.shows("launch")
 	p.clicks("form button") // the third
 	p.sees(`location.pathname.startsWith("/portal/runs/")`)

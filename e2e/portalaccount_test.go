@@ -225,6 +225,20 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 		<-time.After(50 * time.Millisecond)
 	}
 	v.shows("webhook")
+	v.enters("hook-url", "http://127.0.0.1:1/")
+	v.presses("Save")
+	v.says("It is saved.")
+	v.presses("Send a test")
+	v.says("A test is on its way.")
+	const failed = `document.querySelector("main tbody").innerText`
+	for !asks[bool](v.person, failed+`.includes("takes no connection")`) {
+		v.presses("Refresh")
+		<-time.After(50 * time.Millisecond)
+	}
+	if said := asks[string](v.person, failed); strings.Contains(said, "connect_failed") ||
+		!strings.Contains(said, "Check that your receiver runs") {
+		v.person.t.Errorf("a delivery that failed says %s", said)
+	}
 	v.presses("Make another secret")
 	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
 	v.presses("I have kept it")

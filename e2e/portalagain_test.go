@@ -72,7 +72,7 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.sees(`document.querySelector("#cap")`)
 
 	v.goes("/wallet", `document.querySelector(".facts")`)
-	v.says("Nobody takes payments for this service.")
+	v.says("This service takes no payments. Its operator")
 	if asks[bool](v.person, `!!document.querySelector("#amount")`) {
 		t.Error("a top-up is offered where nobody takes payments")
 	}

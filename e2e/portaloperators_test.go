@@ -176,6 +176,7 @@ func (v *visit) setsPrices() {
 	v.presses("See what changes")
 	v.presses("Set these prices") // the plain tier stays enabled
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Enabled (Plain)")`)
+	asks[bool](v.person, `(document.querySelector("main tbody [type=checkbox]").click(), true)`)
 	v.pricesADomain()
 }
 

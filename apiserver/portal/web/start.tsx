@@ -253,7 +253,7 @@ function Estimate(props: { of: RunEstimate }) {
       <Fact name={texts.balance}>{money(of.balanceMicros)}</Fact>
     </dl>
     <p class="hint">{of.runsConsidered > 0 ? texts.estimatePast(count(of.runsConsidered))
-      : texts.estimateAll}</p>
+      : of.maxMicros > of.minMicros ? texts.estimateAll : texts.estimateOne}</p>
     {!of.affordable && <p class="note">{texts.unaffordable}</p>}
   </>;
 }

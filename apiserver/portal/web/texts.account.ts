@@ -183,6 +183,23 @@ export const texts = {
   hookRemoveNow: "Delete it with its log",
   hookSendAgain: "Send again",
   hookSentAgain: "It is sent again.",
+  hookTodo: {
+    INVALID_URL: "Change the address to a public one.",
+    invalid_url: "Change the address of the webhook.",
+    address_forbidden: "Change the address to a public one, or ask the operator to allow it.",
+    dns_failed: "Check the spelling of the host in the address.",
+    connect_failed: "Check that your receiver runs, and that the internet reaches it.",
+    tls_failed: "Renew the certificate of your receiver, or send its whole chain.",
+    timeout: "Answer first and work later: the receiver has 15 seconds.",
+    protocol_error: "Check that the address is of an HTTP server, and that it answers in full.",
+  } as Record<string, string>,
+  hookTodoAnswered: (status: number) => status >= 300 && status < 400
+    ? "Enter the address that it leads to: redirects are not followed."
+    : status === 401 || status === 403
+      ? "Let calls with our signature in without a sign-in of their own."
+    : status === 404 || status === 405 ? "Check the address, and that it takes POST."
+    : status === 410 ? "Switch the webhook on again once the address is back."
+    : "Look at the log of your receiver. What is mended can be sent again.",
   event: "Event",
   tries: "Attempts",
   answer: "Answer",

@@ -87,6 +87,7 @@ export const texts = {
   estimatePast: (n: string) => `by ${so(n, "run")} of the past`,
   estimateAll: "No run like it has ended yet, so this is the widest range: from the least that it "
     + "can cost to the most.",
+  estimateOne: "That is when all pages are delivered. Pages that fail cost nothing.",
   unaffordable: "The balance may not cover all of it. The run stops when the balance is used "
     + "up. Top up, or set a cap.",
   cap: "Stop rather than cost more than",

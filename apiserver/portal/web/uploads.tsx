@@ -339,7 +339,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
 
 /** The scrapers that files have made. A name and a group can be changed. */
 function Sent(props: Own) {
-  const chosen = useEntry("sent", "");
+  const chosen = useSignal("");
   const act = useAct();
   const one = props.files.find((s) => s.id === chosen.value);
   const groups = new Map(props.groups.map((g) => [g.id, g.name]));

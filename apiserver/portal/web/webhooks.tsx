@@ -126,6 +126,14 @@ export function OneWebhook(props: { id: string }) {
   </>}</Shown>;
 }
 
+/** Why a delivery failed, and what to do about it. The error begins with its code. */
+function Failure(props: { error: string; status: number | null }) {
+  const { error, status } = props;
+  const [, code = "", said = error] = /^([A-Za-z_]+): (.*)$/s.exec(error) ?? [];
+  return <><Scraped value={said} most={300} /> {texts.hookTodo[code]
+    ?? texts.hookTodoAnswered(status ?? 0)}</>;
+}
+
 function Deliveries(props: { path: string; again: () => void;
   log: ReturnType<typeof usePage<WebhookDelivery>>; }) {
   const { log } = props;
@@ -145,7 +153,7 @@ function Deliveries(props: { path: string; again: () => void;
         { name: texts.state, of: (d) => texts.deliveryStates[d.state] ?? d.state },
         { name: texts.tries, n: true, of: (d) => count(d.tries) },
         { name: texts.answer, wide: true, of: (d) => d.error
-          ? <Scraped value={d.error} most={300} /> : d.status ?? "–" },
+          ? <Failure error={d.error} status={d.status} /> : d.status ?? "–" },
         { name: texts.nextTry, of: (d) => when(d.nextTry) },
         { name: texts.change, of: (d) => <Do act={act} text={texts.hookSendAgain}
           of={when(d.createdAt)} kind="plain" go={() => void send(d)} /> }]} />

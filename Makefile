@@ -153,11 +153,11 @@ stores:
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
-# Crashes of all that the row store has a part in. What copies data directories is for SQLite alone.
+# Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.
 CRASHES := $(CLUSTER) ./e2e -clickhouse $(CLICKHOUSE_URL) -run
 endtoend:
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
-	$(CRASHES) 'TestCrashesOf(Uploads|Retention)$$'
+	$(CRASHES) 'Test(ResultsAreThoseOfTheGolden|CrashesOf(Uploads|Retention))$$'
 
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
 crash-stores:

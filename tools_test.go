@@ -117,7 +117,7 @@ func TestKillsRunOnBothStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	var onServer []string
-	for _, line := range regexp.MustCompile(`\$\(CRASHES\) 'TestCrashesOf\(([^)]*)\)`).
+	for _, line := range regexp.MustCompile(`\$\(CRASHES\) '.*CrashesOf\(([^)]*)\)`).
 		FindAllSubmatch(text, -1) {
 		onServer = append(onServer, strings.Split(string(line[1]), "|")...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -67,48 +68,13 @@ type SiteQuery struct {
 	Descending    bool
 	Offset        int
 	Limit         int // 0: all
-	// Among leaves out what is not in it, and Limit must be set then; nil leaves nothing out.
-	Among LinkSet
-	// Stateless says that the states are not wanted: all are LinkPending then.
-	Stateless bool
 }
 
-// LinkSet is a set of links of one version by their seq, with a bit for each.
-type LinkSet []uint64
-
-// Add adds a link.
-func (s *LinkSet) Add(seq uint32) {
-	word := int(seq / 64)
-	for len(*s) <= word {
-		*s = append(*s, 0)
+// Within moves a page that lies behind the last of so many links to the last one.
+func (q *SiteQuery) Within(total int64) {
+	if most := int64(q.Limit); int64(q.Offset) >= total {
+		q.Offset = int(max(total-1, 0) / most * most)
 	}
-	(*s)[word] |= 1 << (seq % 64)
-}
-
-// Has says whether a link is in it.
-func (s LinkSet) Has(seq uint32) bool {
-	word := int(seq / 64)
-	return word < len(s) && s[word]&(1<<(seq%64)) != 0
-}
-
-// LinkPage gathers a page of a set while the numbers of all links come in the order of a query. It
-// passes over the first ones of the set, and takes up to Most of those behind them.
-type LinkPage struct {
-	Among      LinkSet
-	Skip, Most int
-	Seqs       []uint32
-}
-
-// Take takes the next number; more says whether another one is wanted.
-func (p *LinkPage) Take(seq uint32) (more bool) {
-	switch {
-	case !p.Among.Has(seq):
-	case p.Skip > 0:
-		p.Skip--
-	default:
-		p.Seqs = append(p.Seqs, seq)
-	}
-	return len(p.Seqs) < p.Most
 }
 
 // Sites keeps the links of sites. The links that one call gave are a version, which is never
@@ -123,6 +89,10 @@ type Sites interface {
 	// SiteLinks calls visit for the links that a query wants, in its order, until visit fails. A
 	// version that there is not, or that is not finished, is ErrListUnknown. visit calls no store.
 	SiteLinks(ctx context.Context, q SiteQuery, visit func(*SiteLink) error) error
+	// FindSiteLinks is SiteLinks of a page of the links that a filter lets pass, of url, title, curl
+	// and state. It says how many do. The page has a limit, and one behind the last is the last.
+	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node,
+		visit func(*SiteLink) error) (total int64, err error)
 	// PutLinkStates notes what a run that started at a time (Unix microseconds) made of links, at
 	// most MaxSitePart. The state of the run that started last counts, in whatever order they come.
 	PutLinkStates(ctx context.Context, site ids.ID, started int64, states []LinkOutcome) error

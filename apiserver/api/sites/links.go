@@ -55,15 +55,7 @@ func (r Resource) links() *operation.Operation {
 			return none, fault.Invalid(fault.NotFound, "siteId", "there is no such site")
 		}
 		q.Version, q.Site = site.Version, site.ID
-		size := int(max(in.Size, 1))
-		read := r.page
-		if wanted != nil {
-			read = func(ctx context.Context, site *client.Site, q rowstore.SiteQuery, page int64,
-				size int) (api.Page[SiteLink], error) {
-				return r.filtered(ctx, q, wanted, page, size)
-			}
-		}
-		page, err := read(ctx, site, q, max(in.Page, 0), size)
+		page, err := r.page(ctx, site, q, wanted, max(in.Page, 0), int(max(in.Size, 1)))
 		if errors.Is(err, rowstore.ErrListUnknown) {
 			return none, fault.Invalid(fault.NotFound, "siteId",
 				"the links of the site are no longer kept; send the site again")
@@ -97,56 +89,24 @@ func (in *linksRequest) query() (q rowstore.SiteQuery, err error) {
 	return q, nil
 }
 
-// page reads one page of all links.
-func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQuery, page int64,
-	size int) (api.Page[SiteLink], error) {
-	total := int64(site.Links)
-	page = min(page, max(api.Pages(total, size)-1, 0))
-	q.Offset, q.Limit = int(page)*size, size
+// page reads one page of the links that a filter lets pass; nil: of all.
+func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQuery,
+	wanted filter.Node, page int64, size int) (api.Page[SiteLink], error) {
 	var content []SiteLink
-	err := r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+	add := func(l *rowstore.SiteLink) error {
 		content = append(content, NewLink(l))
 		return nil
-	})
-	return api.NewPage(content, total, int(page), size), err
-}
-
-// filtered reads one page of the links that a filter lets pass. It looks at all of them as they
-// stand, notes which pass by a bit each, and finds the page among those by its order.
-func (r Resource) filtered(ctx context.Context, q rowstore.SiteQuery, wanted filter.Node,
-	page int64, size int) (api.Page[SiteLink], error) {
-	total := int64(0)
-	doc := map[string]any{}
-	all := rowstore.SiteQuery{Version: q.Version, Site: q.Site, Stateless: !filtersState(wanted)}
-	err := r.Store.SiteLinks(ctx, all, func(l *rowstore.SiteLink) error {
-		doc["url"], doc["title"], doc["curl"] = l.URL, l.Title, l.Curl
-		doc["state"] = l.State.String()
-		if filter.Match(wanted, doc) {
-			total++
-			q.Among.Add(l.Seq)
-		}
-		return ctx.Err() // patterns may take long
-	})
-	page = min(page, max(api.Pages(total, size)-1, 0))
-	var content []SiteLink
-	if err == nil && total > 0 {
-		q.Offset, q.Limit = int(page)*size, size
-		err = r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
-			content = append(content, NewLink(l))
-			return nil
-		})
 	}
+	total, err := int64(site.Links), error(nil)
+	q.Offset, q.Limit = int(page)*size, size
+	if wanted == nil {
+		q.Within(total)
+		err = r.Store.SiteLinks(ctx, q, add)
+	} else {
+		total, err = r.Store.FindSiteLinks(ctx, q, wanted, add)
+	}
+	page = min(page, max(api.Pages(total, size)-1, 0))
 	return api.NewPage(content, total, int(page), size), err
-}
-
-// filtersState says whether a filter asks for the states of links.
-func filtersState(wanted filter.Node) bool {
-	asks := false
-	_ = filter.Each(wanted, func(c filter.Compare) error { // it never fails
-		asks = asks || c.Field == "state"
-		return nil
-	})
-	return asks
 }
 
 // filter is what links have to meet; nil: nothing.

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -31,6 +32,8 @@ type Resource struct {
 type Links interface {
 	SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		visit func(*rowstore.SiteLink) error) error
+	FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
+		visit func(*rowstore.SiteLink) error) (total int64, err error)
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -14,7 +14,7 @@ import (
 // printFilter writes a filter as a condition on the field columns. Nothing in it is ever NULL, so
 // that NOT is the opposite.
 func printFilter(n filter.Node) string {
-	var p printer
+	p := printer{column: column}
 	p.node(n)
 	return p.String()
 }
@@ -52,6 +52,10 @@ func column(field, part string) string {
 
 type printer struct {
 	strings.Builder
+	// column is a part of a field, as the function of that name writes it for rows.
+	column func(field, part string) string
+	// listed writes what stands for a comparison with a field that has no such parts; nil: all have.
+	listed func(filter.Compare) (condition string, is bool)
 	// nonzero are fields of which a condition beside, or around, what is written asks for a number
 	// that is not 0.
 	nonzero map[string]bool
@@ -110,6 +114,12 @@ func (p *printer) group(nodes []filter.Node, join string) {
 }
 
 func (p *printer) compare(c filter.Compare) {
+	if p.listed != nil {
+		if condition, is := p.listed(c); is {
+			p.WriteString(condition)
+			return
+		}
+	}
 	switch c.Op {
 	case filter.Eq, filter.In:
 		p.anyOf(c)
@@ -126,13 +136,13 @@ func (p *printer) compare(c filter.Compare) {
 		if c.Values[0].Bool {
 			sign = "!="
 		}
-		fmt.Fprintf(p, "(%s %s 0)", column(c.Field, "kind"), sign)
+		fmt.Fprintf(p, "(%s %s 0)", p.column(c.Field, "kind"), sign)
 	case filter.Contains, filter.StartsWith, filter.EndsWith:
 		folded := filter.Fold(c.Values[0].Text)
-		p.WriteString(ofText(c.Field, folded == "", part(c.Op, column(c.Field, "text"), folded)))
+		p.WriteString(p.ofText(c.Field, folded == "", part(c.Op, p.column(c.Field, "text"), folded)))
 	case filter.Regex:
-		match := "match(" + column(c.Field, "text") + ", " + text(pattern(c.Values[0].Text)) + ")"
-		p.WriteString(ofText(c.Field, c.Pattern.Unpaid(""), match))
+		match := "match(" + p.column(c.Field, "text") + ", " + text(pattern(c.Values[0].Text)) + ")"
+		p.WriteString(p.ofText(c.Field, c.Pattern.Unpaid(""), match))
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}
@@ -141,18 +151,18 @@ func (p *printer) compare(c filter.Compare) {
 // ofText is a condition that only text can meet. What is no text has an empty one. Its kind is
 // asked for only if that meets the condition, since a second column to read costs as much as the
 // first.
-func ofText(field string, empty bool, condition string) string {
+func (p *printer) ofText(field string, empty bool, condition string) string {
 	if empty {
-		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", column(field, "kind"), kindText,
+		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", p.column(field, "kind"), kindText,
 			kindNumericText, condition)
 	}
 	return "(" + condition + ")"
 }
 
 // ofNumber is ofText for numbers: what is none has a zero.
-func ofNumber(field string, zero bool, condition string) string {
+func (p *printer) ofNumber(field string, zero bool, condition string) string {
 	if zero {
-		condition = fmt.Sprintf("%s >= %d AND %s", column(field, "kind"), kindNumber, condition)
+		condition = fmt.Sprintf("%s >= %d AND %s", p.column(field, "kind"), kindNumber, condition)
 	}
 	return "(" + condition + ")"
 }
@@ -161,11 +171,11 @@ func (p *printer) order(field, sign string, operand filter.Value) {
 	if operand.Kind == filter.Text {
 		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" &&
 			operand.Text == ""
-		p.WriteString(ofText(field, empty, column(field, "text")+" "+sign+" "+text(operand.Text)))
+		p.WriteString(p.ofText(field, empty, p.column(field, "text")+" "+sign+" "+text(operand.Text)))
 		return
 	}
 	zero := meetsOrder(0, sign, operand.Number) && !p.nonzero[field]
-	p.WriteString(ofNumber(field, zero, column(field, "num")+" "+sign+" "+number(operand.Number)))
+	p.WriteString(p.ofNumber(field, zero, p.column(field, "num")+" "+sign+" "+number(operand.Number)))
 }
 
 // meetsOrder says whether a number is less, greater, or not, than another.
@@ -204,13 +214,13 @@ func (p *printer) anyOf(c filter.Compare) {
 	}
 	var terms []string
 	if len(numbers) > 0 {
-		terms = append(terms, ofNumber(c.Field, zero, column(c.Field, "num")+oneOf(numbers)))
+		terms = append(terms, p.ofNumber(c.Field, zero, p.column(c.Field, "num")+oneOf(numbers)))
 	}
 	if len(texts) > 0 {
-		terms = append(terms, ofText(c.Field, empty, column(c.Field, "text")+oneOf(texts)))
+		terms = append(terms, p.ofText(c.Field, empty, p.column(c.Field, "text")+oneOf(texts)))
 	}
 	if len(kinds) > 0 {
-		terms = append(terms, column(c.Field, "kind")+oneOf(kinds))
+		terms = append(terms, p.column(c.Field, "kind")+oneOf(kinds))
 	}
 	switch len(terms) {
 	case 0:

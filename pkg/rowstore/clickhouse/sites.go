@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -103,9 +104,31 @@ var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.B
 // SiteLinks is rowstore.Sites. It holds as many links as one query asks the states of.
 func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	visit func(*rowstore.SiteLink) error) error {
+	return s.ofSite(ctx, q, func() error { return s.siteLinks(ctx, q, `1`, visit) })
+}
+
+// FindSiteLinks is rowstore.Sites.
+func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
+	visit func(*rowstore.SiteLink) error) (total int64, err error) {
+	err = s.ofSite(ctx, q, func() error {
+		where := s.printLinkFilter(q.Site, f)
+		counts, err := read(ctx, s, `SELECT count()`+s.linksFrom(q, where)+` SETTINGS `+linkSettings,
+			scanBlock)
+		if err != nil || counts[0] == 0 {
+			return err
+		}
+		total = int64(counts[0])
+		q.Within(total)
+		return s.siteLinks(ctx, q, where, visit)
+	})
+	return total, err
+}
+
+// ofSite reads of a version that is finished, before and after.
+func (s *Store) ofSite(ctx context.Context, q rowstore.SiteQuery, read func() error) error {
 	err := s.finishedSite(ctx, q.Version)
 	if err == nil {
-		err = s.siteLinks(ctx, q, visit)
+		err = read()
 	}
 	if err == nil { // what was dropped meanwhile has links that nobody saw
 		err = s.finishedSite(ctx, q.Version)
@@ -116,32 +139,27 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	return nil
 }
 
-func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
+// linksFrom is where the links of a query are, but for its page.
+func (s *Store) linksFrom(q rowstore.SiteQuery, where string) string {
+	return fmt.Sprintf(` FROM %s FINAL WHERE version = %s AND seq >= %d AND %s`,
+		s.table("sitelinks"), id(q.Version), q.From, where)
+}
+
+func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery, where string,
 	visit func(*rowstore.SiteLink) error) (err error) {
 	direction := ``
 	if q.Descending {
 		direction = ` DESC`
 	}
-	order := fmt.Sprintf(` ORDER BY %s%s, seq%[2]s`, linkOrders[q.By], direction)
-	from := fmt.Sprintf(` FROM %s FINAL WHERE version = %s AND seq >= %d`, s.table("sitelinks"),
-		id(q.Version), q.From)
-	page := order
+	query := `SELECT seq, hash, url, title, curl` + s.linksFrom(q, where) +
+		fmt.Sprintf(` ORDER BY %s%s, seq%[2]s`, linkOrders[q.By], direction)
 	if q.Limit > 0 {
-		page += fmt.Sprintf(` LIMIT %d`, q.Limit)
+		query += fmt.Sprintf(` LIMIT %d`, q.Limit)
 	}
 	if q.Offset > 0 {
-		page += fmt.Sprintf(` OFFSET %d`, q.Offset)
+		query += fmt.Sprintf(` OFFSET %d`, q.Offset)
 	}
-	if q.Among != nil {
-		seqs, err := s.linksAmong(ctx, `SELECT seq`+from+order, &q)
-		if err != nil || len(seqs) == 0 {
-			return err
-		}
-		page = ` AND seq IN (` + join(seqs, func(seq uint32) string {
-			return strconv.FormatUint(uint64(seq), 10)
-		}) + `)` + order
-	}
-	query := `SELECT seq, hash, url, title, curl` + from + page
+	query += ` SETTINGS ` + linkSettings
 	rows, err := s.conn.Query(sized(ctx, query), query)
 	if err != nil {
 		return err
@@ -160,10 +178,8 @@ func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
 			}
 			links = append(links, l)
 		}
-		if !q.Stateless {
-			if err := s.addStates(ctx, q.Site, links); err != nil {
-				return err
-			}
+		if err := s.addStates(ctx, q.Site, links); err != nil {
+			return err
 		}
 		for i := range links {
 			if err := visit(&links[i]); err != nil {
@@ -172,25 +188,6 @@ func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery,
 		}
 	}
 	return rows.Err()
-}
-
-// linksAmong are the numbers of the links on a page of a query's set, in its order.
-func (s *Store) linksAmong(ctx context.Context, query string, q *rowstore.SiteQuery) (_ []uint32,
-	err error) {
-	page := rowstore.LinkPage{Among: q.Among, Skip: q.Offset, Most: q.Limit}
-	rows, err := s.conn.Query(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for more := true; more && rows.Next(); {
-		var seq uint32
-		if err := rows.Scan(&seq); err != nil {
-			return nil, err
-		}
-		more = page.Take(seq)
-	}
-	return page.Seqs, rows.Err()
 }
 
 // addStates looks the states of links up.

@@ -94,6 +94,8 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Sites", testSites},
 		{"DropSites", testDropSites},
 		{"LinkStates", testLinkStates},
+		{"FindLinks", testFindLinks},
+		{"LinkFilters", testLinkFilters},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue

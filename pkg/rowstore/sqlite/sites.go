@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -122,6 +121,18 @@ var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.B
 // SiteLinks is rowstore.Sites.
 func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	visit func(*rowstore.SiteLink) error) error {
+	return s.siteLinks(ctx, linksRead{SiteQuery: q}, visit)
+}
+
+// linksRead is a query with what only a search asks for.
+type linksRead struct {
+	rowstore.SiteQuery
+	among     linkSet // leaves out what is not in it; nil leaves nothing out
+	stateless bool    // the states are not wanted
+}
+
+func (s *Store) siteLinks(ctx context.Context, q linksRead,
+	visit func(*rowstore.SiteLink) error) error {
 	direction := ``
 	if q.Descending {
 		direction = ` DESC`
@@ -135,7 +146,7 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		order += `, seq` + direction
 	}
 	state := `coalesce((SELECT state FROM link_states AS s WHERE s.site = ? AND s.hash = l.hash), 0)`
-	if q.Stateless {
+	if q.stateless {
 		state = `coalesce(0, ?)`
 	}
 	err := view(ctx, s.reads, func(conn *sql.Conn) error {
@@ -154,7 +165,7 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		wanted := `SELECT seq FROM site_links WHERE version = ? AND seq >= ? ORDER BY ` + order
 		page, args := `(`+wanted+limit+` OFFSET CAST(? AS INTEGER))`, []any{q.Site[:], id, q.From, most,
 			q.Offset}
-		if q.Among != nil {
+		if q.among != nil {
 			seqs, err := linksAmong(ctx, conn, wanted, id, &q)
 			if err != nil {
 				return err
@@ -163,7 +174,7 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		}
 		from := page + ` AS page CROSS JOIN site_links AS l ON l.version = ? AND l.seq = page.seq`
 		args = append(args, id)
-		if q.By == rowstore.BySeq && q.Among == nil { // they stand like that
+		if q.By == rowstore.BySeq && q.among == nil { // they stand like that
 			from = `site_links AS l WHERE l.version = ? AND l.seq >= ? ORDER BY l.` + order + limit +
 				` OFFSET CAST(? AS INTEGER)`
 			args = args[:len(args)-1]
@@ -186,32 +197,6 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	}
 	return nil
 }
-
-// linksAmong are the numbers of the links on a page of a query's set, as a JSON array. It reads
-// numbers alone, which the index of addresses has.
-func linksAmong(ctx context.Context, conn *sql.Conn, wanted string, id int64,
-	q *rowstore.SiteQuery) (string, error) {
-	page := rowstore.LinkPage{Among: q.Among, Skip: q.Offset, Most: q.Limit}
-	rows, err := conn.QueryContext(ctx, wanted, id, q.From)
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var seq uint32
-		if err := rows.Scan(&seq); err != nil {
-			return err
-		}
-		if !page.Take(seq) {
-			return errPageFull
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errPageFull) {
-		return "", err
-	}
-	encoded, err := json.Marshal(page.Seqs)
-	return string(encoded), err
-}
-
-// errPageFull says that no more links are wanted.
-var errPageFull = errors.New("the page is full")
 
 // PutLinkStates is rowstore.Sites.
 func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,

@@ -89,8 +89,8 @@ type Sites interface {
 	// SiteLinks calls visit for the links that a query wants, in its order, until visit fails. A
 	// version that there is not, or that is not finished, is ErrListUnknown. visit calls no store.
 	SiteLinks(ctx context.Context, q SiteQuery, visit func(*SiteLink) error) error
-	// FindSiteLinks is SiteLinks of a page of the links that a filter lets pass, of url, title, curl
-	// and state. It says how many do. The page has a limit, and one behind the last is the last.
+	// FindSiteLinks is SiteLinks of a page of the links that a filter of url, title, curl and state
+	// lets pass. It says how many do. The page has a limit, and one behind the last is the last.
 	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node,
 		visit func(*SiteLink) error) (total int64, err error)
 	// PutLinkStates notes what a run that started at a time (Unix microseconds) made of links, at

@@ -185,7 +185,9 @@ function Upload(props: Own) {
   const group = useEntry("group", kept?.group ?? props.groups[0]!.id);
   const target = useEntry("target", kept?.target ?? "");
   const name = useEntry("upload-name", kept?.name ?? "");
+  const given = useEntry("upload-given", ""); // the name that a file gave: the next file's takes its place
   const file = useSignal<File | undefined>(undefined);
+  const input = useRef<HTMLInputElement>(null);
   const problem = useSignal("");
   const sending = useSignal<Sending | undefined>(undefined);
   const done = useSignal<Done | undefined>(undefined);
@@ -194,9 +196,16 @@ function Upload(props: Own) {
   const choose = (chosen: File | undefined) => {
     file.value = chosen;
     problem.value = chosen && !formatOf(chosen.name) ? texts.uploadFormats : "";
-    if (chosen && name.value === "") {
-      name.value = chosen.name.replace(/\.[^.]*$/, "").slice(0, 200);
+    if (chosen && (name.value === "" || name.value === given.value)) {
+      name.value = given.value = chosen.name.replace(/\.[^.]*$/, "").slice(0, 200);
     }
+  };
+  const taken = (now: Done) => {
+    done.value = now;
+    sending.value = file.value = undefined;
+    name.value = given.value = "";
+    input.current!.value = "";
+    props.changed();
   };
   const begin = () => {
     const chosen = file.value;
@@ -232,7 +241,7 @@ function Upload(props: Own) {
         options={[["", texts.uploadNew], ...choices(files)]} />}
       <div>
         <label for="file">{texts.uploadFile}</label>
-        <input id="file" type="file" accept=".csv,.jsonl,.ndjson,.xlsx"
+        <input id="file" ref={input} type="file" accept=".csv,.jsonl,.ndjson,.xlsx"
           aria-describedby="file-hint file-problem" aria-invalid={!!problem.value}
           onChange={(e) => choose(e.currentTarget.files?.[0])} />
         <p class="hint" id="file-hint">{texts.uploadHint}</p>
@@ -244,7 +253,7 @@ function Upload(props: Own) {
       <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile }} />
     </form>
     {sending.value && <Progress key={sending.value.key} of={sending.value}
-      done={(d) => { done.value = d; sending.value = undefined; props.changed(); }}
+      done={taken}
       leave={() => { sending.value = undefined; }} />}
     {done.value && <p class="note" role="status">{texts.uploadDone}{" "}
       <a href={address(`/runs/${done.value.scraper}/${done.value.job}`)}>{texts.seeRun}</a></p>}

@@ -54,7 +54,7 @@ type printer struct {
 	strings.Builder
 	// column is a part of a field, as the function of that name writes it for rows.
 	column func(field, part string) string
-	// listed writes what stands for a comparison with a field that has no such parts; nil: all have.
+	// listed writes what stands for a comparison with a field without such parts. Nil: all have.
 	listed func(filter.Compare) (condition string, is bool)
 	// nonzero are fields of which a condition beside, or around, what is written asks for a number
 	// that is not 0.
@@ -139,7 +139,8 @@ func (p *printer) compare(c filter.Compare) {
 		fmt.Fprintf(p, "(%s %s 0)", p.column(c.Field, "kind"), sign)
 	case filter.Contains, filter.StartsWith, filter.EndsWith:
 		folded := filter.Fold(c.Values[0].Text)
-		p.WriteString(p.ofText(c.Field, folded == "", part(c.Op, p.column(c.Field, "text"), folded)))
+		condition := part(c.Op, p.column(c.Field, "text"), folded)
+		p.WriteString(p.ofText(c.Field, folded == "", condition))
 	case filter.Regex:
 		match := "match(" + p.column(c.Field, "text") + ", " + text(pattern(c.Values[0].Text)) + ")"
 		p.WriteString(p.ofText(c.Field, c.Pattern.Unpaid(""), match))
@@ -171,11 +172,13 @@ func (p *printer) order(field, sign string, operand filter.Value) {
 	if operand.Kind == filter.Text {
 		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" &&
 			operand.Text == ""
-		p.WriteString(p.ofText(field, empty, p.column(field, "text")+" "+sign+" "+text(operand.Text)))
+		condition := p.column(field, "text") + " " + sign + " " + text(operand.Text)
+		p.WriteString(p.ofText(field, empty, condition))
 		return
 	}
 	zero := meetsOrder(0, sign, operand.Number) && !p.nonzero[field]
-	p.WriteString(p.ofNumber(field, zero, p.column(field, "num")+" "+sign+" "+number(operand.Number)))
+	condition := p.column(field, "num") + " " + sign + " " + number(operand.Number)
+	p.WriteString(p.ofNumber(field, zero, condition))
 }
 
 // meetsOrder says whether a number is less, greater, or not, than another.

@@ -519,7 +519,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a schema of the customer would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_customer_schema"];
         delete?: never;
@@ -971,7 +971,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a category would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_category"];
         delete?: never;
@@ -1071,7 +1071,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a run's rows would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
          */
         post: operations["svc_preview_delete_run_data"];
         delete?: never;
@@ -1251,7 +1251,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a group would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_group"];
         delete?: never;
@@ -1707,7 +1707,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a scraper would do
-         * @description Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_scraper"];
         delete?: never;
@@ -7195,7 +7195,10 @@ export interface operations {
                 /** @description html is a page to be printed */
                 format?: "csv" | "html";
             };
-            header?: never;
+            header?: {
+                /** @description How numbers of a page are written */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description yyyy-mm, in UTC */
                 month: string;

@@ -73,7 +73,8 @@ function Make(props: { made: (key: GeneratedKey) => void }) {
     const until = expires.value ? new Date(`${expires.value}T23:59:59`).toISOString() : undefined;
     props.made(await call<GeneratedKey>("PUT", "/api/key/generate",
       { query: { name: name.value, scope: scope.value, expiresAt: until } }));
-    name.value = "";
+    name.value = expires.value = "";
+    scope.value = "USER";
   });
   return <Form act={act} send={make} button={texts.keyMake} label={texts.keyNew}
     names={{ name: texts.name, expiresAt: texts.expires, scope: texts.scope }}>

@@ -91,7 +91,7 @@ function Adjust(props: { path: string; changed: () => void }) {
     const body = { amountMicros: negative ? -micros! : micros!, note: note.value || undefined };
     void act.run(body, async (key) => {
       await call("POST", `${props.path}/wallet/adjustments`, { key, body });
-      amount.value = "";
+      amount.value = note.value = "";
       props.changed();
       return texts.adjusted;
     });

@@ -4785,6 +4785,9 @@ type SvcPaymentNoticeParams struct {
 type SvcGetWalletStatementParams struct {
 	// Format html is a page to be printed
 	Format *SvcGetWalletStatementParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// AcceptLanguage How numbers of a page are written
+	AcceptLanguage *string `json:"Accept-Language,omitempty"`
 }
 
 // SvcGetWalletStatementParamsFormat defines parameters for SvcGetWalletStatement.
@@ -5310,7 +5313,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 	SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5562,7 +5565,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteCategory Shows what the deletion of a category would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 	SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5597,7 +5600,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 	//
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5671,7 +5674,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteGroup Shows what the deletion of a group would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 	SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5908,7 +5911,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6931,7 +6934,7 @@ func (c *Client) SvcDeleteCustomerSchema(ctx context.Context, id string, params 
 
 // SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 //
 // Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 func (c *Client) SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7503,7 +7506,7 @@ func (c *Client) SvcDeleteCategory(ctx context.Context, id string, categoryId st
 
 // SvcPreviewDeleteCategory Shows what the deletion of a category would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 //
 // Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 func (c *Client) SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7588,7 +7591,7 @@ func (c *Client) SvcFindRunOddities(ctx context.Context, params *SvcFindRunOddit
 
 // SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 //
 // Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7762,7 +7765,7 @@ func (c *Client) SvcMatchGroup(ctx context.Context, id string, params *SvcMatchG
 
 // SvcPreviewDeleteGroup Shows what the deletion of a group would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 func (c *Client) SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8309,7 +8312,7 @@ func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params 
 
 // SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16275,6 +16278,21 @@ func NewSvcGetWalletStatementRequest(server string, month string, params *SvcGet
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.AcceptLanguage != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Accept-Language", *params.AcceptLanguage, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Accept-Language", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -17352,7 +17370,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17640,7 +17658,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17685,7 +17703,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17775,7 +17793,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18054,7 +18072,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
 	//
-	// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24176,7 +24194,7 @@ func (c *ClientWithResponses) SvcDeleteCustomerSchemaWithResponse(ctx context.Co
 
 // SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24656,7 +24674,7 @@ func (c *ClientWithResponses) SvcDeleteCategoryWithResponse(ctx context.Context,
 
 // SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24731,7 +24749,7 @@ func (c *ClientWithResponses) SvcFindRunOdditiesWithResponse(ctx context.Context
 
 // SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24881,7 +24899,7 @@ func (c *ClientWithResponses) SvcMatchGroupWithResponse(ctx context.Context, id 
 
 // SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25346,7 +25364,7 @@ func (c *ClientWithResponses) SvcGetScraperSampleDataWithResponse(ctx context.Co
 
 // SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
 //
-// Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -316,7 +316,7 @@ def svc_preview_delete_customer_schema(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a schema of the customer would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
     """
     return result
 
@@ -635,7 +635,7 @@ def svc_preview_delete_category(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a category would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
     """
     return result
 
@@ -702,7 +702,7 @@ def svc_preview_delete_run_data(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a run's rows would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
     """
     return result
 
@@ -798,7 +798,7 @@ def svc_preview_delete_group(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a group would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
     """
     return result
 
@@ -1177,7 +1177,7 @@ def svc_preview_delete_scraper(
 ) -> schemas.DeletionPreview:
     """Shows what the deletion of a scraper would do
 
-    Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
     """
     return result
 

@@ -97,9 +97,11 @@ func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQu
 		content = append(content, NewLink(l))
 		return nil
 	}
-	total, err := int64(site.Links), error(nil)
 	q.Offset, q.Limit = int(page)*size, size
+	var total int64
+	var err error
 	if wanted == nil {
+		total = int64(site.Links)
 		q.Within(total)
 		err = r.Store.SiteLinks(ctx, q, add)
 	} else {

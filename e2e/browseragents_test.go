@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// agentInAPage is how a client in a page comes to its first answer. It is refused, finds out who
+// agentInAPage is how a client in a page comes to its first answer. It is refused. It finds out who
 // grants access, and registers. It asks for tokens by a code that is none, and calls with a key.
 const agentInAPage = `(async (server, key) => {
 	const said = [];

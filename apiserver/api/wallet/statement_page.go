@@ -43,7 +43,8 @@ var (
 		"PREVIEW_URL": "Preview of a page", "PREVIEW_CURL": "Preview of a request"}
 )
 
-// euros is an amount in micros with as many digits as it has, two at least.
+// euros is an amount in micros with as many digits as it has, two at least. Below 2^53 micros a
+// float64 tells any two apart at six digits.
 func (p *statementPage) euros(micros int64) string {
 	return p.Sprint(number.Decimal(float64(micros)/1e6, number.MinFractionDigits(2),
 		number.MaxFractionDigits(6)))

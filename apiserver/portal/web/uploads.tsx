@@ -185,7 +185,7 @@ function Upload(props: Own) {
   const group = useEntry("group", kept?.group ?? props.groups[0]!.id);
   const target = useEntry("target", kept?.target ?? "");
   const name = useEntry("upload-name", kept?.name ?? "");
-  const given = useEntry("upload-given", ""); // the name that a file gave: the next file's takes its place
+  const given = useEntry("upload-given", ""); // the file's name: the next file's takes its place
   const file = useSignal<File | undefined>(undefined);
   const input = useRef<HTMLInputElement>(null);
   const problem = useSignal("");

@@ -45,9 +45,11 @@ type Config struct {
 	Clock  clock.Clock
 	Logger *slog.Logger
 	// Point is called at named places, so that tests can end, stop or delay the process there.
-	// Pages have "rowstore.before_insert" and "rowstore.after_insert", and a seal has
-	// "rowstore.after_fence". A list has "rowstore.list_before_finish" and
-	// "rowstore.list_after_finish".
+	// Pages have "rowstore.before_insert" and "rowstore.after_insert". A seal has
+	// "rowstore.after_fence", a sitemap "rowstore.before_batch", and each week that expires
+	// "rowstore.before_drop_part". A site has "rowstore.site_after_part"; it and a list have
+	// "rowstore.list_before_finish" and "rowstore.list_after_finish". A change of tables has
+	// "rowstore.switch_before_drain" and "rowstore.switch_after_drain".
 	Point func(name string)
 }
 

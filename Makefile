@@ -17,7 +17,7 @@ CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
 TOOLS    := ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
-TOOLED   := 'Browser|Guard|Trap'
+TOOLED   := 'Browser'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
 LONE     := ./apiserver ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite

@@ -9,9 +9,6 @@ import (
 	"testing"
 )
 
-// lookers are the helpers with which tests look for what a machine may lack.
-var lookers = []string{"browser", "netns"}
-
 // TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole. That run tests without
 // any tool what the race detector tests with all of them, by the names of tests alone.
 func TestWhatLooksForToolsIsNamed(t *testing.T) {
@@ -93,13 +90,13 @@ func madeOf(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(found[1]), "$$", "$")
 }
 
-// looksForTools says whether a function calls one of the helpers.
+// looksForTools says whether a function looks for a browser, which is all that tests of these
+// packages look for.
 func looksForTools(f *ast.FuncDecl) (looks bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if selected, ok := n.(*ast.SelectorExpr); ok {
 			id, ok := selected.X.(*ast.Ident)
-			looks = looks || ok && slices.Contains(lookers, id.Name) &&
-				slices.Contains([]string{"Path", "Alone"}, selected.Sel.Name)
+			looks = looks || ok && id.Name == "browser" && selected.Sel.Name == "Path"
 		}
 		return true
 	})

@@ -48,6 +48,7 @@ const (
 // page may be lost, stored twice or asked for twice. No host may be in two fetchers' hands, and no
 // change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
+	services(t) // first: without them nothing has to be built
 	before, this := releaseBefore(t), binary(t)
 	u := newUpgrade(t, before)
 	crawled, called := u.crawl(), u.call()

@@ -25,7 +25,7 @@ func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Ser
 		Limiter: config.Limiter,
 		Clock:   config.Clock, IDs: config.IDs, DeviceKey: key, Logger: config.Logger,
 		Links: links, Mails: config.Mails, Once: config.Once,
-		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }})
+		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }}), nil
 }
 
 // openPeople makes what people need who sign in by a browser, here or at the issuer.

@@ -46,13 +46,9 @@ type Service struct {
 }
 
 // New makes a service.
-func New(config Config) (*Service, error) {
-	s := &Service{Config: config, hashes: newHasher(config.HashKiB)}
-	var err error
-	if s.decoy, err = s.hashes.make(context.Background(), "nobody's"); err != nil {
-		return nil, err
-	}
-	return s, nil
+func New(config Config) *Service {
+	hashes := newHasher(config.HashKiB)
+	return &Service{Config: config, hashes: hashes, decoy: hashes.decoy()}
 }
 
 // Outcome is what came of an attempt.

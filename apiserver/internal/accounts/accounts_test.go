@@ -35,13 +35,9 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
 		counts: map[Outcome]int{}}
 	r.state = clienttest.New(t, r.clock)
-	var err error
-	r.Service, err = New(Config{HashKiB: 64, Client: r.state, Limiter: cache.NewLocal(r.clock),
+	r.Service = New(Config{HashKiB: 64, Client: r.state, Limiter: cache.NewLocal(r.clock),
 		Clock: r.clock, IDs: ids.Random{Now: r.clock.Now}, DeviceKey: []byte("key"),
 		Logger: slog.New(slog.DiscardHandler), Count: func(o Outcome) { r.counts[o]++ }})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := r.Create(t.Context(), NewAccount{Email: email, Password: password,
 		Customer: "ann"}); err != nil {
 		t.Fatal(err)
@@ -137,6 +133,11 @@ func TestHashes(t *testing.T) {
 	}
 	if again, _ := h.make(t.Context(), password); again == hash {
 		t.Error("two hashes have one salt")
+	}
+	decoy := h.decoy()
+	if right, err := h.matches(t.Context(), decoy, password); right || err != nil ||
+		len(decoy) != len(hash) || h.decoy() == decoy {
+		t.Errorf("%s is no decoy of %s: %v %v", decoy, hash, right, err)
 	}
 	// one of another cost, of the reference's command line
 	known := "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$"

@@ -73,12 +73,24 @@ func (h *hasher) make(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer leave()
-	salt := make([]byte, saltBytes)
-	_, _ = rand.Read(salt) // never fails
-	sum := sumOf(password, salt, hashPasses, h.kib, hashLanes, hashBytes)
+	salt := random(saltBytes)
+	return h.write(salt, sumOf(password, salt, hashPasses, h.kib, hashLanes, hashBytes)), nil
+}
+
+// decoy is a hash of no password. It takes as long as any other to find that out, and no time to
+// make.
+func (h *hasher) decoy() string { return h.write(random(saltBytes), random(hashBytes)) }
+
+func (h *hasher) write(salt, sum []byte) string {
 	text := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.kib, hashPasses,
-		hashLanes, text.EncodeToString(salt), text.EncodeToString(sum)), nil
+		hashLanes, text.EncodeToString(salt), text.EncodeToString(sum))
+}
+
+func random(size int) []byte {
+	bytes := make([]byte, size)
+	_, _ = rand.Read(bytes) // never fails
+	return bytes
 }
 
 // matches says whether a hash is that of a password.

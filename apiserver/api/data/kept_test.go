@@ -203,7 +203,10 @@ func TestRangesOfKeptExports(t *testing.T) {
 		{"bytes=9-3", "", 200, "", 0, n}, {"bytes=a-b", "", 200, "", 0, n},
 		{"bytes=+1-2", "", 200, "", 0, n}, {"bytes=-", "", 200, "", 0, n},
 		{"rows=0-1", "", 200, "", 0, n}, {"bytes=0-1,3-4", "", 200, "", 0, n},
-		{"bytes=0-99999999999999999999", "", 200, "", 0, n},
+		{"BYTES=0-99999999999999999999", "", 206, fmt.Sprintf("bytes 0-%d/%d", n-1, n), 0, n},
+		{"bytes=-99999999999999999999", "", 206, fmt.Sprintf("bytes 0-%d/%d", n-1, n), 0, n},
+		{"bytes=99999999999999999999-", "", 416, "", 0, 0},
+		{"bytes=0-1" + strings.Repeat(",3-4", 100), "", 200, "", 0, n},
 	} {
 		header := map[string]string{"Range": c.ranged}
 		if c.ifRange != "" {

@@ -115,9 +115,13 @@ func TestSites(t *testing.T) {
 			r.scraper.String(), "\n", 400, "invalid_request"),
 		"a comment alone": r.streamed("", "text/uri-list", "name=s&scraperRef="+
 			r.scraper.String(), "# none\n", 400, "invalid_request"),
+		"a long line": r.streamed("", "text/uri-list", "name=s&scraperRef="+r.scraper.String(),
+			"https://a.test/\r\nhttps://a.test/"+strings.Repeat("x", 1<<20), 400, "invalid_request"),
+		"too many lines": r.streamed("", "text/uri-list", "name=s&scraperRef="+r.scraper.String(),
+			strings.Repeat("\n", 2*client.MaxSiteLinks+1), 400, "LIST_TOO_LARGE"),
 	}
 	for name, at := range map[string]string{"what is no address": "links[2]: ",
-		"a line of no address": "links, line 3: "} {
+		"a line of no address": "links, line 3: ", "a long line": "links, line 2: "} {
 		named := refused[name]
 		named.Name = name + ", named"
 		if said := r.Call(t, named).Text("detail"); !strings.HasPrefix(said, at) {

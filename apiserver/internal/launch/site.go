@@ -131,7 +131,11 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 		part = part[:0]
 		return nil
 	}
-	for number := 1; lines.Scan() && lines.Err() == nil; number++ {
+	number := 1
+	for ; lines.Scan() && lines.Err() == nil; number++ {
+		if number > 2*client.MaxSiteLinks {
+			return 0, tooManyLinks()
+		}
 		line := lines.Bytes()
 		if number == 1 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
@@ -156,9 +160,8 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 		if _, known := seen[link.Hash]; known {
 			continue
 		}
-		if len(seen) == client.MaxSiteLinks || number > 2*client.MaxSiteLinks {
-			return 0, fault.Invalid(fault.ListTooLarge, "links", "a site has at most %d links",
-				client.MaxSiteLinks)
+		if len(seen) == client.MaxSiteLinks {
+			return 0, tooManyLinks()
 		}
 		link.Seq = uint32(len(seen))
 		seen[link.Hash] = struct{}{}
@@ -170,8 +173,8 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return 0, fault.Invalid(fault.InvalidRequest, "links", "a line has more than %d bytes",
-			maxLinkLine)
+		return 0, fault.Invalid(fault.InvalidRequest, in.place(number),
+			"it has more than %d bytes", maxLinkLine)
 	case err != nil:
 		return 0, err
 	}
@@ -182,6 +185,11 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 		return 0, fmt.Errorf("take in a site: %w", err)
 	}
 	return uint32(len(seen)), nil
+}
+
+func tooManyLinks() error {
+	return fault.Invalid(fault.ListTooLarge, "links",
+		"a site has at most %d links, and its body twice as many lines", client.MaxSiteLinks)
 }
 
 // URISiteLine reads a line of text/uri-list as a link.

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -26,9 +27,9 @@ type File struct {
 
 // Part is how a request asks for a part of a File (RFC 9110, sections 13 and 14).
 type Part struct {
-	Range       string `header:"Range" max:"256" doc:"bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole."`
-	IfRange     string `header:"If-Range" max:"256" doc:"The ETag of the bytes that the client has; of other bytes the answer is whole"`
-	IfNoneMatch string `header:"If-None-Match" max:"1024" doc:"304 if one of these is the ETag"`
+	Range       string `header:"Range" doc:"bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole."`
+	IfRange     string `header:"If-Range" doc:"The ETag of the bytes that the client has; of other bytes the answer is whole"`
+	IfNoneMatch string `header:"If-None-Match" doc:"304 if one of these is the ETag"`
 }
 
 var fileType = reflect.TypeFor[File]()
@@ -96,9 +97,9 @@ func (f *File) part(tag string) (from, length int64, ranged bool, err error) {
 // parseRange reads one range of bytes. first is -1 for the last ones, so many as last says; last is
 // -1 for all that follow. What cannot be read is none, and is ignored.
 func parseRange(text string) (first, last int64, is bool) {
-	set, found := strings.CutPrefix(strings.TrimSpace(text), "bytes=")
+	unit, set, _ := strings.Cut(strings.TrimSpace(text), "=")
 	left, right, dash := strings.Cut(strings.TrimSpace(set), "-")
-	if !found || !dash || strings.Contains(set, ",") {
+	if !strings.EqualFold(unit, "bytes") || !dash || strings.Contains(set, ",") {
 		return 0, 0, false
 	}
 	number := func(digits string) (int64, bool) {
@@ -106,7 +107,7 @@ func parseRange(text string) (first, last int64, is bool) {
 			return 0, false // a sign, for one
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
-		return n, err == nil
+		return n, err == nil || errors.Is(err, strconv.ErrRange) // the greatest: beyond all files
 	}
 	first, last = -1, -1
 	leftIs, rightIs := true, true

@@ -104,7 +104,7 @@ func looksForTools(f *ast.FuncDecl) (looks bool) {
 }
 
 // ofSQLite are crash tests in which the row store has no part, and one that copies its directory.
-var ofSQLite = []string{"Subscriptions", "Plans", "Tickets", "Work", "ARestore"}
+var ofSQLite = []string{"Subscriptions", "Plans", "Tickets", "Notices", "Work", "ARestore"}
 
 // TestKillsRunOnBothStores: what is killed beside SQLite is killed beside ClickHouse, in CI or at
 // night.

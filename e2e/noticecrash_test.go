@@ -153,15 +153,25 @@ func (e *ear) take(t *testing.T, text string) {
 	e.said[id] = message.Header.Get("Subject")
 }
 
-// TestCrashesOfNotices kills the process when it has called a webhook, and again when it has sent
-// an e-mail: before that is noted. Nothing is lost. What was under way comes twice at most, under
-// the same id, and what follows comes once.
+// TestCrashesOfNotices kills the process around the calls of a webhook, and again around an e-mail:
+// before they are noted, too. Nothing is lost. What was under way comes twice at most, under the
+// same id, and what follows comes once.
 func TestCrashesOfNotices(t *testing.T) {
 	t.Parallel()
+	for _, point := range []string{"before_step", "after_send", "after_step"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			tellDespiteKills(t, point)
+		})
+	}
+}
+
+func tellDespiteKills(t *testing.T, point string) {
+	t.Helper()
 	c, clock, e := newEarCase(t)
 	mailing := c.args
 	c.args = c.args[:len(c.args)-len(e.flags)] // e-mails gather, however long this takes
-	c.bring(crash.At + "=work.webhooks.after_send")
+	c.bring(crash.At + "=work.webhooks." + point)
 	for range 3 {
 		c.mint()
 	}
@@ -177,7 +187,7 @@ func TestCrashesOfNotices(t *testing.T) {
 
 	clock.pass(t, gathered)
 	c.args = mailing
-	c.bring(crash.At + "=work.email.after_send")
+	c.bring(crash.At + "=work.email." + point)
 	oldest := first[len(first)-1]
 	c.hears(e, 2, "mail "+oldest)
 	if said := e.said[oldest]; !strings.HasSuffix(said, fmt.Sprintf("and %d more", len(first)-1)) {

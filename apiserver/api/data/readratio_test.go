@@ -88,12 +88,14 @@ func compareReads(t *testing.T, store rowstore.Store) {
 		{"two", "&" + filters(`{"$or":[`+cheap+`,`+first+`]}`), "&categories=cheap,first"},
 		{"one of all", "&" + filters(`{"price":{"exists":true}}`), "&categories=all"},
 	} {
-		rows := r.compare(t, c.name, r.walk(apitest.Reader, c.filter),
-			r.walk(apitest.Other, c.categories))
-		if whole := c.filter == "" || c.categories == "&categories=all"; rows == 0 ||
-			whole && rows != *ratioRows {
-			t.Errorf("%s: %d rows of %d", c.name, rows, *ratioRows)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			rows := r.compare(t, c.name, r.walk(apitest.Reader, c.filter),
+				r.walk(apitest.Other, c.categories))
+			whole := c.filter == "" || c.categories == "&categories=all"
+			if rows == 0 || whole && rows != *ratioRows {
+				t.Errorf("%d rows of %d", rows, *ratioRows)
+			}
+		})
 	}
 }
 

@@ -137,13 +137,49 @@ func TestMistypedMessages(t *testing.T) {
 	}
 }
 
+// TestSessionsOutliveRefusedMessages: a message that is refused as a whole is answered to its id.
+// A client of the library that does not know what was refused gives its session up.
+func TestSessionsOutliveRefusedMessages(t *testing.T) {
+	r := start(t)
+	for _, version := range []string{sessionful, ""} {
+		a := r.connect(t, apitest.LLM, version, nil)
+		for name, argument := range map[string]string{
+			"nested": long("[", 2_000) + long("]", 2_000), "long": `"` + long("x", 1<<20) + `"`,
+			"nested, but not for the library": long("[", 900) + long("]", 900),
+			"a number that nothing holds":     "1e999",
+		} {
+			result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_get_wallet",
+				Arguments: json.RawMessage(`{"cursor":` + argument + `}`)})
+			if err == nil && !result.IsError {
+				t.Errorf("%s is taken", name)
+			}
+			if err != nil && ofTheProgram.MatchString(err.Error()) {
+				t.Errorf("%s: %.300v", name, err)
+			}
+			a.want("svc_whoami", nil, map[string]any{"result.scope": "LLM_FULL"})
+		}
+	}
+	for _, id := range []string{"", `,"id":null`, `,"id":{}`} {
+		a := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","method":"ping"`+id+`,"params":`+
+			long("[", 2_000)+long("]", 2_000)+`}`)
+		if a.Status != 400 || a.Text("code") != "invalid_body" {
+			t.Errorf("without an id it is answered %d %.300s", a.Status, a.Body)
+		}
+	}
+	a := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"`+
+		long("x", 5<<20)+`"}}`)
+	if a.Status != 413 || a.Text("code") != "payload_too_large" {
+		t.Errorf("one that is far too long is answered %d %.300s", a.Status, a.Body)
+	}
+}
+
 // held wants a refusal that names a member, and nothing of the program.
 func held(t *testing.T, a apitest.Answer, body, member string) {
 	t.Helper()
 	said := string(a.Body)
 	if !strings.Contains(said, `"error"`) && a.Status < 400 || a.Status >= 500 ||
-		!strings.Contains(said, member+" ") && !strings.Contains(said, `"field":"`+member+`"`) &&
-			member != "" {
+		!strings.Contains(said, member+" ") && !strings.Contains(said, member+": ") &&
+			!strings.Contains(said, `"field":"`+member+`"`) && member != "" {
 		t.Errorf("%s is answered %d %.300s, which does not name %q", body, a.Status, said, member)
 	}
 	if found := ofTheProgram.FindString(said); found != "" {

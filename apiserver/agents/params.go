@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/jsontext"
 )
@@ -27,8 +29,11 @@ type envelope struct {
 
 // checkMessage refuses what is no single message. A batch would be many calls in one.
 func checkMessage(body []byte) error {
-	if !json.Valid(body) {
-		return fault.New(fault.InvalidBody, "a message is JSON")
+	if len(body) > maxMessage {
+		return fault.New(fault.PayloadTooLarge, "a message may have at most %d bytes", maxMessage)
+	}
+	if !utf8.Valid(body) || !json.Valid(body) {
+		return fault.New(fault.InvalidBody, "a message is JSON, in UTF-8")
 	}
 	if !isObject(body) {
 		return fault.New(fault.InvalidBody, "a message is one JSON object")
@@ -44,7 +49,25 @@ func checkMessage(body []byte) error {
 	case id != "" && (id[0] == '{' || id[0] == '[' || id == "true" || id == "false"):
 		return fault.Invalid(fault.InvalidBody, "id", "must be text or a number")
 	}
+	if _, err := jsonrpc.DecodeMessage(body); err != nil {
+		return fault.New(fault.InvalidBody, "the message is nested too deeply, or is no request")
+	}
 	return nil
+}
+
+// refuseMessage answers a request that is refused as a whole by an error of JSON-RPC, so that a
+// client knows which one it is. It would end its session otherwise. nil: it has no id to answer to.
+func refuseMessage(body []byte, err error) http.Handler {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(body, &m) // then it has none
+	if _, invalid := jsonrpc.DecodeMessage(fmt.Appendf(nil,
+		`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)); invalid != nil {
+		return nil
+	}
+	problem := operation.NewProblem(err, "")
+	return refusal(m.ID, problem.Status, jsonrpc.CodeInvalidRequest, problem.Detail, nil)
 }
 
 // paramsOf is what the library reads the params of a method into; nil: it does not.
@@ -94,6 +117,9 @@ func answerParams(m message, version string) http.Handler {
 		return nil
 	}
 	err := json.Unmarshal(m.Params, params)
+	if err == nil { // the library reads arguments, too, and says nothing of what it cannot
+		err = json.Unmarshal(m.Params, new(any))
+	}
 	if err == nil {
 		return nil
 	}

@@ -107,7 +107,7 @@ func write(out *output) ([]byte, error) {
 
 // call makes a tool's call.
 func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*output, error) {
-	args, err := readArguments(c.args)
+	args, err := operation.ReadArguments(c.args)
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +145,6 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 
 // isObject says whether valid JSON is an object.
 func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
-
-// readArguments reads the arguments of a call; none are no object.
-func readArguments(text json.RawMessage) (map[string]json.RawMessage, error) {
-	args := map[string]json.RawMessage{}
-	if len(text) == 0 || string(text) == "null" {
-		return args, nil
-	}
-	if err := json.Unmarshal(text, &args); err != nil {
-		return nil, fault.New(fault.InvalidBody, "arguments are a JSON object")
-	}
-	return args, nil
-}
 
 // originOf is the page that a call is about, "" when it does not say.
 func originOf(args map[string]json.RawMessage) (url string) {

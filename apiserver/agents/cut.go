@@ -59,7 +59,10 @@ func (p place) String() string {
 // stay there.
 func takePlace(t *operation.Tool, args map[string]json.RawMessage) (place, error) {
 	var own string
-	_ = json.Unmarshal(args[operation.CursorArgument], &own) // or it is the operation's to refuse
+	given := args[operation.CursorArgument]
+	if given != nil && json.Unmarshal(given, &own) != nil {
+		return place{}, errCursor
+	}
 	ours := !t.HasCursor()
 	text, is := strings.CutPrefix(own, cutStart)
 	if is || ours {

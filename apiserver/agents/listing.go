@@ -52,7 +52,7 @@ type listing struct{ homes map[string][]*operation.Tool }
 func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	is := t.Hints()
 	text := t.Summary + "."
-	if about := cmp.Or(t.ToAgents, t.Description); about != "" {
+	if about := cmp.Or(t.ToAgents, t.About()); about != "" {
 		text += " " + about
 	}
 	if text = firstOf(text, maxAbout); t.Agents == operation.Spends {

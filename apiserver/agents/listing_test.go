@@ -102,20 +102,39 @@ func TestPagesOfTools(t *testing.T) {
 	}
 }
 
-// ofHTTP is what a tool's caller has not: methods, headers, queries, streams of events.
+// ofHTTP is what a tool's caller has not: methods, headers, queries, bodies, streams of events.
 var ofHTTP = regexp.MustCompile(`\bHTTP\b|\b(GET|PUT|POST|DELETE)\b|\?\w+=|\bX-[A-Z]|` +
-	`\bContent-[A-Z]|JSON body|the body itself|Events named`)
+	`\bContent-[A-Z]|JSON body|\b[Tt]he (full )?body\b|Events named|Idempotency-Key|Shoal-Reason|` +
+	`/api/|query parameters|same query|[Ss]treamed|answers 20[0-9]|\b408\b|equal parameters`)
 
-// TestToolsSpeakOfArguments: what the list says of a tool is for who calls it by arguments.
+// TestToolsSpeakOfArguments: what is said of a tool, in the list and in full, is for who calls it
+// by arguments.
 func TestToolsSpeakOfArguments(t *testing.T) {
 	r := start(t)
-	known := tools(t, r.connect(t, apitest.LLM, "", nil))
+	a := r.connect(t, apitest.LLM, "", nil)
+	known := tools(t, a)
 	if len(known) < 100 {
 		t.Errorf("only %d tools are listed", len(known))
 	}
 	for name, tool := range known {
-		if found := ofHTTP.FindString(tool.Description); found != "" {
-			t.Errorf("%s speaks of %q: %s", name, found, tool.Description)
+		read, err := a.ReadResource(t.Context(),
+			&mcp.ReadResourceParams{URI: "shoal://tools/" + name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var full struct {
+			Description string
+			InputSchema json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(read.Contents[0].Text), &full); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{tool.Description, sayOf(t, tool), full.Description,
+			string(full.InputSchema)} {
+			if at := ofHTTP.FindStringIndex(text); at != nil {
+				t.Errorf("%s speaks of %q: %s", name, text[at[0]:at[1]],
+					text[max(0, at[0]-80):min(len(text), at[1]+80)])
+			}
 		}
 	}
 }

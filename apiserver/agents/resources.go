@@ -62,7 +62,7 @@ func (g *Gateway) readTool(_ context.Context, request *mcp.ReadResourceRequest) 
 		Description  string             `json:"description"`
 		InputSchema  *jsonschema.Schema `json:"inputSchema"`
 		ResultSchema *jsonschema.Schema `json:"resultSchema,omitempty"`
-	}{t.Summary + ". " + t.Description, t.Input, t.Result})
+	}{strings.TrimSpace(t.Summary + ". " + t.About()), t.Input, t.Result})
 	if err != nil {
 		return nil, fmt.Errorf("agents: tool %s: %w", t.ID, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // maxWait is how long a call waits for a run (decision 34).
@@ -20,7 +21,7 @@ const maxWait = 55 * time.Second
 // maxEvent is the most bytes of an event.
 const maxEvent = 64 << 10
 
-var errSilent = errors.New("agents: a stream without an event")
+var errSilent = fault.New(fault.Unavailable, "nothing was told of the run in time: call again")
 
 // wait follows a stream of events to its end, or until the time is up, and answers the last one.
 func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,

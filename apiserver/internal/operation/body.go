@@ -42,6 +42,7 @@ func usualPace() pace {
 // body meters the body of one request. The server streams bodies, enforces no limit, and does not
 // notice a sender that goes away in the middle of a declared length.
 type body struct {
+	name     string // for its sender
 	source   io.Reader
 	declared int64 // -1: chunked
 	taken    int64
@@ -91,7 +92,7 @@ func (m *meter) read(from io.Reader, p []byte) (int, error) {
 }
 
 func newBody(rc *fasthttp.RequestCtx) *body {
-	b := &body{declared: int64(rc.Request.Header.ContentLength()), ended: true}
+	b := &body{name: "the body", declared: int64(rc.Request.Header.ContentLength()), ended: true}
 	if begun, ok := rc.UserValue(begunKey).(*Begun); ok {
 		b.source, b.ended = begun, false
 	} else if rc.Request.IsBodyStream() && b.declared != 0 {
@@ -135,7 +136,7 @@ func (b *body) paced(conn net.Conn, p pace, until time.Time) {
 // all reads a body of at most limit bytes.
 func (b *body) all(limit int) ([]byte, error) {
 	if b.declared > int64(limit) {
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+		return nil, b.tooLarge(int64(limit))
 	}
 	var whole bytes.Buffer
 	n, err := io.Copy(&whole, io.LimitReader(b, int64(limit)+1))
@@ -143,9 +144,14 @@ func (b *body) all(limit int) ([]byte, error) {
 		return nil, bodyFault(err)
 	}
 	if n > int64(limit) {
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+		return nil, b.tooLarge(int64(limit))
 	}
 	return whole.Bytes(), nil
+}
+
+// tooLarge refuses a body that is longer than it may be.
+func (b *body) tooLarge(limit int64) error {
+	return fault.New(fault.PayloadTooLarge, "%s may have at most %d bytes", b.name, limit)
 }
 
 // finish reads what is left, if that is little, and says whether the connection can carry another

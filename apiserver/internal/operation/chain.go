@@ -207,12 +207,14 @@ type exchange struct {
 	started time.Time
 	id      string
 	body    *body
-	from    Caller
-	address netip.Addr // of who calls, as far as trusted proxies say
-	err     error
-	ended   func()          // of a long answer: releases its place
-	span    *telemetry.Span // nil: not traced
-	undo    []func()        // of what it holds, when it has its answer
+	// bodyName is by which the caller knows the body; "": it has no name.
+	bodyName string
+	from     Caller
+	address  netip.Addr // of who calls, as far as trusted proxies say
+	err      error
+	ended    func()          // of a long answer: releases its place
+	span     *telemetry.Span // nil: not traced
+	undo     []func()        // of what it holds, when it has its answer
 }
 
 func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange {

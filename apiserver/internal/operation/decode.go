@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -74,8 +75,8 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 // decodeTextAsJSON holds JSON in a parameter to the bounds of a body.
 func (s shapes) decodeTextAsJSON(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	if err := checkSyntax(data); err != nil {
-		var deep *depthError
-		if errors.As(err, &deep) {
+		var beyond *boundError
+		if errors.As(err, &beyond) {
 			p.add(r.code, path, "%v", err)
 			return
 		}
@@ -107,27 +108,28 @@ func reason(err error) string {
 	return "is malformed"
 }
 
-// decodeBody reads a whole JSON document, with or without a byte order mark.
-func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, p *problems) {
+// decodeBody reads a whole JSON document, with or without a byte order mark. Its faults are at a
+// path, "" where the document has no name.
+func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
-		p.add(fault.InvalidBody, "", "a JSON body is needed")
+		p.add(fault.InvalidBody, path, "a JSON body is needed")
 		return
 	}
 	if !utf8.Valid(data) { // the decoder would put other characters in place of what it cannot read
-		p.add(fault.InvalidBody, "", "not valid UTF-8")
+		p.add(fault.InvalidBody, path, "not valid UTF-8")
 		return
 	}
 	if err := checkSyntax(data); err != nil {
-		var deep *depthError
-		if errors.As(err, &deep) {
-			p.add(fault.InvalidBody, deep.member, "%v", err)
+		var beyond *boundError
+		if errors.As(err, &beyond) {
+			p.add(fault.InvalidBody, cmp.Or(path, beyond.member), "%v", err)
 			return
 		}
-		p.add(fault.InvalidBody, "", "not valid JSON: %v", err)
+		p.add(fault.InvalidBody, path, "not valid JSON: %v", err)
 		return
 	}
-	s.decodeJSON(data, v, r, "", p)
+	s.decodeJSON(data, v, r, path, p)
 }
 
 // checkSyntax reads all tokens once, so that what follows can rely on valid JSON. It refuses
@@ -145,12 +147,11 @@ func checkSyntax(data []byte) error {
 // them adds levels of its own, and has as many again for them.
 const maxDepth = 32
 
-// depthError says that a value is nested too deeply, in which member of the body.
-type depthError struct{ member string }
+// boundError says what is too much of a value, and in which member of the body.
+type boundError struct{ member, said string }
 
-func (e *depthError) Error() string {
-	return fmt.Sprintf("may be nested at most %d levels deep", maxDepth)
-}
+// Error implements error.
+func (e *boundError) Error() string { return e.said }
 
 func checkMembers(dec *json.Decoder) error {
 	type level struct {
@@ -164,6 +165,9 @@ func checkMembers(dec *json.Decoder) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if beyond := (*json.UnmarshalTypeError)(nil); errors.As(err, &beyond) {
+			return &boundError{member, "has a number that is too large"}
+		}
 		if err != nil {
 			return err
 		}
@@ -172,16 +176,17 @@ func checkMembers(dec *json.Decoder) error {
 			top = &stack[len(stack)-1]
 		}
 		if name, isText := token.(string); isText && top != nil && top.names != nil && top.key {
-			if top.names[name] {
-				return fmt.Errorf("member %q comes twice", name)
-			}
-			if len(top.names) == maxMembers {
-				return fmt.Errorf("an object has more than %d members", maxMembers)
-			}
-			top.names[name], top.key = true, false
 			if len(stack) == 1 {
 				member = name
 			}
+			if top.names[name] {
+				return &boundError{member, fmt.Sprintf("member %.100q comes twice", name)}
+			}
+			if len(top.names) == maxMembers {
+				return &boundError{member, fmt.Sprintf("an object has more than %d members",
+					maxMembers)}
+			}
+			top.names[name], top.key = true, false
 			continue
 		}
 		if token == json.Delim('}') || token == json.Delim(']') {
@@ -192,7 +197,7 @@ func checkMembers(dec *json.Decoder) error {
 			top.key = true
 		}
 		if len(stack) == maxDepth && (token == json.Delim('{') || token == json.Delim('[')) {
-			return &depthError{member}
+			return &boundError{member, fmt.Sprintf("may be nested at most %d levels deep", maxDepth)}
 		}
 		switch token {
 		case json.Delim('{'):

@@ -47,16 +47,16 @@ func (x *exchange) idempotencyKey() (string, error) {
 			"this operation needs one, a UUID for example")
 	case key == "" && raw == nil:
 		return "", nil
-	case !printable(key, 255):
-		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key",
-			"must be 1 to 255 printable characters")
+	case !printable(key, maxKey):
+		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key", saidOfKeys)
 	}
 	return key, nil
 }
 
 // incoming copies the request out of the server's buffers.
 func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
-	in := &incoming{query: map[string][]string{}, hasBody: !x.body.ended}
+	in := &incoming{query: map[string][]string{}, hasBody: !x.body.ended,
+		bodyName: x.bodyName}
 	encoding := x.rc.Request.Header.Peek("Content-Encoding")
 	if in.hasBody && len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Encoding",

@@ -24,6 +24,8 @@ type Inside struct {
 	Query      url.Values
 	Key        string // the idempotency key; "": none
 	Body       []byte // JSON; nil: none
+	// bodyName is the argument that the whole body is; "": its members are arguments.
+	bodyName string
 }
 
 // Inner is what came of a call from within. It is closed.
@@ -79,6 +81,7 @@ func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	c.underway.addOne()
 	defer c.underway.removeOne()
 	x := c.beginExchange(op, rc)
+	x.body.name, x.bodyName = "the arguments", call.bodyName
 	x.from.Way, x.from.Address, x.address = outer.Way, outer.Address, outer.Address
 	x.run(ctx)
 	inner := &Inner{Status: rc.Response.StatusCode(), rc: rc, cancel: cancel, Job: x.from.Job,

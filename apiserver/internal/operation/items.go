@@ -63,6 +63,9 @@ func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
 		return fault.Invalid(fault.PayloadTooLarge, s.field.name,
 			"a member, or an item, has more than %d bytes", maxItem)
 	}
+	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
+		return fault.Invalid(fault.InvalidBody, s.field.name, "must be an array")
+	}
 	return fault.New(fault.InvalidBody, "not valid JSON: %v", err)
 }
 

@@ -130,7 +130,8 @@ func (m *marks) writeMembers(to *bytes.Buffer, value json.RawMessage, origin str
 		to.Write(append(quoted, ':'))
 		inner, from := m.members[name], origin
 		if inner != nil && inner.origin != nil {
-			from = plainText(members[*inner.origin])
+			from = ""
+			_ = json.Unmarshal(members[*inner.origin], &from) // or it does not say
 		}
 		if err := inner.write(to, own, from); err != nil {
 			return err

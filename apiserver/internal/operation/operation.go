@@ -49,6 +49,12 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
+// maxKey is the most characters of an idempotency key, and saidOfKeys what is said of another one.
+const (
+	maxKey     = 255
+	saidOfKeys = "must be 1 to 255 printable characters"
+)
+
 // Idempotency says what an operation does with the header Idempotency-Key.
 type Idempotency string
 

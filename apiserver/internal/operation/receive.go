@@ -111,7 +111,7 @@ func Verbatim(to io.Writer, body io.Reader) error {
 // It holds nothing but the customer's share.
 func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
 	if x.body.declared > limit {
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+		return nil, x.body.tooLarge(limit)
 	}
 	leave, err := x.shares.takePlace(ctx, x.from.Customer)
 	if err != nil {
@@ -141,7 +141,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	case source.err != nil:
 		return nil, bodyFault(source.err)
 	case x.body.taken > limit:
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+		return nil, x.body.tooLarge(limit)
 	case errors.As(err, &coded):
 		return nil, err
 	case err != nil:

@@ -103,6 +103,7 @@ type incoming struct {
 	stream      *Stream
 	receive     func(limit int64, refine Refine) (io.Reader, error)
 	hasBody     bool
+	bodyName    string // by which the caller knows the body; "": it has none
 }
 
 // streams says whether the body is to be handed on as it arrives.
@@ -149,7 +150,7 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 			return value, nil, err
 		}
 		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
-		r.shapes.decodeBody(rest, v.FieldByIndex(r.body.index), &r.body.rules, p)
+		r.shapes.decodeBody(rest, v.FieldByIndex(r.body.index), &r.body.rules, in.bodyName, p)
 		body = binary.BigEndian.AppendUint64(rest, hash)
 	case r.body != nil:
 		// An empty body of a type that is not taken is refused as a longer one is: it has no query
@@ -170,7 +171,7 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 			v.FieldByIndex(r.body.index).SetBytes(body)
 			break
 		}
-		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), &r.body.rules, p)
+		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), &r.body.rules, in.bodyName, p)
 	case in.hasBody:
 		if body, err = in.read(bodyLimit); err != nil {
 			return value, nil, err

@@ -3,10 +3,12 @@ package operation
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -34,12 +36,16 @@ type argument struct {
 	name   string // there
 	needed bool   // by agents alone: the operation itself complains of what it needs
 	list   bool   // may be several values
+	kind   reflect.Kind
+	json   bool // its text is JSON, which may come as it is
 }
 
 // Names of arguments that a tool has beside those of its operation.
 const (
 	KeyArgument    = "idempotencyKey"
 	CursorArgument = "cursor"
+	// bodyArgument is a body that is no object of known members.
+	bodyArgument = "body"
 )
 
 // defs is where the components of a tool's schemas are.
@@ -74,6 +80,7 @@ func NewTool(op *Operation) *Tool {
 			Description: "cursor of a truncated answer, with otherwise equal arguments: the rest"})
 	}
 	t.Input.Defs = in.components
+	say(t.Input)
 	t.describeResult()
 	return t
 }
@@ -92,12 +99,17 @@ func (t *Tool) add(s *schemas, in string, f *field) {
 		as = "body_" + as
 	}
 	t.put(as, in, f.rules.required || needed, made)
-	t.arguments[as] = argument{in: in, name: f.name, needed: needed,
-		list: f.typ.Kind() == reflect.Slice && f.typ != rawType}
+	a := argument{in: in, name: f.name, needed: needed, kind: f.typ.Kind(),
+		list: f.typ.Kind() == reflect.Slice && f.typ != rawType,
+		json: f.rules.code == fault.InvalidFilter}
+	if a.kind == reflect.Pointer || a.list {
+		a.kind = f.typ.Elem().Kind()
+	}
+	t.arguments[as] = a
 }
 
 func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
-	t.arguments[name] = argument{in: in, name: name}
+	t.arguments[name] = argument{in: in, name: name, kind: reflect.String}
 	t.Input.Properties[name] = schema
 	t.Input.PropertyOrder = append(t.Input.PropertyOrder, name)
 	if required {
@@ -116,7 +128,7 @@ func (t *Tool) addBody(s *schemas) {
 	if members == nil {
 		schema := s.of(body.typ, true)
 		body.rules.describe(schema, body.typ, true)
-		t.put("body", "whole", true, schema)
+		t.put(bodyArgument, "whole", true, schema)
 		return
 	}
 	for i := range members {
@@ -165,6 +177,25 @@ func listOf(t reflect.Type) (name string, listed bool) {
 	return name, lists == 1
 }
 
+// ReadArguments reads the arguments of a call; none are no object.
+func ReadArguments(text json.RawMessage) (args map[string]json.RawMessage, err error) {
+	args = map[string]json.RawMessage{}
+	if len(text) == 0 || string(text) == "null" {
+		return args, nil
+	}
+	err = checkSyntax(text)
+	if beyond := (*boundError)(nil); errors.As(err, &beyond) {
+		return nil, fault.Invalid(fault.InvalidBody, beyond.member, "%v", err)
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidBody, "the arguments are no JSON: %v", err)
+	}
+	if json.Unmarshal(text, &args) != nil {
+		return nil, fault.New(fault.InvalidBody, "arguments are a JSON object")
+	}
+	return args, nil
+}
+
 // Fill makes a call of arguments. It refuses arguments that the tool does not have, and wants those
 // that agents need; the rest is the operation's to check. more are those of no operation.
 func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
@@ -179,27 +210,27 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 			return fault.Invalid(fault.UnknownParameter, cutText(name, maxProblemField),
 				"the tool has no such argument")
 		case a.in == "whole":
-			call.Body = value
+			call.Body, call.bodyName = value, name
 		case a.in == "body":
 			body[a.name] = value
 		case string(value) == "null": // is none
-		case a.in == "path":
-			call.Path[name] = plainText(value)
-		case a.in == "query" && !a.list && bytes.HasPrefix(value, []byte("[")):
+		case !a.list && bytes.HasPrefix(value, []byte("[")):
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
 				"must be one value, not a list"))
-		case a.in == "query":
-			for _, one := range several(value) {
-				call.Query.Add(name, plainText(one))
+		default:
+			if err := t.set(call, name, value); err != nil {
+				faults = append(faults, err)
 			}
-		case a.in == "key":
-			call.Key = plainText(value)
 		}
 	}
 	for _, name := range t.Input.PropertyOrder {
 		if t.arguments[name].needed && isUnsaid(args[name]) {
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
 				"is required of agents"))
+		}
+		if a := t.arguments[name]; a.in == "whole" && call.Body == nil ||
+			a.in == "path" && a.kind == reflect.String && isUnsaid(args[name]) {
+			faults = append(faults, fault.Invalid(fault.InvalidRequest, name, "is required"))
 		}
 	}
 	if len(faults) > 0 {
@@ -215,6 +246,27 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 	return nil
 }
 
+// set puts an argument where texts go: in the path, the query, or beside them.
+func (t *Tool) set(call *Inside, name string, value json.RawMessage) *fault.Error {
+	a := t.arguments[name]
+	for _, one := range several(value) {
+		text, ok := a.plainText(one)
+		switch {
+		case !ok, a.in == "key" && one[0] != '"':
+			return fault.Invalid(fault.InvalidRequest, name, "must be text")
+		case a.in == "path":
+			call.Path[name] = text
+		case a.in == "query":
+			call.Query.Add(name, text)
+		case text != "" && !printable(strings.TrimSpace(text), maxKey):
+			return fault.Invalid(fault.InvalidRequest, name, saidOfKeys)
+		default:
+			call.Key = text
+		}
+	}
+	return nil
+}
+
 // isUnsaid says whether an argument is absent, or as good as that. An operation takes an empty
 // parameter for one that was not given.
 func isUnsaid(value json.RawMessage) bool {
@@ -222,13 +274,19 @@ func isUnsaid(value json.RawMessage) bool {
 	return text == "" || text == "null" || text == `""`
 }
 
-// plainText is a JSON value as a parameter has it: a text without its quotes, all else as JSON.
-func plainText(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return text
+// plainText is a JSON value as a parameter has it: a text without its quotes, all else as JSON. It
+// is not ok where a text is wanted, and the value could be none.
+func (a *argument) plainText(value json.RawMessage) (text string, ok bool) {
+	var n int64
+	switch {
+	case value[0] == '"':
+		return text, json.Unmarshal(value, &text) == nil
+	case a.kind == reflect.String && !a.json && (a.list || value[0] == '{'):
+		return "", false
+	case a.kind != reflect.String && setWhole(value, reflect.ValueOf(&n).Elem()):
+		return strconv.FormatInt(n, 10), true // 1.0 is whole, too
 	}
-	return string(value)
+	return string(value), true
 }
 
 // several are the items of an array, or the value itself.

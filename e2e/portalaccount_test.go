@@ -239,6 +239,12 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 		!strings.Contains(said, "Check that your receiver runs") {
 		v.person.t.Errorf("a delivery that failed says %s", said)
 	}
+	v.switches("Switched on")
+	v.presses("Save")
+	v.says("Nothing is sent now. To go on, tick Switched on under Change the webhook")
+	v.switches("Switched on")
+	v.presses("Save")
+	v.sees(`!document.querySelector("main").innerText.includes("Nothing is sent now")`)
 	v.presses("Make another secret")
 	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
 	v.presses("I have kept it")
@@ -246,6 +252,13 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 	v.presses("Delete it with its log")
 	v.sees(`location.pathname === "/portal/webhooks"`)
 	v.says("There are no webhooks yet.")
+}
+
+// switches clicks a box to tick, by its text.
+func (v *visit) switches(text string) {
+	v.person.t.Helper()
+	asks[bool](v.person, fmt.Sprintf(`([...document.querySelectorAll("main label.check")]
+		.find(l => l.innerText === %q).querySelector("input").click(), true)`, text))
 }
 
 func (v *visit) keepsPreferences() {

@@ -167,6 +167,14 @@ export const texts = {
   hookOff: { STOPPED: "Switched off", FAILING: "Switched off: it failed too long",
     GONE: "Switched off: the address says that it is gone" } as Record<string, string>,
   hookOffElse: "Switched off",
+  hookOffTodo: {
+    FAILING: "Nothing went through for 5 days, and nothing is sent now. See in the deliveries why, "
+      + "mend that, then tick Switched on under Change the webhook.",
+    GONE: "The address answered 410, and nothing is sent now. Enter the address that holds, tick "
+      + "Switched on under Change the webhook, and save.",
+  } as Record<string, string>,
+  hookOffTodoElse: "Nothing is sent now. To go on, tick Switched on under Change the webhook, and "
+    + "save.",
   hookFailing: "Failing since",
   hookDropped: "Events dropped for want of room",
   hookFormer: "Former secret until",

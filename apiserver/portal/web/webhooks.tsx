@@ -102,6 +102,8 @@ export function OneWebhook(props: { id: string }) {
       <Fact name={texts.hookDropped}>{count(hook.droppedEvents)}</Fact>
       <Fact name={texts.hookFormer}>{when(hook.formerSecretUntil)}</Fact>
     </dl>
+    {!hook.enabled && <p class="note">{(hook.disabledBecause
+      && texts.hookOffTodo[hook.disabledBecause]) ?? texts.hookOffTodoElse}</p>}
     {made.value && <Secret title={texts.hookRotated} secret={made.value.secret}
       close={() => { made.value = undefined; }} />}
     <p class="actions"><Do act={act} text={texts.hookTest} go={() => void test()} /></p>

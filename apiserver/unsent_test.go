@@ -34,7 +34,7 @@ func unsentCalls(alices, bobs string) map[string]unsent {
 		"streamed list": {"POST /api/scraper/url-list-run?name=n&groupId=" + alices +
 			"&itemsConfig=" + url.QueryEscape(`[{"name":"t","selector":"h1","kind":"TEXT"}]`),
 			"text/uri-list", 4 << 30, user},
-		"agents":      {"POST /mcp", plain, 1 << 20, apitest.LLM},
+		"agents":      {"POST /mcp", plain, 4 << 20, apitest.LLM},
 		"preview":     {"POST /api/scraper-simple/page", plain, 64 << 10, user},
 		"csv":         {fmt.Sprintf(files, alices, "csv"), csv, 200_000_000, user},
 		"spreadsheet": {fmt.Sprintf(files, alices, "xlsx"), sheet, 36_000_000, user},

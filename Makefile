@@ -20,10 +20,10 @@ TOOLS    := ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/i
 TOOLED   := 'Browser'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
-LONE     := ./apiserver ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite
-LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|ContactsRefuses|RunOfAHugeGroup|KeyColumns|SheetIsBounded|ItemsTakeNoMemory|Months|MovementsAreBounded|LongLedgersAreWalked|ReferenceIsAsBuilt|HelpTeaches|ConfigIsStrict|CallFlags|OpenIDFlags|ErrorsHaveTheirExitCodes|EachDamageIsNamed|Restores|ManyDamages|DueAreFoundByIndex|YearOfSchedules|DamagedSnapshotsAreRefused|RecipesStandOnce|Guard.*|Trap.*|SchemaOfTheNextRelease)$$'
+LONE     := ./apiserver ./apiserver/agents ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite
+LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|ContactsRefuses|RunOfAHugeGroup|KeyColumns|SheetIsBounded|ItemsTakeNoMemory|Months|MovementsAreBounded|LongLedgersAreWalked|ReferenceIsAsBuilt|HelpTeaches|ConfigIsStrict|CallFlags|OpenIDFlags|ErrorsHaveTheirExitCodes|EachDamageIsNamed|Restores|ManyDamages|DueAreFoundByIndex|YearOfSchedules|DamagedSnapshotsAreRefused|RecipesStandOnce|Guard.*|Trap.*|SchemaOfTheNextRelease)$$'
 # Tests of quick packages that are not quick: a commit's change is seldom what they find. .ci/run has them all.
-LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
+LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.
 ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')

@@ -18,8 +18,8 @@ import (
 // What the descriptions of both operations say.
 const (
 	PreviewDescription = "Show its warnings before the deletion. The token lets that through " +
-		"once, within 5 minutes, with the " +
-		"same query, unless what hangs on the target changes meanwhile."
+		"once, within 5 minutes, with the same parameters, unless what hangs on the target " +
+		"changes meanwhile."
 	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without " +
 		"one, a preview of the same " +
 		"deletion by the same customer that still holds."
@@ -102,7 +102,7 @@ func Counted(n int, one, many string) string {
 
 // PreviewToken is the token in the request of a DELETE.
 type PreviewToken struct {
-	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview; X-Preview-Token does as well"`
+	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview. X-Preview-Token does as well."`
 	Header string `header:"X-Preview-Token" max:"64"`
 }
 

@@ -106,7 +106,7 @@ export interface paths {
         get: operations["svc_get_additional_info"];
         /**
          * Keeps values under keys of the customer's own
-         * @description Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+         * @description Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
          */
         put: operations["svc_put_additional_info"];
         post?: never;
@@ -150,7 +150,7 @@ export interface paths {
         get: operations["svc_get_notification_preferences"];
         /**
          * Sets by which ways the customer is told of events
-         * @description Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+         * @description Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
          */
         put: operations["svc_put_notification_preferences"];
         post?: never;
@@ -519,7 +519,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a schema of the customer would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_customer_schema"];
         delete?: never;
@@ -578,7 +578,7 @@ export interface paths {
         get?: never;
         /**
          * Creates a scraper, or replaces the one with the given id
-         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+         * @description All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
          */
         put: operations["svc_create_scraper"];
         post?: never;
@@ -971,7 +971,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a category would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_category"];
         delete?: never;
@@ -1030,7 +1030,7 @@ export interface paths {
         get?: never;
         /**
          * Merges the rows of a group's runs by their title
-         * @description A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+         * @description A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
          */
         put: operations["svc_merge_runs"];
         post?: never;
@@ -1071,7 +1071,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a run's rows would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
          */
         post: operations["svc_preview_delete_run_data"];
         delete?: never;
@@ -1251,7 +1251,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a group would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_group"];
         delete?: never;
@@ -1602,7 +1602,7 @@ export interface paths {
         get?: never;
         /**
          * Creates a scraper, or replaces the one with the given id; answers the enriched form
-         * @description The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+         * @description All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
          */
         put: operations["svc_create_scraper_v2"];
         post?: never;
@@ -1707,7 +1707,7 @@ export interface paths {
         put?: never;
         /**
          * Shows what the deletion of a scraper would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
          */
         post: operations["svc_preview_delete_scraper"];
         delete?: never;
@@ -1727,7 +1727,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a run of the kept bodies of an earlier run
-         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
          */
         post: operations["svc_re_extract"];
         delete?: never;
@@ -1895,7 +1895,7 @@ export interface paths {
         put?: never;
         /**
          * Reads the sitemaps of a scraper's site, and counts what they name
-         * @description The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers 202 with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+         * @description The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
          */
         post: operations["svc_harvest_sitemaps"];
         delete?: never;
@@ -4839,7 +4839,7 @@ export interface operations {
     svc_delete_customer_schema: {
         parameters: {
             query?: {
-                /** @description Of the preview; X-Preview-Token does as well */
+                /** @description Of the preview. X-Preview-Token does as well. */
                 token?: string;
             };
             header: {
@@ -4985,7 +4985,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant */
+                /** @description A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant. */
                 id: string;
             };
             cookie?: never;
@@ -5181,7 +5181,7 @@ export interface operations {
                 limit?: number;
                 /** @description Rows to pass over, with sort */
                 skip?: number;
-                /** @description nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields) */
+                /** @description nextCursor of the page before, with all else as it was (but limit, skip and fields) */
                 cursor?: string;
             };
             header?: never;
@@ -5206,7 +5206,7 @@ export interface operations {
             query: {
                 /** @description The run, as a jobId or a record of the history names it */
                 scraperJobStatusId: string;
-                /** @description Of the preview; X-Preview-Token does as well */
+                /** @description Of the preview. X-Preview-Token does as well. */
                 token?: string;
             };
             header: {
@@ -5240,7 +5240,7 @@ export interface operations {
                 /** @description Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _ */
                 fields?: string[];
                 limit?: number;
-                /** @description nextCursor of the page before, with otherwise equal parameters (but limit) */
+                /** @description nextCursor of the page before, with all else as it was (but limit) */
                 cursor?: string;
                 /** @description json answers a page; csv and jsonl answer all that follows, and limit does not count */
                 format?: "json" | "csv" | "jsonl";
@@ -5549,7 +5549,7 @@ export interface operations {
     svc_delete_category: {
         parameters: {
             query?: {
-                /** @description Of the preview; X-Preview-Token does as well */
+                /** @description Of the preview. X-Preview-Token does as well. */
                 token?: string;
             };
             header: {
@@ -5874,7 +5874,7 @@ export interface operations {
             query?: {
                 /** @description All rows of the group, too */
                 withData?: boolean;
-                /** @description Of the preview; X-Preview-Token does as well */
+                /** @description Of the preview. X-Preview-Token does as well. */
                 token?: string;
             };
             header: {
@@ -6137,7 +6137,7 @@ export interface operations {
                 /** @description Created before this time */
                 to?: string;
                 limit?: number;
-                /** @description nextCursor of the page before, with otherwise equal parameters */
+                /** @description nextCursor of the page before, with all else as it was */
                 cursor?: string;
             };
             header?: never;
@@ -6591,7 +6591,7 @@ export interface operations {
             query?: {
                 /** @description Its rows, too */
                 withData?: boolean;
-                /** @description Of the preview; X-Preview-Token does as well */
+                /** @description Of the preview. X-Preview-Token does as well. */
                 token?: string;
             };
             header: {
@@ -6901,7 +6901,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant */
+                /** @description A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant. */
                 id: string;
             };
             cookie?: never;

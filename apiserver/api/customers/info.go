@@ -36,7 +36,7 @@ func (r Resource) putInfo() *operation.Operation {
 		ID:     "svc_put_additional_info",
 		Routes: operation.Routes("PUT /api/customer/preferences/additional-info"), Group: group,
 		Summary: "Keeps values under keys of the customer's own",
-		Description: "Keys that the body does not name stay as they are. A customer has at most " +
+		Description: "Keys that are not named stay as they are. A customer has at most " +
 			"100 keys, and 65,536 bytes of keys and values.",
 		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataCharts, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},

@@ -34,7 +34,7 @@ func (r Resource) putPreferences() *operation.Operation {
 		ID:     "svc_put_notification_preferences",
 		Routes: operation.Routes("PUT /api/customer/preferences/notifications"), Group: group,
 		Summary: "Sets by which ways the customer is told of events",
-		Description: "Events that the body does not name stay as they are. The ways are EMAIL, " +
+		Description: "Events that are not named stay as they are. The ways are EMAIL, " +
 			"IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.",
 		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},

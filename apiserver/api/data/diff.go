@@ -59,7 +59,7 @@ type diffRequest struct {
 	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file."`
 	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _"`
 	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit)"`
+	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was (but limit)"`
 	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 

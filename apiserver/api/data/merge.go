@@ -47,7 +47,7 @@ func (r Resource) merge() *operation.Operation {
 			"each scraper of the group; others are passed over. The rows are those of a group of " +
 			"the same name with _enriched behind it. That group counts towards no limit, and has " +
 			"enrichedOf in the list. A new merge replaces the rows of the last one; while one " +
-			"goes on there is no other. The call waits for 55 s, then answers 202 with the run; " +
+			"goes on there is no other. The call waits for 55 s, then answers with the run; " +
 			"the same Idempotency-Key waits again. A merge that makes no row is 422, and the " +
 			"rows of the last one stay.",
 		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataEnrichment,

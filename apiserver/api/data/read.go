@@ -38,7 +38,7 @@ type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to pass over, with sort"`
-	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields)"`
+	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was (but limit, skip and fields)"`
 }
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later

@@ -58,7 +58,7 @@ func streamState(j *client.Job) string {
 }
 
 type streamRequest struct {
-	ID ids.ID `path:"id" doc:"A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant"`
+	ID ids.ID `path:"id" doc:"A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant."`
 }
 
 const streamDescription = "Events named status, each with the whole progress. The first one " +

@@ -39,7 +39,7 @@ func (r Resource) reExtract() *operation.Operation {
 		Summary: "Makes a run of the kept bodies of an earlier run",
 		Description: "The pages that the run of jobId has read are read again as they were kept " +
 			"(config.keepBodyDays). They are read by the scraper as it is now, or with what the " +
-			"body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
+			"call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
 			"run stands in the history as any other. Its rows are seen once all of it is there, " +
 			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
 			"ends with the error body_gone. One that brought no rows keeps its error: it was not " +

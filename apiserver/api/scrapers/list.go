@@ -28,7 +28,7 @@ type listRequest struct {
 	From         api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
 	To           api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 	Limit        int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor       string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters"`
+	Cursor       string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was"`
 }
 
 // Validate implements operation.Validator.

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-const putDescription = "The full body is sent always. An id that is not one of the customer's " +
+const putDescription = "All of it is sent always. An id that is not one of the customer's " +
 	"scrapers is refused. What this version cannot run (other types) is " +
 	"refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with " +
 	"its id, name, groupRef and config.retentionCount may change; what it has none of is " +

@@ -42,7 +42,7 @@ func (r Resource) harvest() *operation.Operation {
 			"taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one " +
 			"request a second is sent, and none is charged. Addresses are told apart by their " +
 			"canonical form. A harvest takes the place of the one before, and goes on in the " +
-			"background. The call waits for 55 s, then answers 202 with the count so far; the " +
+			"background. The call waits for 55 s, then answers with the count so far; the " +
 			"same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper " +
 			"has one harvest under way, a customer 10.",
 		Access: auth.Write, Agents: operation.Adds, Feature: plans.SiteMap, Rate: limits.Harvest,

@@ -89,7 +89,8 @@ type Declaration struct {
 	Group       string // of the documentation
 	Summary     string
 	Description string
-	// ToAgents is what the list of tools says in place of Description, where that speaks of HTTP.
+	// ToAgents is what the list of tools says in place of Description, where that speaks of HTTP. A
+	// tool's whole text begins with it.
 	ToAgents    string
 	Access      auth.Access
 	Agents      Effect        // what agents are told of a call; "": they cannot make it

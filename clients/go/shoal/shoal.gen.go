@@ -4067,7 +4067,7 @@ type SvcCreateCustomerSchemaParams struct {
 
 // SvcDeleteCustomerSchemaParams defines parameters for SvcDeleteCustomerSchema.
 type SvcDeleteCustomerSchemaParams struct {
-	// Token Of the preview; X-Preview-Token does as well
+	// Token Of the preview. X-Preview-Token does as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
@@ -4125,7 +4125,7 @@ type SvcDeleteRunDataParams struct {
 	// ScraperJobStatusId The run, as a jobId or a record of the history names it
 	ScraperJobStatusId string `form:"scraperJobStatusId" json:"scraperJobStatusId"`
 
-	// Token Of the preview; X-Preview-Token does as well
+	// Token Of the preview. X-Preview-Token does as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
@@ -4159,7 +4159,7 @@ type SvcGetDataParams struct {
 	// Skip Rows to pass over, with sort
 	Skip *int `form:"skip,omitempty" json:"skip,omitempty"`
 
-	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit, skip and fields)
+	// Cursor nextCursor of the page before, with all else as it was (but limit, skip and fields)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -4178,7 +4178,7 @@ type SvcDiffRunsParams struct {
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 	Limit  *int      `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before, with otherwise equal parameters (but limit)
+	// Cursor nextCursor of the page before, with all else as it was (but limit)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Format json answers a page; csv and jsonl answer all that follows, and limit does not count
@@ -4311,7 +4311,7 @@ type SvcPutCategoryParams struct {
 
 // SvcDeleteCategoryParams defines parameters for SvcDeleteCategory.
 type SvcDeleteCategoryParams struct {
-	// Token Of the preview; X-Preview-Token does as well
+	// Token Of the preview. X-Preview-Token does as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
@@ -4407,7 +4407,7 @@ type SvcDeleteGroupParams struct {
 	// WithData All rows of the group, too
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 
-	// Token Of the preview; X-Preview-Token does as well
+	// Token Of the preview. X-Preview-Token does as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
@@ -4485,7 +4485,7 @@ type SvcListScrapersParams struct {
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
 	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before, with otherwise equal parameters
+	// Cursor nextCursor of the page before, with all else as it was
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -4661,7 +4661,7 @@ type SvcDeleteScraperParams struct {
 	// WithData Its rows, too
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 
-	// Token Of the preview; X-Preview-Token does as well
+	// Token Of the preview. X-Preview-Token does as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
@@ -5086,7 +5086,7 @@ type ClientInterface interface {
 
 	// SvcPutAdditionalInfoWithBody Keeps values under keys of the customer's own
 	//
-	// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5095,7 +5095,7 @@ type ClientInterface interface {
 
 	// SvcPutAdditionalInfo Keeps values under keys of the customer's own
 	//
-	// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5118,7 +5118,7 @@ type ClientInterface interface {
 
 	// SvcPutNotificationPreferencesWithBody Sets by which ways the customer is told of events
 	//
-	// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5127,7 +5127,7 @@ type ClientInterface interface {
 
 	// SvcPutNotificationPreferences Sets by which ways the customer is told of events
 	//
-	// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5313,7 +5313,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 	SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5334,7 +5334,7 @@ type ClientInterface interface {
 
 	// SvcCreateScraperWithBody Creates a scraper, or replaces the one with the given id
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5343,7 +5343,7 @@ type ClientInterface interface {
 
 	// SvcCreateScraper Creates a scraper, or replaces the one with the given id
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5565,7 +5565,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteCategory Shows what the deletion of a category would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 	SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5586,7 +5586,7 @@ type ClientInterface interface {
 
 	// SvcMergeRuns Merges the rows of a group's runs by their title
 	//
-	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
 	//
 	// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
 	SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5600,7 +5600,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 	//
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5674,7 +5674,7 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteGroup Shows what the deletion of a group would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 	SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5858,7 +5858,7 @@ type ClientInterface interface {
 
 	// SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; answers the enriched form
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5867,7 +5867,7 @@ type ClientInterface interface {
 
 	// SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; answers the enriched form
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5911,14 +5911,14 @@ type ClientInterface interface {
 
 	// SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5927,7 +5927,7 @@ type ClientInterface interface {
 
 	// SvcReExtract Makes a run of the kept bodies of an earlier run
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6010,7 +6010,7 @@ type ClientInterface interface {
 
 	// SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts what they name
 	//
-	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers 202 with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
 	//
 	// Corresponds with POST /api/scraper/{scraperId}/sitemaps/harvest (the `SvcHarvestSitemaps` operationId).
 	SvcHarvestSitemaps(ctx context.Context, scraperId string, params *SvcHarvestSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6417,7 +6417,7 @@ func (c *Client) SvcGetAdditionalInfo(ctx context.Context, reqEditors ...Request
 
 // SvcPutAdditionalInfoWithBody Keeps values under keys of the customer's own
 //
-// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6436,7 +6436,7 @@ func (c *Client) SvcPutAdditionalInfoWithBody(ctx context.Context, contentType s
 
 // SvcPutAdditionalInfo Keeps values under keys of the customer's own
 //
-// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6489,7 +6489,7 @@ func (c *Client) SvcGetNotificationPreferences(ctx context.Context, reqEditors .
 
 // SvcPutNotificationPreferencesWithBody Sets by which ways the customer is told of events
 //
-// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6508,7 +6508,7 @@ func (c *Client) SvcPutNotificationPreferencesWithBody(ctx context.Context, cont
 
 // SvcPutNotificationPreferences Sets by which ways the customer is told of events
 //
-// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6934,7 +6934,7 @@ func (c *Client) SvcDeleteCustomerSchema(ctx context.Context, id string, params 
 
 // SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 //
 // Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 func (c *Client) SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6985,7 +6985,7 @@ func (c *Client) SvcListSchemaItems(ctx context.Context, reqEditors ...RequestEd
 
 // SvcCreateScraperWithBody Creates a scraper, or replaces the one with the given id
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7004,7 +7004,7 @@ func (c *Client) SvcCreateScraperWithBody(ctx context.Context, params *SvcCreate
 
 // SvcCreateScraper Creates a scraper, or replaces the one with the given id
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7506,7 +7506,7 @@ func (c *Client) SvcDeleteCategory(ctx context.Context, id string, categoryId st
 
 // SvcPreviewDeleteCategory Shows what the deletion of a category would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 //
 // Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 func (c *Client) SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7557,7 +7557,7 @@ func (c *Client) SvcDownloadGroupData(ctx context.Context, id string, params *Sv
 
 // SvcMergeRuns Merges the rows of a group's runs by their title
 //
-// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
 //
 // Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
 func (c *Client) SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7591,7 +7591,7 @@ func (c *Client) SvcFindRunOddities(ctx context.Context, params *SvcFindRunOddit
 
 // SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 //
 // Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7765,7 +7765,7 @@ func (c *Client) SvcMatchGroup(ctx context.Context, id string, params *SvcMatchG
 
 // SvcPreviewDeleteGroup Shows what the deletion of a group would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 func (c *Client) SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8189,7 +8189,7 @@ func (c *Client) SvcRunScraperUrlList(ctx context.Context, params *SvcRunScraper
 
 // SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; answers the enriched form
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8208,7 +8208,7 @@ func (c *Client) SvcCreateScraperV2WithBody(ctx context.Context, params *SvcCrea
 
 // SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; answers the enriched form
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8312,7 +8312,7 @@ func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params 
 
 // SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8329,7 +8329,7 @@ func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params 
 
 // SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8348,7 +8348,7 @@ func (c *Client) SvcReExtractWithBody(ctx context.Context, id string, params *Sv
 
 // SvcReExtract Makes a run of the kept bodies of an earlier run
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8541,7 +8541,7 @@ func (c *Client) SvcListSitemaps(ctx context.Context, scraperId string, params *
 
 // SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts what they name
 //
-// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers 202 with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
 //
 // Corresponds with POST /api/scraper/{scraperId}/sitemaps/harvest (the `SvcHarvestSitemaps` operationId).
 func (c *Client) SvcHarvestSitemaps(ctx context.Context, scraperId string, params *SvcHarvestSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17109,7 +17109,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutAdditionalInfoWithBodyWithResponse Keeps values under keys of the customer's own
 	//
-	// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17118,7 +17118,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutAdditionalInfoWithResponse Keeps values under keys of the customer's own
 	//
-	// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17145,7 +17145,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutNotificationPreferencesWithBodyWithResponse Sets by which ways the customer is told of events
 	//
-	// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17154,7 +17154,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutNotificationPreferencesWithResponse Sets by which ways the customer is told of events
 	//
-	// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17370,7 +17370,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17397,7 +17397,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperWithBodyWithResponse Creates a scraper, or replaces the one with the given id
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17406,7 +17406,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperWithResponse Creates a scraper, or replaces the one with the given id
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17658,7 +17658,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17685,7 +17685,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
 	//
-	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17703,7 +17703,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17793,7 +17793,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18009,7 +18009,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18018,7 +18018,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
 	//
-	// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18072,7 +18072,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18081,7 +18081,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18090,7 +18090,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18189,7 +18189,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts what they name
 	//
-	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers 202 with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -23759,7 +23759,7 @@ func (c *ClientWithResponses) SvcGetAdditionalInfoWithResponse(ctx context.Conte
 
 // SvcPutAdditionalInfoWithBodyWithResponse Keeps values under keys of the customer's own
 //
-// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23774,7 +23774,7 @@ func (c *ClientWithResponses) SvcPutAdditionalInfoWithBodyWithResponse(ctx conte
 
 // SvcPutAdditionalInfoWithResponse Keeps values under keys of the customer's own
 //
-// Keys that the body does not name stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
+// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23819,7 +23819,7 @@ func (c *ClientWithResponses) SvcGetNotificationPreferencesWithResponse(ctx cont
 
 // SvcPutNotificationPreferencesWithBodyWithResponse Sets by which ways the customer is told of events
 //
-// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23834,7 +23834,7 @@ func (c *ClientWithResponses) SvcPutNotificationPreferencesWithBodyWithResponse(
 
 // SvcPutNotificationPreferencesWithResponse Sets by which ways the customer is told of events
 //
-// Events that the body does not name stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24194,7 +24194,7 @@ func (c *ClientWithResponses) SvcDeleteCustomerSchemaWithResponse(ctx context.Co
 
 // SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24239,7 +24239,7 @@ func (c *ClientWithResponses) SvcListSchemaItemsWithResponse(ctx context.Context
 
 // SvcCreateScraperWithBodyWithResponse Creates a scraper, or replaces the one with the given id
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24254,7 +24254,7 @@ func (c *ClientWithResponses) SvcCreateScraperWithBodyWithResponse(ctx context.C
 
 // SvcCreateScraperWithResponse Creates a scraper, or replaces the one with the given id
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24674,7 +24674,7 @@ func (c *ClientWithResponses) SvcDeleteCategoryWithResponse(ctx context.Context,
 
 // SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24719,7 +24719,7 @@ func (c *ClientWithResponses) SvcDownloadGroupDataWithResponse(ctx context.Conte
 
 // SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
 //
-// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers 202 with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24749,7 +24749,7 @@ func (c *ClientWithResponses) SvcFindRunOdditiesWithResponse(ctx context.Context
 
 // SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24899,7 +24899,7 @@ func (c *ClientWithResponses) SvcMatchGroupWithResponse(ctx context.Context, id 
 
 // SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25259,7 +25259,7 @@ func (c *ClientWithResponses) SvcRunScraperUrlListWithResponse(ctx context.Conte
 
 // SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25274,7 +25274,7 @@ func (c *ClientWithResponses) SvcCreateScraperV2WithBodyWithResponse(ctx context
 
 // SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
 //
-// The full body is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25364,7 +25364,7 @@ func (c *ClientWithResponses) SvcGetScraperSampleDataWithResponse(ctx context.Co
 
 // SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same query, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25379,7 +25379,7 @@ func (c *ClientWithResponses) SvcPreviewDeleteScraperWithResponse(ctx context.Co
 
 // SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25394,7 +25394,7 @@ func (c *ClientWithResponses) SvcReExtractWithBodyWithResponse(ctx context.Conte
 
 // SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25559,7 +25559,7 @@ func (c *ClientWithResponses) SvcListSitemapsWithResponse(ctx context.Context, s
 
 // SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts what they name
 //
-// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers 202 with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
 //
 // Returns a wrapper object for the known response body format(s).
 //

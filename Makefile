@@ -26,7 +26,8 @@ LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEv
 LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.
 ELECTING := ./controlplane
-RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
+# Those that take longest come first: nothing waits for them alone in the end.
+RACED     = ./ingest ./apiserver/api/data ./pkg/rowstore/sqlite $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
 .PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean

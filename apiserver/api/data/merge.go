@@ -65,9 +65,9 @@ func (r Resource) merge() *operation.Operation {
 		}
 		claim := from.View.Claim(from.Customer, from.Call.Operation, from.Call.Key)
 		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeat waits for its merge
-			return Merged{}, fault.Invalid(fault.NothingMerged, "scraperJobStatusIds",
-				"two runs are needed that are the latest COMPLETED ones of scrapers of the "+
-					"group; of those that are named, %d of %d are", len(runs), len(in.Runs))
+			return Merged{}, fault.New(fault.NothingMerged, "two runs are needed that are the "+
+				"latest COMPLETED ones of scrapers of the group; of those that are named, %d of "+
+				"%d are", len(runs), len(in.Runs))
 		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
 			Customer: from.Customer, Group: base.ID, Made: client.Enriched, Kind: work.Merge,

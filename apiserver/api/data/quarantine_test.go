@@ -84,9 +84,8 @@ func TestQuarantine(t *testing.T) {
 	r.share(t)
 	r.Run(t, apitest.Scenario{Name: "no merge takes it", As: apitest.User, Do: merge,
 		Header: map[string]string{"Idempotency-Key": "m"}, Status: 422, Code: "nothing_merged",
-		Has: map[string]any{"errors.0.field": "scraperJobStatusIds", "errors.0.message": "scraper" +
-			"JobStatusIds: two runs are needed that are the latest COMPLETED ones of scrapers of " +
-			"the group; of those that are named, 1 of 2 are"}})
+		Has: map[string]any{"detail": "two runs are needed that are the latest COMPLETED ones " +
+			"of scrapers of the group; of those that are named, 1 of 2 are"}})
 	history.Do += "&filters=" + url.QueryEscape(`{"scraperId":"`+r.shop.String()+`"}`)
 	r.Run(t, history,
 		apitest.Scenario{Name: "who may only read it cannot release it", As: apitest.Other,

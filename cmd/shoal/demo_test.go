@@ -60,6 +60,7 @@ func TestDemoRunsTwice(t *testing.T) {
 		"\n"); lines != demo.DemoPages {
 		t.Errorf("%d addresses", lines)
 	}
+	b.api.AddGroup("another", "demo") // names need not differ
 	second := b.demo()
 	second.want(t, terminal.ExitOK,
 		`Found from earlier: 1 run, 1 row in group "demo", balance 10.00 EUR`)

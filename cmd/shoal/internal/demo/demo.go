@@ -170,14 +170,11 @@ func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.
 func (c *Command) launchRun(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	connect *commands.Connection,
 	web *synthweb.Web, pages int) (group api.Group, job string, err error) {
-	if group, err = commands.EnsureGroup(ctx, client, demoGroup); err != nil {
+	group, template, err := ensureTemplate(ctx, client, web)
+	if err != nil {
 		return group, "", err
 	}
 	if err := c.greet(ctx, t, client, connect, group); err != nil {
-		return group, "", err
-	}
-	template, err := ensureTemplate(ctx, client, group, web)
-	if err != nil {
 		return group, "", err
 	}
 	job, err = c.launch(ctx, t, client, web, group, template, pages)
@@ -235,18 +232,22 @@ func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.C
 	return nil
 }
 
-// ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take.
-func ensureTemplate(ctx context.Context, client *api.Client, group api.Group,
-	web *synthweb.Web) (string, error) {
-	found, err := client.Scrapers(ctx,
-		api.ScraperFilter{GroupID: group.ID, Q: demoTemplate})
+// ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take, and its
+// group. Another group of that name is somebody's own.
+func ensureTemplate(ctx context.Context, client *api.Client, web *synthweb.Web) (group api.Group,
+	template string, err error) {
+	found, err := client.Scrapers(ctx, api.ScraperFilter{Q: demoTemplate})
 	if err != nil {
-		return "", err
+		return group, "", err
 	}
 	for _, scraper := range found {
 		if scraper.Name == demoTemplate {
-			return scraper.ID, nil
+			return api.Group{ID: scraper.GroupRef, Name: demoGroup}, scraper.ID, nil
 		}
+	}
+	group, err = client.PutGroup(ctx, api.Group{Name: demoGroup, StartType: "MANUAL"})
+	if err != nil {
+		return group, "", fmt.Errorf("demo group: %w", err)
 	}
 	scraper := api.Scraper{GroupRef: group.ID, Scraper: model.Scraper{
 		Name: demoTemplate, Type: model.SingleProduct,
@@ -259,9 +260,9 @@ func ensureTemplate(ctx context.Context, client *api.Client, group api.Group,
 	}}
 	saved, err := client.PutScraper(ctx, scraper)
 	if err != nil {
-		return "", fmt.Errorf("demo scraper: %w", err)
+		return group, "", fmt.Errorf("demo scraper: %w", err)
 	}
-	return saved.Value.ID, nil
+	return group, saved.Value.ID, nil
 }
 
 func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.Client,

@@ -300,9 +300,9 @@ func (u *upgrade) becomesActive(version float64) {
 	}
 }
 
-// refuses starts the release before in the place of nodes. A fetcher that left has no copy of the
-// state: the leader does not admit it, and says why. A node of the control plane has the activation
-// in its log: it ends and says so.
+// refuses starts the release before in the place of nodes. A fetcher that left is nobody's: the
+// leader does not admit it, and says why. One that was not removed in time is sent the activation,
+// as is a node of the control plane: it ends and says so.
 func (u *upgrade) refuses(before, this string) {
 	u.t.Helper()
 	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
@@ -320,11 +320,13 @@ func (u *upgrade) refuses(before, this string) {
 			u.t.Fatal(err)
 		}
 		start(n, before)
+		ends := saying{n, "is not known"}
 		if n == fetcher {
-			u.hears(leads, "a node cannot join: its binary is older than the cluster's version")
+			u.hears(ends, saying{leads,
+				"a node cannot join: its binary is older than the cluster's version"})
 			n.Kill()
 		} else {
-			u.hears(n, "is not known")
+			u.hears(ends)
 			<-n.Ended()
 		}
 		start(n, this)
@@ -334,15 +336,25 @@ func (u *upgrade) refuses(before, this string) {
 	}
 }
 
-// hears waits until a node has said something.
-func (u *upgrade) hears(n *cluster.Node, what string) {
+// saying is what a node says.
+type saying struct {
+	node *cluster.Node
+	what string
+}
+
+// hears waits until one of several things has been said.
+func (u *upgrade) hears(one ...saying) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.ctx, settleTime)
 	defer cancel()
-	for !strings.Contains(n.Said(), what) {
+	said := func(s saying) bool { return strings.Contains(s.node.Said(), s.what) }
+	for !slices.ContainsFunc(one, said) {
 		select {
 		case <-ctx.Done():
-			u.t.Fatalf("%s does not say %q:\n%s", n.Name, what, n.Said())
+			for _, s := range one {
+				u.t.Errorf("%s does not say %q:\n%s", s.node.Name, s.what, s.node.Said())
+			}
+			u.t.FailNow()
 		case <-time.After(lookEvery):
 		}
 	}

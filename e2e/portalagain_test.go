@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/e2e/suite"
@@ -70,6 +71,12 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.goes("/candidates", `document.querySelector("main .note a")`)
 	v.clicks("main .note a")
 	v.sees(`document.querySelector("#cap")`)
+
+	v.beginsWith("http://shop.example/list/6\nhttp://shop.example/list/7")
+	v.enters("name", strings.Repeat("n", 300)) // what is too long for a name is left out
+	v.clicks(".card button")
+	v.presses("Launch")
+	v.sees(`location.pathname.startsWith("/portal/runs/")`)
 
 	v.goes("/wallet", `document.querySelector(".facts")`)
 	v.says("This service takes no payments. Its operator")

@@ -152,6 +152,9 @@ func TestPortalCollects(t *testing.T) {
 	v.chooses("start-type", "DAILY")
 	v.presses("Save")
 	v.says("It is set, for 1 scraper.")
+	v.presses("Share")
+	v.sees(`document.activeElement.id === "share" &&
+		document.activeElement.matches("[aria-invalid=true]")`)
 	v.enters("share", "friend@example.com, other@example.com")
 	v.presses("Share")
 	v.says("It is shared.")

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, PagePreview,
   PostProcessRule, RunEstimate, Scraper } from "./schema.gen";
 import { call, newKey, type Refused } from "./api";
-import { draft, newName } from "./draft";
+import { draft, mostName, newName } from "./draft";
 import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
@@ -288,7 +288,7 @@ function Saving(props: { url: string; disabled: boolean;
   };
   return <form onSubmit={save}>
     <label for="scraper-name">{texts.name}</label>
-    <input id="scraper-name" value={name} maxLength={200} required
+    <input id="scraper-name" value={name} maxLength={mostName} required
       onInput={(e) => { said.value = e.currentTarget.value; key.value = newKey(); }} />
     {error.value && <NameTrouble error={error.value} from={props.url} take={(free) => {
       said.value = free;

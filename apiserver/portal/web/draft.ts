@@ -1,6 +1,7 @@
 // What a person is about to launch. It lives as long as the browser's tab, over reloads, too.
 import { effect, signal } from "@preact/signals";
 import type { RunEstimate, Scraper, ScraperProposal } from "./schema.gen";
+import { texts } from "./texts";
 
 /** What is about to be launched. */
 export interface Draft {
@@ -65,11 +66,15 @@ export function readAddresses(text: string): { addresses: string[]; bad?: string
   return { addresses };
 }
 
+/** How long the name of a scraper may be: the run of its list has a longer one, of 200 at most. */
+export const mostName = 200 - texts.listOf("").length;
+
 /** A name for the scraper of an address, which no other one has. */
 export function newName(from: string): string {
   const now = new Date();
   const two = (n: number) => String(n).padStart(2, "0");
-  return `${new URL(from).host} ${now.getFullYear()}-${two(now.getMonth() + 1)}-`
+  const at = ` ${now.getFullYear()}-${two(now.getMonth() + 1)}-`
     + `${two(now.getDate())} ${two(now.getHours())}:${two(now.getMinutes())}:`
     + two(now.getSeconds());
+  return new URL(from).host.slice(0, mostName - at.length) + at;
 }

@@ -225,14 +225,22 @@ function Shares(props: { group: string }) {
   const list = useLoaded((signal) => call<string[]>("GET", `${path}/list`, { signal }),
     [props.group, resynced.value]);
   const email = useEntry("share", "");
+  const bad = useSignal(false);
   const act = useAct();
-  const add = () => void act.run(email.value, async (key) => {
-    const body = email.value.split(/[\s,;]+/).filter(Boolean).map((e) => ({ email: e }));
-    await call("PUT", path, { key, body });
-    email.value = "";
-    list.again();
-    return texts.shareDone;
-  });
+  const add = () => {
+    const emails = email.value.split(/[\s,;]+/).filter(Boolean);
+    bad.value = emails.length === 0 || !emails.every((e) => /^[^@]+@[^@]+$/.test(e));
+    if (bad.value) {
+      document.getElementById("share")?.focus();
+      return;
+    }
+    void act.run(email.value, async (key) => {
+      await call("PUT", path, { key, body: emails.map((e) => ({ email: e })) });
+      email.value = "";
+      list.again();
+      return texts.shareDone;
+    });
+  };
   const end = (whom: string) => act.run(["end", whom], async (key) => {
     await call("DELETE", path, { key, query: { email: whom } });
     list.again();
@@ -248,7 +256,7 @@ function Shares(props: { group: string }) {
           go={() => void end(e)} /> }]} />}</Shown>
     <Form act={act} send={add} button={texts.share} label={texts.shares}>
       <Entry id="share" label={texts.shareWith} value={email} type="text"
-        hint={texts.shareHint} />
+        hint={texts.shareHint} problem={bad.value ? texts.shareBad : undefined} />
     </Form>
   </section>;
 }

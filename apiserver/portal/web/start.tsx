@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, RunEstimate,
   Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
 import { call, newKey, Refused } from "./api";
-import { draft, kept, newName, readAddresses } from "./draft";
+import { draft, kept, mostName, newName, readAddresses } from "./draft";
 import { useEntry } from "./entries";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go } from "./route";
@@ -178,7 +178,7 @@ export function Candidates() {
     <p class="lead">{texts.candidatesOf} <Scraped value={now.addresses[0]} /></p>
     {now.proposals.length === 0 ? <p class="note">{texts.candidatesNone}</p> : <>
       <label for="name">{texts.name}</label>
-      <input id="name" value={now.name} maxLength={200}
+      <input id="name" value={now.name} maxLength={mostName}
         onInput={(e) => rename(e.currentTarget.value)} /></>}
     {taken && <p class="note">{texts.toLaunchHint}{" "}
       <a href={address("/launch")}>{texts.toLaunch}</a></p>}

@@ -90,6 +90,7 @@ export const texts = {
   share: "Share",
   shareWith: "E-mail addresses",
   shareHint: "Several are separated by commas.",
+  shareBad: "Enter e-mail addresses, like me@example.com.",
   shareDone: "It is shared.",
   shareEnd: "End the share",
   shareEnded: "The share has ended.",

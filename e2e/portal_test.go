@@ -154,8 +154,8 @@ func (p *person) sees(expression string) {
 func (p *person) clicks(selector string) {
 	p.t.Helper()
 	quoted, _ := json.Marshal(selector) // texts always can be
-	p.sees(fmt.Sprintf("document.querySelector(%s)?.disabled === false || "+
-		"document.querySelector(%[1]s)?.href", quoted))
+	p.sees(fmt.Sprintf("document.querySelector(%s)?.matches("+
+		"'button:enabled:not([aria-disabled=true]), input:enabled, summary, [href]')", quoted))
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
@@ -294,7 +294,9 @@ func (p *person) opensMenus() {
 		if wide := asks[int64](p, `document.documentElement.scrollWidth`); wide > 390 {
 			p.t.Errorf("with %s open the page is %d wide, and a phone 390", menu, wide)
 		}
-		asks[bool](p, "("+find+".click(), true)")
+		asks[bool](p, "("+find+".parentElement.querySelector('input, a').focus(), true)")
+		p.do(chromedp.KeyEvent("\u001b")) // Escape
+		p.sees("!" + find + ".parentElement.open && document.activeElement === " + find)
 	}
 	p.do(chromedp.EmulateViewport(1280, 900))
 }
@@ -323,6 +325,8 @@ func (p *person) readsRows() {
 	}
 	asks[bool](p, `(document.querySelector(".rows").scrollTop = 0, true)`)
 	p.opensMenus()
+	p.clicks("form.filter:has(#row) button") // which row is not said
+	p.sees(`document.activeElement.matches("#row:invalid")`)
 	p.clicks(".rows tr[aria-rowindex='3'] button")
 	p.sees(`document.querySelector("dialog[open] dd") && document.activeElement.matches("dialog h2")`)
 	p.shows("row")

@@ -208,7 +208,8 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 	v.goes("/webhooks", `document.querySelector("#hook-url")`)
 	v.enters("hook-url", "nowhere")
 	v.presses("Make the webhook")
-	v.sees(`document.querySelector("main .trouble")?.innerText.startsWith("Address")`)
+	v.sees(`document.querySelector("main .trouble")?.innerText.startsWith("Address") &&
+		document.activeElement.matches("#hook-url[aria-invalid=true]")`)
 	v.enters("hook-url", hooked)
 	v.presses("Make the webhook")
 	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
@@ -268,7 +269,7 @@ func (v *visit) keepsPreferences() {
 	v.presses("Save")
 	v.says("It is saved.")
 	v.chooses("told-SCRAPER_RUN_COMPLETED", "NONE")
-	v.sees(`!document.querySelector("#told-SCRAPER_RUN_COMPLETED").disabled`)
+	v.sees(`document.querySelector(".ways + [role=status]")?.innerText === "It is saved."`)
 	v.do(chromedp.Reload())
 	v.sees(`document.querySelector("#low")?.value === "7.25" &&
 		document.querySelector("#told-SCRAPER_RUN_COMPLETED")?.value === "NONE"`)

@@ -295,7 +295,8 @@ function Saving(props: { url: string; disabled: boolean;
       key.value = newKey();
       error.value = undefined;
     }} />}
-    <p class="actions"><button disabled={props.disabled || busy.value}>{building.save}</button></p>
+    <p class="actions"><button disabled={props.disabled}
+      aria-disabled={busy.value}>{building.save}</button></p>
     <p role="status">{busy.value && texts.using}</p>
   </form>;
 }

@@ -210,7 +210,7 @@ function RunNow(props: { group: Of }) {
         {!now.affordable && <p class="note">{texts.unaffordable}</p>}
         <Entry id="cap" label={texts.cap} value={cap} hint={texts.capHint} short decimal
           problem={bad.value ? texts.capBad : undefined} />
-        <p class="actions"><button disabled={act.busy}>{texts.groupLaunch}</button>
+        <p class="actions"><button aria-disabled={act.busy}>{texts.groupLaunch}</button>
           <Do act={act} text={texts.cancel} go={() => { estimate.value = undefined; }} /></p>
       </form>}
     <Came of={act} names={{ maxChargeMicros: texts.cap }} />

@@ -79,7 +79,8 @@ export interface Act {
   run: (said: unknown, what: (key: string) => Promise<string | void>) => Promise<boolean>;
 }
 
-/** An act. What is under way is not begun again. */
+/** An act. What is under way is not begun again. Its buttons are no disabled ones meanwhile: these
+ * would lose the focus. */
 export function useAct(): Act {
   const busy = useSignal(false);
   const error = useSignal<Refused | undefined>(undefined);
@@ -178,12 +179,18 @@ export function Form(props: { act: Act; send: () => void; button: string; label?
     const label = props.names?.[item.field ?? ""];
     return label ? [[label, told(item, props.names)]] : [];
   }));
-  return <form noValidate aria-label={props.label} onSubmit={(event) => {
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (props.act.error) {
+      form.current!.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+    }
+  }, [props.act.error]);
+  return <form ref={form} noValidate aria-label={props.label} onSubmit={(event) => {
     event.preventDefault();
     props.send();
   }}>
     <Wrong.Provider value={wrong}>{props.children}</Wrong.Provider>
-    <p><button disabled={props.act.busy}>{props.button}</button></p>
+    <p><button aria-disabled={props.act.busy}>{props.button}</button></p>
     <Came of={props.act} names={props.names} />
   </form>;
 }
@@ -191,7 +198,7 @@ export function Form(props: { act: Act; send: () => void; button: string; label?
 /** A button that has something done. */
 export function Do(props: { act: Act; text: string; of?: string; kind?: "second" | "danger" | "plain";
   go: () => void; }) {
-  return <button type="button" class={props.kind ?? "second"} disabled={props.act.busy}
+  return <button type="button" class={props.kind ?? "second"} aria-disabled={props.act.busy}
     aria-label={props.of ? `${props.text}: ${visible(props.of, 100)}` : undefined}
     onClick={props.go}>{props.text}</button>;
 }

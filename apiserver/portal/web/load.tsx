@@ -43,7 +43,7 @@ export function Trouble(props: { error: Refused; again?: () => void }) {
   const { error } = props;
   return <div class="trouble" role="alert">
     <p><bdi>{error.message}</bdi> {error.todo}</p>
-    {error.correlationId && <p class="hint">
+    {error.correlationId && error.items.length === 0 && <p class="hint">
       {texts.correlation} <code>{error.correlationId}</code></p>}
     {props.again && <button type="button" class="second" onClick={props.again}>
       {texts.tryAgain}</button>}

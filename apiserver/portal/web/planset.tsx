@@ -88,7 +88,7 @@ export function PlanSet() {
             enter={(field, value) => enter(one.plan.plan, field, value)} />)}</div>
           {problem.value && <p class="trouble" role="alert">{problem.value === nothing
             ? texts.plansSame : texts.plansBad}</p>}
-          {!sure.value && <p><button disabled={act.busy}>{texts.pricesLook}</button></p>}
+          {!sure.value && <p><button aria-disabled={act.busy}>{texts.pricesLook}</button></p>}
         </form>
         {sure.value && <div class="card" role="group" aria-label={texts.plansSure}>
           <p><strong>{texts.plansSure}</strong></p>

@@ -1,5 +1,6 @@
 // Preferences: who the customer is, what they are told, and what they take with them.
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { Customer, WalletPreferences } from "./schema.gen";
 import { call } from "./api";
 import { useEntry } from "./entries";
@@ -78,23 +79,25 @@ function Low(props: { now: WalletPreferences }) {
 function Told(props: { ways: Record<string, string> }) {
   const ways = useSignal(props.ways);
   const act = useAct();
+  const turn = useRef(Promise.resolve()); // one after the other, so that none is passed over
   const set = (event: string, way: string) => {
-    const before = ways.value;
-    ways.value = { ...before, [event]: way };
-    void act.run([event, way], async () => {
-      ways.value = await call<Record<string, string>>("PUT",
-        "/api/customer/preferences/notifications", { body: { [event]: way } });
-      return texts.saved;
-    }).then((done) => {
+    const before = ways.value[event]!;
+    const shows = (way: string) => { ways.value = { ...ways.value, [event]: way }; };
+    shows(way);
+    turn.current = turn.current.then(async () => {
+      const done = await act.run([event, way], async () => {
+        await call("PUT", "/api/customer/preferences/notifications", { body: { [event]: way } });
+        return texts.saved;
+      });
       if (!done) {
-        ways.value = before;
+        shows(before);
       }
     });
   };
   return <>
     <div class="ways">{Object.keys(ways.value).sort().map((event) => <div key={event}>
       <label for={`told-${event}`}>{events[event] ?? event}</label>
-      <select id={`told-${event}`} value={ways.value[event]} disabled={act.busy}
+      <select id={`told-${event}`} value={ways.value[event]}
         onChange={(e) => set(event, e.currentTarget.value)}>
         {Object.entries(texts.ways).map(([way, text]) => <option key={way} value={way}>{text}
         </option>)}</select></div>)}</div>

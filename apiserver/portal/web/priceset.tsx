@@ -79,7 +79,7 @@ export function PriceSet() {
             drop={drop} />
           {problem.value && <p class="trouble" role="alert">{problem.value === nothing
             ? texts.pricesSame : texts.pricesBad}</p>}
-          {!sure.value && <p><button disabled={act.busy}>{texts.pricesLook}</button></p>}
+          {!sure.value && <p><button aria-disabled={act.busy}>{texts.pricesLook}</button></p>}
         </form>
         {sure.value && <div class="card" role="group" aria-label={texts.pricesSure}>
           <p><strong>{texts.pricesSure}</strong></p>

@@ -1,5 +1,6 @@
 // Rows of a group: a table that has in memory what is seen, however many there are.
 import { signal, useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Category, Group, RowReceipt } from "./schema.gen";
 import { apiAddress, call } from "./api";
@@ -125,7 +126,7 @@ function Filter(props: { want: Wanted; fields: string[] }) {
   };
   return <form class="filter" onSubmit={apply}>
     <div><label for="field">{texts.filterField}</label>
-      <select id="field" value={field.value}
+      <select id="field" value={field.value} required={value.value !== ""}
         onChange={(e) => { field.value = e.currentTarget.value; }}>
         <option value="">{texts.filterClear}</option>
         {optionsOf(fields, field.value)}</select></div>
@@ -138,6 +139,16 @@ function Filter(props: { want: Wanted; fields: string[] }) {
         onInput={(e) => { value.value = e.currentTarget.value; }} /></div>
     <button class="second">{texts.filterSet}</button>
   </form>;
+}
+
+/** What a click opens and Escape closes. */
+function Menu(props: { name: string; children: ComponentChildren }) {
+  return <details onKeyDown={(event) => {
+    if (event.key === "Escape") {
+      event.currentTarget.open = false;
+      event.currentTarget.querySelector("summary")!.focus();
+    }
+  }}><summary>{props.name}</summary>{props.children}</details>;
 }
 
 function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
@@ -165,17 +176,17 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
       {want.sort && <label class="check"><input type="checkbox" checked={want.descending}
         onChange={(e) => ask({ desc: e.currentTarget.checked ? "yes" : "" })} />
       {texts.sortDesc}</label>}
-      <details><summary>{texts.columns}</summary>
+      <Menu name={texts.columns}>
         <fieldset><legend class="unseen">{texts.columns}</legend>
           {fields.map((f) => <label class="check" key={f}>
             <input type="checkbox" checked={!hidden.has(f)}
               onChange={(e) => toggle(f, e.currentTarget.checked)} />
-            <Scraped value={f} most={60} /></label>)}</fieldset></details>
-      <details><summary>{texts.exported}</summary>
+            <Scraped value={f} most={60} /></label>)}</fieldset></Menu>
+      <Menu name={texts.exported}>
         <ul class="links">{formats.map((format) => <li key={format}>
           <a download href={apiAddress("/api/scraper/data/export", { ...reader.query, format,
             fields: hidden.size > 0 ? shown.join(",") : undefined })}>
-            {format}</a></li>)}</ul></details>
+            {format}</a></li>)}</ul></Menu>
     </div>
   </div>;
 }
@@ -246,7 +257,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
     </div>
     <form class="filter" onSubmit={(event) => void goTo(event)}>
       <div><label for="row">{texts.goToRow}</label>
-        <input id="row" type="number" min={1} inputMode="numeric" value={wanted.value}
+        <input id="row" type="number" min={1} required inputMode="numeric" value={wanted.value}
           onInput={(e) => { wanted.value = e.currentTarget.value; }} /></div>
       <button class="second">{texts.goTo}</button>
     </form>

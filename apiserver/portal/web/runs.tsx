@@ -202,34 +202,26 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
   const over = isOver(job.state);
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);
-  const stop = async () => {
-    busy.value = true;
-    error.value = undefined;
-    await call("POST", `/api/scraper/${job.scraperId}/stop`, { key: newKey() })
-      .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
-    busy.value = false;
-  };
-  const release = async () => {
-    busy.value = true;
-    error.value = undefined;
-    await call("POST", `/api/scraper-job-status/${job.id}/release`, { key: newKey() })
-      .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
-    busy.value = false;
-  };
-  const again = async () => {
-    busy.value = true;
-    error.value = undefined;
-    try {
-      const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
-      draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
-        estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
-        saveKey: newKey(), launchKey: newKey() };
-      go(address("/launch"));
-    } catch (e) {
-      error.value = refused(e);
+  const act = async (what: () => Promise<void>) => {
+    if (busy.value) {
+      return;
     }
+    busy.value = true;
+    error.value = undefined;
+    await what().catch((e: unknown) => { error.value = refused(e); });
     busy.value = false;
   };
+  const change = (path: string) => act(async () => {
+    await call("POST", path, { key: newKey() });
+    resynced.value++;
+  });
+  const again = () => act(async () => {
+    const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
+    draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
+      estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
+      saveKey: newKey(), launchKey: newKey() };
+    go(address("/launch"));
+  });
   return <>
     <p class="lead"><Scraped value={scraper.name} /></p>
     <p role="status"><State state={job.state} />
@@ -238,8 +230,8 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
       <p><strong>{texts.heldTitle}</strong> <Scraped value={numbered(job.quarantineReason)}
         most={1_000} /></p>
       <p>{texts.heldHint}</p>
-      <p><button type="button" class="second" disabled={busy.value}
-        onClick={() => void release()}>{texts.release}</button></p>
+      <p><button type="button" class="second" aria-disabled={busy.value}
+        onClick={() => void change(`/api/scraper-job-status/${job.id}/release`)}>{texts.release}</button></p>
     </div>}
     {job.errorMessage && <p class="trouble"><Scraped
       value={numbered(job.errorMessage)} most={500} /></p>}
@@ -259,8 +251,8 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     </dl>
     {error.value && <Trouble error={error.value} />}
     <p class="actions">
-      {!over && <button type="button" class="danger" disabled={busy.value}
-        onClick={() => void stop()}>{texts.stop}</button>}
+      {!over && <button type="button" class="danger" aria-disabled={busy.value}
+        onClick={() => void change(`/api/scraper/${job.scraperId}/stop`)}>{texts.stop}</button>}
       <a class="button" href={address(`/rows/${job.groupId}`, { job: job.id })}>
         {texts.seeRows}</a>
       <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/fields`)}>
@@ -268,7 +260,7 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
       {over && <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/changes`)}>
         {texts.seeChanges}</a>}
       {over && scraper.type !== "FILE" && <button type="button" class="second"
-        disabled={busy.value} onClick={() => void again()}>{texts.runAgain}</button>}
+        aria-disabled={busy.value} onClick={() => void again()}>{texts.runAgain}</button>}
     </p>
     <p role="status">{busy.value && (over ? texts.preparing : texts.stopping)}</p>
     <Failures job={job} over={over} />

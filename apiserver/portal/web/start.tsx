@@ -45,15 +45,18 @@ export function Start() {
     { query: { limit: 5 }, signal }), [resynced.value]);
   const show = async (event?: Event) => {
     event?.preventDefault();
+    if (busy.value) {
+      return;
+    }
+    error.value = undefined;
     const picking = (event as SubmitEvent | undefined)?.submitter?.id === "build";
     const { addresses, bad } = readAddresses(text.value);
     problem.value = bad !== undefined ? { bad }
       : addresses.length === 0 ? texts.addressesNone : undefined;
-    if (problem.value || busy.value) {
+    if (problem.value) {
       document.getElementById("addresses")?.focus();
       return;
     }
-    error.value = undefined;
     if (picking) {
       draft.value = { text: text.value, addresses, name: newName(addresses[0]!),
         groupKey: newKey(), saveKey: newKey(), launchKey: newKey() };
@@ -80,8 +83,8 @@ export function Start() {
           : <>{texts.addressesBad} <Scraped value={wrong.bad} most={100} /></>)}</p>
       {!kept.value && <p class="note">{texts.draftTooLarge}</p>}
       {error.value && <Trouble error={error.value} again={() => void show()} />}
-      <p class="actions"><button disabled={busy.value}>{texts.showRows}</button>
-        <button id="build" class="second" disabled={busy.value}>{building.instead}</button></p>
+      <p class="actions"><button aria-disabled={busy.value}>{texts.showRows}</button>
+        <button id="build" class="second" aria-disabled={busy.value}>{building.instead}</button></p>
       <p role="status">{busy.value && texts.reading}</p>
     </form>
     {runs.error ? <Trouble error={runs.error} again={runs.again} />
@@ -192,7 +195,7 @@ export function Candidates() {
       return <section class="card" key={i} aria-label={title}>
         <div class="cardhead"><h2>{title}: {texts.rowsShown(
           count(Math.min(proposal.sampleData.length, mostShown.rows)))}</h2>
-        <button type="button" disabled={busy.value} aria-label={`${texts.use}: ${title}`}
+        <button type="button" aria-disabled={busy.value} aria-label={`${texts.use}: ${title}`}
           class={i === 0 ? "" : "second"} onClick={() => void use(proposal)}>
           {texts.use}</button></div>
         <SampleRows of={proposal} label={texts.rowsOfCandidate(title)} />
@@ -270,14 +273,17 @@ export function Launch() {
   const cap = now.cap ?? entered(now.estimate.maxMicros);
   const start = async (event?: Event) => {
     event?.preventDefault();
+    if (busy.value) {
+      return;
+    }
+    error.value = undefined;
     const micros = parseMoney(cap);
     problem.value = Number.isNaN(micros) ? texts.capBad : "";
-    if (problem.value || busy.value) {
+    if (problem.value) {
       document.getElementById("cap")?.focus();
       return;
     }
     busy.value = true;
-    error.value = undefined;
     try {
       const to = await launch(micros);
       draft.value = undefined;
@@ -302,7 +308,7 @@ export function Launch() {
       <p class="hint" id="cap-hint">{texts.capHint}</p>
       <p id="cap-problem" class={problem.value ? "trouble" : ""} role="alert">{problem.value}</p>
       {error.value && <Trouble error={error.value} again={() => void start()} />}
-      <button disabled={busy.value}>{texts.launch}</button>
+      <button aria-disabled={busy.value}>{texts.launch}</button>
       <p role="status">{busy.value && texts.launching}</p>
     </form>
     <p>{now.again ? <a href={address(now.again)}>{texts.runTitle}</a>

@@ -249,7 +249,7 @@ function Upload(props: Own) {
           {problem.value}</p>
       </div>
       {!target.value && <Entry id="upload-name" label={texts.uploadName} value={name} most={200} />}
-      {!sending.value && <p><button disabled={act.busy}>{texts.uploadSend}</button></p>}
+      {!sending.value && <p><button aria-disabled={act.busy}>{texts.uploadSend}</button></p>}
       <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile }} />
     </form>
     {sending.value && <Progress key={sending.value.key} of={sending.value}
@@ -293,7 +293,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     });
     return () => own.abort();
   }, [tries.value]);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the page says that it waits
     if (!waits) {
       return;
     }

@@ -91,7 +91,7 @@ function Paid(props: { session: string; forget: () => void }) {
 
 function Ledger(props: { entries: Transaction[] }) {
   return <Table caption={texts.ledger} items={props.entries} none={texts.ledgerNone} columns={[
-    { name: texts.at, of: (t) => when(t.settledAt ?? t.createdAt) },
+    { name: texts.at, of: (t) => when(t.createdAt) },
     { name: texts.type, of: (t) => texts.entryTypes[t.type] ?? t.type },
     { name: texts.state, of: (t) => texts.entryStates[t.status] ?? t.status },
     { name: texts.amountOf, n: true, of: (t) => t.amountMicros === 0 && t.freeRequestsDelta !== 0

@@ -67,16 +67,22 @@ func appendRecord(line []byte, record []string) []byte {
 // csvForm makes cells.
 type csvForm struct{ guarded bool }
 
-// cell is a value as it stands in a file: strings without JSON's quotes, null as nothing, the rest
-// as JSON.
-func (f csvForm) cell(value string) string {
-	if value == "null" {
+// cell is a member's value as it stands in a file: strings without JSON's quotes, null as nothing,
+// the rest as JSON.
+func (f csvForm) cell(m *rowstore.Members) string {
+	text, plain, ok := m.Text()
+	switch {
+	case m.Value == "null":
 		return ""
-	}
-	if text, ok := rowstore.TextOf(value); ok {
+	case !ok:
+		return f.quote(m.Value)
+	case !plain:
 		return f.text(text)
 	}
-	return f.quote(value)
+	if text = f.guard(text); text == "" || plainStart(text) && strings.IndexByte(text, ',') < 0 {
+		return text
+	}
+	return `"` + text + `"`
 }
 
 // text is a text as it stands in a file.

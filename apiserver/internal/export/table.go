@@ -50,9 +50,9 @@ type keeper interface {
 // they are what stands first, then the other members in the order in which rows first have them,
 // the server's own (_…) last. So all rows are looked at before the first is written: a column that
 // appears late is not missed. They are kept as far as there is room, and are read again otherwise.
-// encode makes the text of a cell of a value as it is stored.
-func tabulate(ctx context.Context, rows Source, o Options, encode func(value string) string,
-	keep keeper) (*table, error) {
+// encode makes the text of a member's cell.
+func tabulate(ctx context.Context, rows Source, o Options,
+	encode func(*rowstore.Members) string, keep keeper) (*table, error) {
 	t := &table{rows: rows, reader: newReader(o, encode)}
 	if o.Format == XLSX {
 		t.size = &sheetSize{}
@@ -142,19 +142,19 @@ func serverKey(key string) int {
 
 // reader makes cells of rows. Most rows have the members of the row before, in its order.
 type reader struct {
-	encode  func(value string) string
+	encode  func(*rowstore.Members) string
 	most    int  // columns
 	grows   bool // by columns that rows have
 	typed   bool // what the columns hold is noted
 	columns []column
 	at      map[string]int // place of a column
-	// members of the row before, and their columns, -1 for none
+	// members of the row before, as their keys are written, and their columns, -1 for none
 	shape  []string
 	places []int
 	cells  []cell
 }
 
-func newReader(o Options, encode func(value string) string) reader {
+func newReader(o Options, encode func(*rowstore.Members) string) reader {
 	r := reader{encode: encode, most: maxColumns, grows: o.Fields == nil, at: map[string]int{}}
 	if o.Format == Parquet {
 		r.most, r.typed = maxTyped, true
@@ -180,11 +180,12 @@ func (r *reader) add(name string) int {
 // read returns the cells of a row, until the next call.
 func (r *reader) read(row json.RawMessage) ([]cell, error) {
 	r.cells = r.cells[:0]
-	n, m := 0, rowstore.MembersOf(row)
-	for ; m.Next(); n++ {
-		if n == len(r.shape) || r.shape[n] != m.Key {
-			name := strings.Clone(m.Key) // not all of the row with it
-			r.shape, r.places = append(r.shape[:n], name), append(r.places[:n], r.place(name))
+	m := rowstore.MembersOf(row)
+	for n := 0; n < len(r.shape) && m.NextAs(r.shape[n]) || m.Next(); n++ {
+		if n == len(r.shape) || r.shape[n] != m.Written() {
+			// not all of the row with them
+			name, written := strings.Clone(m.Key), strings.Clone(m.Written())
+			r.shape, r.places = append(r.shape[:n], written), append(r.places[:n], r.place(name))
 			if len(r.columns) > r.most {
 				return nil, fault.Invalid(fault.InvalidRequest, "format",
 					"the rows have more than %d columns; name some as fields, or take jsonl",
@@ -195,7 +196,7 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 			if r.typed {
 				r.columns[place].values |= shapeOf(m.Value)
 			}
-			r.cells = append(r.cells, cell{place, r.encode(m.Value)})
+			r.cells = append(r.cells, cell{place, r.encode(&m)})
 		}
 	}
 	if !m.Whole() {
@@ -216,4 +217,4 @@ func (r *reader) place(name string) int {
 }
 
 // verbatim leaves a value as it is.
-func verbatim(value string) string { return value }
+func verbatim(m *rowstore.Members) string { return m.Value }

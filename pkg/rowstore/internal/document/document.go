@@ -16,6 +16,9 @@ type Members struct {
 
 	doc   string
 	at    int
+	key   int  // where the member begins, with its key
+	colon int  // behind the colon that follows the key
+	plain bool // the value is a string without escapes
 	begun bool
 	whole bool
 }
@@ -41,20 +44,57 @@ func (m *Members) Next() bool {
 	if m.space(); m.at == len(m.doc) || m.doc[m.at] != '"' {
 		return false
 	}
-	start := m.at
+	m.key = m.at
 	plain, ok := m.text()
 	if !ok {
 		return false
 	}
-	key := m.doc[start:m.at]
+	key := m.doc[m.key:m.at]
 	if m.Key = key[1 : len(key)-1]; !plain || !utf8.ValidString(m.Key) {
 		m.Key, _ = Text(key)
 	}
 	if !m.skip(':') {
 		return false
 	}
+	m.colon = m.at
 	m.Value, ok = m.value()
 	return ok
+}
+
+// Written is the member's key as it is written in the document, up to its colon.
+func (m *Members) Written() string { return m.doc[m.key:m.colon] }
+
+// NextAs goes on to the next member if its key is written as that of another document's, which
+// Written told. It is the same key then, and Key is not set. False: it is not, or there is white
+// space before it, and nothing has changed.
+func (m *Members) NextAs(written string) bool {
+	at, before := m.at, byte(',')
+	if !m.begun {
+		before = '{'
+	}
+	if at == len(m.doc) || m.doc[at] != before || !strings.HasPrefix(m.doc[at+1:], written) {
+		return false
+	}
+	m.at = at + 1 + len(written)
+	value, ok := m.value()
+	if !ok {
+		m.at = at
+		return false
+	}
+	m.key, m.colon, m.begun, m.Value = at+1, at+1+len(written), true, value
+	return true
+}
+
+// Text decodes the value if it is a string; false: it is none. A plain one stands in the document
+// as it is: it has no quotes, no backslashes and no control characters.
+func (m *Members) Text() (text string, plain, ok bool) {
+	if m.plain {
+		if text = m.Value[1 : len(m.Value)-1]; utf8.ValidString(text) {
+			return text, true, true
+		}
+	}
+	text, ok = Text(m.Value)
+	return text, false, ok
 }
 
 // Whole says, once Next was false, whether the document was an object to its end.
@@ -103,7 +143,9 @@ func (m *Members) space() {
 	}
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isSpace(c byte) bool {
+	return c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+}
 
 // value passes over white space and a value, and returns the value.
 func (m *Members) value() (value string, ok bool) {
@@ -111,9 +153,10 @@ func (m *Members) value() (value string, ok bool) {
 		return "", false
 	}
 	start := m.at
+	m.plain = false
 	switch m.doc[m.at] {
 	case '"':
-		_, ok = m.text()
+		m.plain, ok = m.text()
 	case '{', '[':
 		ok = m.nested()
 	default:

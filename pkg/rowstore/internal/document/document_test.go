@@ -71,6 +71,7 @@ func FuzzMembers(f *testing.F) {
 		if !m.Whole() || len(got) != len(want) {
 			t.Fatalf("%q: %v, want %v", doc, got, want)
 		}
+		goAlong(t, doc)
 		for key, value := range want {
 			if got[key] != string(value) {
 				t.Errorf("%q: %q is %v, want %s", doc, key, got[key], value)
@@ -83,4 +84,35 @@ func FuzzMembers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// goAlong goes through a document by the keys of its own, as they are written, and by those of
+// another one.
+func goAlong(t *testing.T, doc string) {
+	t.Helper()
+	for _, other := range []string{doc, `{"a":1,"b":2,"\u00e4":3,"b\"":4}`} {
+		var written []string
+		for m := Of(other); m.Next(); {
+			written = append(written, m.Written())
+		}
+		m, along := Of(doc), Of(doc)
+		for i := 0; m.Next(); i++ {
+			if i == len(written) || !along.NextAs(written[i]) {
+				along.Next()
+			} else if key, _ := Text(strings.TrimRight(written[i], ": \t\r\n")); key != m.Key {
+				t.Errorf("%q: %q is gone along as %q", doc, m.Key, key)
+			}
+			if along.Value != m.Value || along.Written() != m.Written() {
+				t.Fatalf("%q: %q is %s, want %s", doc, m.Key, along.Value, m.Value)
+			}
+			text, plain, ok := along.Text()
+			if want, isText := Text(m.Value); text != want || ok != isText ||
+				plain && strings.ContainsAny(text, "\"\\\n\r") {
+				t.Errorf("%q: %s is %q (%v, %v), want %q", doc, m.Value, text, plain, ok, want)
+			}
+		}
+		if along.Next() || along.Whole() != m.Whole() {
+			t.Errorf("%q: it goes on behind the end", doc)
+		}
+	}
 }

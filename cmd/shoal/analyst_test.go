@@ -46,9 +46,9 @@ func TestScrapeAsksWhichCandidate(t *testing.T) {
 	b.in = "3\n1\n"
 	out := filepath.Join(b.data, "rows.csv")
 	got := b.shoal("scrape", "https://a.example/list", "-o", out)
-	got.want(t, terminal.ExitOK, "1  2 rows shown, 2 columns, a row for each item of the page, "+
+	got.want(t, terminal.ExitOK, "1  a sample of 2 rows, 2 columns, a row for each item of the page, "+
 		"follows up to 50 pages", "title     price", "One [31m  9",
-		"2  1 row shown", `"3" is no number of a candidate`, "COMPLETED: 2 rows",
+		"2  a sample of 1 row", `"3" is no number of a candidate`, "COMPLETED: 2 rows",
 		"The rows are in "+out, "shoal scrape --scraper 'a.example x'")
 	if strings.Contains(got.err, "\x1b[31m") {
 		t.Error("control characters reach the terminal")
@@ -132,7 +132,7 @@ func TestScrapeEndsWithTheRunsExitCode(t *testing.T) {
 func TestDetectAndPreview(t *testing.T) {
 	b := scraping(t)
 	got := b.shoal("detect", "https://a.example/list")
-	got.want(t, terminal.ExitOK, "1  2 rows shown", "heading\nLamps")
+	got.want(t, terminal.ExitOK, "1  a sample of 2 rows", "heading\nLamps")
 	file := filepath.Join(b.data, "lamps.json")
 	b.shoal("detect", "https://a.example/list", "-o", file).want(t, terminal.ExitOK)
 	b.shoal("scraper", "put", file, "--name", "lamps", "--new").want(t, terminal.ExitOK,

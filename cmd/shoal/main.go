@@ -176,10 +176,21 @@ func run(ctx context.Context, args []string, t terminal.Terminal, serve service.
 	tellMisspelt(&t, parser.Model, os.Environ())
 	command, err := parser.Parse(args)
 	if err != nil {
-		t.Notef("shoal: %v\nshoal --help and shoal COMMAND --help tell more.", err)
+		t.Notef("%s: %v\n%[1]s --help tells more.", misused(err), err)
 		return terminal.ExitUsage
 	}
 	return exitCode(ctx, &t, command.Run())
+}
+
+// misused is the command that was called wrongly, as far as it is known.
+func misused(err error) string {
+	var parsing *kong.ParseError
+	if errors.As(err, &parsing) && parsing.Context != nil {
+		if command := parsing.Context.Selected(); command != nil {
+			return command.FullPath()
+		}
+	}
+	return "shoal"
 }
 
 // decodeRange reads a range of addresses.

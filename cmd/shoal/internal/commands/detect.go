@@ -140,8 +140,8 @@ func writeCandidates(w io.Writer, width int, found []api.Proposal) error {
 	return nil
 }
 
-// describe is a candidate in a line: how many rows it makes of what, and whether it goes on to
-// other pages.
+// describe is a candidate in a line: how many of its rows the service has told, and what they are
+// made of. It says, too, whether the candidate goes on to other pages.
 func describe(p *api.Proposal, s *api.Scraper) string {
 	columns := map[string]bool{}
 	for _, row := range p.SampleData {
@@ -151,7 +151,7 @@ func describe(p *api.Proposal, s *api.Scraper) string {
 			}
 		}
 	}
-	text := terminal.Plural(int64(len(p.SampleData)), "row") + " shown, " +
+	text := "a sample of " + terminal.Plural(int64(len(p.SampleData)), "row") + ", " +
 		terminal.Plural(int64(len(columns)), "column") + ", " + kindOf(string(s.Type))
 	if more := s.SourceConfig.Pagination; more != nil && more.Type != "" &&
 		more.Type != model.PaginationNone {

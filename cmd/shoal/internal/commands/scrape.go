@@ -182,7 +182,11 @@ func (c *Scrape) choose(t *terminal.Terminal, address string,
 		return nil, err
 	}
 	for range 5 {
-		answer, err := ask(t, fmt.Sprintf("\nWhich one? 1 to %d, 0 for none [1] ", len(found)))
+		question := "\nTake it? 1 for yes, 0 for no [1] "
+		if len(found) > 1 {
+			question = fmt.Sprintf("\nWhich one? 1 to %d, 0 for none [1] ", len(found))
+		}
+		answer, err := ask(t, question)
 		if err != nil {
 			return nil, err
 		}

@@ -109,6 +109,10 @@ func (s shapes) parquetType() (parquet.Node, func(value string) parquet.Value) {
 	switch {
 	case s&^isText == 0:
 		return parquet.String(), func(value string) parquet.Value {
+			return textValue(value[1 : len(value)-1])
+		}
+	case s&^(isText|isEscaped) == 0:
+		return parquet.String(), func(value string) parquet.Value {
 			text, _ := rowstore.TextOf(value)
 			return textValue(text)
 		}

@@ -3,6 +3,8 @@ package export
 import (
 	"strconv"
 	"strings"
+
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // shapes are what values are, as a set.
@@ -10,6 +12,7 @@ type shapes uint8
 
 const (
 	isText    shapes = 1 << iota
+	isEscaped        // a text that does not stand between its quotes as it is
 	isBool           // true or false
 	isInteger        // within 64 bits
 	isLarge          // an integer that a float64 may round
@@ -21,10 +24,13 @@ const (
 const keptDigits = 15
 
 // shapeOf is what a value is; null is nothing.
-func shapeOf(value string) shapes {
-	switch value[0] {
+func shapeOf(m *rowstore.Members) shapes {
+	switch m.Value[0] {
 	case '"':
-		return isText
+		if m.IsPlain() {
+			return isText
+		}
+		return isText | isEscaped
 	case 't', 'f':
 		return isBool
 	case 'n':
@@ -32,7 +38,7 @@ func shapeOf(value string) shapes {
 	case '{', '[':
 		return isOther
 	}
-	return numberShape(value)
+	return numberShape(m.Value)
 }
 
 func numberShape(value string) shapes {

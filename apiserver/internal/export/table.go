@@ -194,7 +194,7 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 		}
 		if place := r.places[n]; place >= 0 {
 			if r.typed {
-				r.columns[place].values |= shapeOf(m.Value)
+				r.columns[place].values |= shapeOf(&m)
 			}
 			r.cells = append(r.cells, cell{place, r.encode(&m)})
 		}

@@ -85,13 +85,14 @@ func (m *Members) NextAs(written string) bool {
 	return true
 }
 
-// Text decodes the value if it is a string; false: it is none. A plain one stands in the document
-// as it is: it has no quotes, no backslashes and no control characters.
+// IsPlain says whether the value is a string that stands between its quotes as it is. Then it has
+// no quotes itself, no backslashes and no control characters.
+func (m *Members) IsPlain() bool { return m.plain && utf8.ValidString(m.Value) }
+
+// Text decodes the value if it is a string; false: it is none.
 func (m *Members) Text() (text string, plain, ok bool) {
-	if m.plain {
-		if text = m.Value[1 : len(m.Value)-1]; utf8.ValidString(text) {
-			return text, true, true
-		}
+	if m.IsPlain() {
+		return m.Value[1 : len(m.Value)-1], true, true
 	}
 	text, ok = Text(m.Value)
 	return text, false, ok

@@ -103,6 +103,9 @@ func (f csvForm) quote(text string) string {
 
 // plainStart says whether a text may stand without quotes for all that it begins with.
 func plainStart(text string) bool {
+	if c := text[0]; c > ' ' && c < utf8.RuneSelf && c != '\\' {
+		return true
+	}
 	first, _ := utf8.DecodeRuneInString(text)
 	return text != `\.` && !unicode.IsSpace(first)
 }

@@ -149,9 +149,10 @@ type reader struct {
 	columns []column
 	at      map[string]int // place of a column
 	// members of the row before, as their keys are written, and their columns, -1 for none
-	shape  []string
-	places []int
-	cells  []cell
+	shape   []string
+	places  []int
+	members rowstore.Members // of the row
+	cells   []cell
 }
 
 func newReader(o Options, encode func(*rowstore.Members) string) reader {
@@ -180,7 +181,8 @@ func (r *reader) add(name string) int {
 // read returns the cells of a row, until the next call.
 func (r *reader) read(row json.RawMessage) ([]cell, error) {
 	r.cells = r.cells[:0]
-	m := rowstore.MembersOf(row)
+	r.members = rowstore.MembersOf(row)
+	m := &r.members
 	for n := 0; n < len(r.shape) && m.NextAs(r.shape[n]) || m.Next(); n++ {
 		if n == len(r.shape) || r.shape[n] != m.Written() {
 			// not all of the row with them
@@ -194,9 +196,9 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 		}
 		if place := r.places[n]; place >= 0 {
 			if r.typed {
-				r.columns[place].values |= shapeOf(&m)
+				r.columns[place].values |= shapeOf(m)
 			}
-			r.cells = append(r.cells, cell{place, r.encode(&m)})
+			r.cells = append(r.cells, cell{place, r.encode(m)})
 		}
 	}
 	if !m.Whole() {

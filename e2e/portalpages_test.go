@@ -175,6 +175,10 @@ func TestPortalCollects(t *testing.T) {
 		document.querySelectorAll(".calendar .again").length > 27`)
 	v.goes("/calendar?month=9990-02", `document.querySelector(".month").innerText.includes("9990")`)
 	v.sees(`document.querySelectorAll(".calendar .again").length === 35`)
+	v.do(chromedp.EmulateViewport(390, 844)) // a list of its 28 days
+	v.sees(`(b => b.scrollWidth <= b.clientWidth)(document.querySelector("main .scroll")) &&
+		[...document.querySelectorAll(".calendar td")].filter(d => d.checkVisibility()).length === 28`)
+	v.do(chromedp.EmulateViewport(1280, 900))
 	v.shows("calendar")
 
 	v.collectsSites(scraper)

@@ -63,7 +63,7 @@ export function RunTable(props: { runs: Job[] }) {
       <thead><tr>
         <th scope="col">{texts.started}</th><th scope="col">{texts.scraper}</th>
         <th scope="col">{texts.state}</th><th scope="col" class="n">{texts.rows}</th>
-        <th scope="col" class="n">{texts.pages}</th><th scope="col" class="n">{texts.failed}</th>
+        <th scope="col" class="n">{texts.delivered}</th><th scope="col" class="n">{texts.failed}</th>
         <th scope="col" class="n">{texts.cost}</th>
       </tr></thead>
       <tbody>{props.runs.map((one) => {
@@ -240,7 +240,7 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     <progress id="progress" value={done} max={Math.max(1, job.totalLinks)} />
     <dl class="facts">
       <Fact name={texts.rows}>{count(job.itemsQuantity)}</Fact>
-      <Fact name={texts.pages}>{count(job.deliveredPages)}</Fact>
+      <Fact name={texts.delivered}>{count(job.deliveredPages)}</Fact>
       <Fact name={texts.failed}>{count(job.errorLinks)}</Fact>
       {over ? <Fact name={texts.took}>{duration(job.duration)}</Fact>
         : <Fact name={texts.rate}>{about(job.pagesPerSecond)}</Fact>}

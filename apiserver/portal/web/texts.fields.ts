@@ -24,7 +24,7 @@ export const texts = {
   measure: "Measure",
   measures: { fillRate: "Filled, in percent", mean: "Mean of its numbers",
     distinct: "Different values" } as Record<string, string>,
-  overRunsFew: "A line needs two runs that have ended, with this field in their rows.",
+  overRunsFew: "A line is drawn once two runs with this field in their rows have ended.",
   overRunsGone: (n: string) => `Runs whose rows are deleted and not drawn: ${n}.`,
   asTable: "As a table",
 };

@@ -111,6 +111,7 @@ export const texts = {
   state: "State",
   rows: "Rows",
   pages: "Pages",
+  delivered: "Pages delivered",
   failed: "Failed",
   cost: "Cost",
   runTitle: "Run",

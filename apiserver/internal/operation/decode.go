@@ -108,10 +108,13 @@ func reason(err error) string {
 	return "is malformed"
 }
 
+// mark is the byte order mark of UTF-8. Some tools begin each text with it.
+const mark = "\xef\xbb\xbf"
+
 // decodeBody reads a whole JSON document, with or without a byte order mark. Its faults are at a
 // path, "" where the document has no name.
 func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, path string, p *problems) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = bytes.TrimPrefix(data, []byte(mark))
 	if len(bytes.TrimSpace(data)) == 0 {
 		p.add(fault.InvalidBody, path, "a JSON body is needed")
 		return

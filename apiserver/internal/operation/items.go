@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +28,7 @@ type splitting struct {
 	field   *field // the member with the items
 	invalid fault.Code
 
+	at   string       // the member or item that is read, "" between them
 	rest bytes.Buffer // the body with no item in it
 	hash *xxh3.Hasher // of the items
 }
@@ -47,9 +50,14 @@ func (r *request) itemsField() *field {
 	return &members.fields[members.byName[r.stream.items]]
 }
 
-// splitItems is the Refine of the body. Its errors are coded, but for those of writing.
+// splitItems is the Refine of the body, which may begin with a byte order mark. Its errors are
+// coded, but for those of writing.
 func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
-	within := &fence{from: body}
+	buffered := bufio.NewReader(body)
+	if head, _ := buffered.Peek(len(mark)); string(head) == mark {
+		_, _ = buffered.Discard(len(mark)) // they are there
+	}
+	within := &fence{from: buffered}
 	dec := json.NewDecoder(within)
 	out := &errWriter{to: to}
 	err := s.object(dec, within, out)
@@ -60,13 +68,13 @@ func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
 		return err
 	}
 	if errors.Is(err, errBeyond) {
-		return fault.Invalid(fault.PayloadTooLarge, s.field.name,
+		return fault.Invalid(fault.PayloadTooLarge, cmp.Or(s.at, s.field.name),
 			"a member, or an item, has more than %d bytes", maxItem)
 	}
 	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
 		return fault.Invalid(fault.InvalidBody, s.field.name, "must be an array")
 	}
-	return fault.New(fault.InvalidBody, "not valid JSON: %v", err)
+	return fault.Invalid(fault.InvalidBody, s.at, "not valid JSON: %v", err)
 }
 
 // object reads the body's only value.
@@ -81,6 +89,7 @@ func (s *splitting) object(dec *json.Decoder, within *fence, to io.Writer) error
 	seen := map[string]bool{}
 	s.rest.WriteByte('{')
 	for dec.More() {
+		s.at = ""
 		within.open()
 		token, err := dec.Token()
 		if err != nil {
@@ -92,10 +101,12 @@ func (s *splitting) object(dec *json.Decoder, within *fence, to io.Writer) error
 				name)
 		}
 		seen[name] = true
+		s.at = fmt.Sprintf("%.100s", name)
 		if err := s.member(dec, within, name, to); err != nil {
 			return err
 		}
 	}
+	s.at = ""
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
@@ -161,11 +172,12 @@ func (s *splitting) items(dec *json.Decoder, within *fence, to io.Writer) error 
 			return p.list[0]
 		}
 		within.open()
+		s.at = s.field.name + "[" + strconv.Itoa(n) + "]"
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
 			return err
 		}
-		value, err := s.check(item, s.field.name+"["+strconv.Itoa(n)+"]")
+		value, err := s.check(item, s.at)
 		if err != nil {
 			return err
 		}
@@ -178,6 +190,7 @@ func (s *splitting) items(dec *json.Decoder, within *fence, to io.Writer) error 
 			return err
 		}
 	}
+	s.at = s.field.name
 	_, err := dec.Token()
 	return err
 }

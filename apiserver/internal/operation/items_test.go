@@ -56,7 +56,8 @@ func takeApart(t *testing.T, from io.Reader) (in listRequest, lines string, kept
 // Items are checked as those of a whole body are, and come as lines. The rest is decoded as ever.
 func TestItemsOfABody(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"name":"n","items":[]}`: "",
+		`{"name":"n","items":[]}`:        "",
+		mark + `{"name":"n","items":[]}`: "",
 		` {"items" : [ {"url":"a","text":"<&>"} , {"url":"b"} ] , "name":"n" } `: `{"url":"a","text":"<&>"}
 {"url":"b","text":""}
 `,
@@ -79,11 +80,15 @@ func TestItemsThatAreRefused(t *testing.T) {
 		``:                                   "invalid_body",
 		`[]`:                                 "invalid_body",
 		`{`:                                  "invalid_body",
-		`{"name":"n","items":[`:              "invalid_body",
-		`{"name":"n","items":[{"url"`:        "invalid_body",
+		`{"name":"n","items":[`:              "invalid_body items",
+		`{"name":"n","items":[{"url"`:        "invalid_body items[0]",
+		`{"name":"n","items":[{"url":"a"},]`: "invalid_body items[1]",
+		`{"name":n}`:                         "invalid_body name",
+		mark + mark + `{}`:                   "invalid_body",
 		`{"name":"n","items":[]}{}`:          "invalid_body",
 		`{"name":"n","items":[],}`:           "invalid_body",
 		`{"name":"n","items":[]`:             "invalid_body",
+		mark + `{"name":"n","items":[7]}`:    "invalid_request items[0]",
 		`{"name":"n","name":"m"}`:            "invalid_body",
 		`{"name":"n","items":[],"items":[]}`: "invalid_body",
 		`{"items":[]}`:                       "invalid_request name",
@@ -101,8 +106,11 @@ func TestItemsThatAreRefused(t *testing.T) {
 		`{"name":"n","items":[{"url":"a","text":` + deep + `}]}`:                   "invalid_body items[0]",
 		"{\"name\":\"n\",\"items\":[{\"url\":\"\xff\"}]}":                          "invalid_body items[0]",
 		`{"name":"n","items":[{"url":"a"},{"url":"a"},{"url":"a"},{"url":"a"}]}`:   "invalid_request items",
-		`{"name":"n","items":[{"text":"` + strings.Repeat("a", 2*maxItem) + `"}]}`: "payload_too_large items",
-		`{"name":"` + strings.Repeat("a", 2*maxItem) + `"}`:                        "payload_too_large items",
+		`{"name":"n","items":[{"text":"` + strings.Repeat("a", 2*maxItem) + `"}]}`: "payload_too_large items[0]",
+		`{"name":"` + strings.Repeat("a", 2*maxItem) + `"}`:                        "payload_too_large name",
+		`{"items":[{"url":"a"},{"text":"` + strings.Repeat("a", 2*maxItem):         "payload_too_large items[1]",
+		`{"items":[{"url":"a"},` + strings.Repeat(" ", 2*maxItem) + `]}`:           "payload_too_large items[1]",
+		`{"` + strings.Repeat("a", 2*maxItem) + `":1}`:                             "payload_too_large items",
 		strings.Repeat(" ", 2*maxItem) + `{}`:                                      "payload_too_large items",
 	} {
 		_, _, _, err := takeApart(t, strings.NewReader(body))

@@ -135,11 +135,23 @@ func asks[T any](p *person, expression string) T {
 // sees waits until something is true of the page.
 func (p *person) sees(expression string) {
 	p.t.Helper()
+	p.seesAfter(expression, "0")
+}
+
+// seesAfter waits until something is true of the page. Its patience is new whenever a number in the
+// page changes: what goes on is not stuck.
+func (p *person) seesAfter(expression, number string) {
+	p.t.Helper()
+	last := 0
 	for deadline := time.Now().Add(suite.Patience); ; {
 		// a page that is being left answers nothing
 		value, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
 		if err == nil && value {
 			return
+		}
+		n, numberErr := chromedp.Run(p.ctx, chromedp.Evaluate[int](number))
+		if numberErr == nil && n != last {
+			last, deadline = n, time.Now().Add(suite.Patience)
 		}
 		if time.Now().After(deadline) {
 			p.shoot("failed")

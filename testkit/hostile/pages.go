@@ -32,6 +32,19 @@ func numbered(n int, format string) string {
 	return string(all)
 }
 
+// lettered is so many names without a digit, with an end behind each.
+func lettered(n int, end string) string {
+	var all []byte
+	for i := range n {
+		for range 4 {
+			all = append(all, byte('a'+i%26))
+			i /= 26
+		}
+		all = append(all, end...)
+	}
+	return string(all)
+}
+
 // Pages are all of them: markup, structured data, text that looks like what is looked for, repeated
 // structures, JSON.
 func Pages() []Page {
@@ -294,6 +307,16 @@ func content() []Page {
 		html("many classes", func() string {
 			return `<p class="` + numbered(400_000, "c%d ") + `">x</p>` + many(5000,
 				"<p class=c1>x")
+		}),
+		html("many classes of letters alone", func() string {
+			return `<p class="` + lettered(400_000, " ") + `">x</p>` + many(5000, "<p class=c1>x")
+		}),
+		html("many classes of modules", func() string {
+			return many(2, `<p class="`+lettered(200_000, "__abcde ")+`">x</p>`)
+		}),
+		html("many classes of many elements", func() string {
+			return many(2500, `<p class="`+lettered(80, " ")+`">x</p><p class="`+
+				numbered(80, "c%d ")+`">x</p>`)
 		}),
 		html("headings alone", func() string { return many(200_000, "<h1>x</h1>") }),
 		html("links alone", func() string {

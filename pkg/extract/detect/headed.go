@@ -69,7 +69,7 @@ func (p *probe) headedTable(n *html.Node) (headed, bool) {
 
 // tableSelector finds one table, "" if nothing does.
 func (p *probe) tableSelector(n *html.Node) string {
-	if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) &&
+	if id := attribute(n, "id"); isIdentifier(id) && isStable(id) &&
 		len(p.sel.all("#"+id)) == 1 {
 		return "#" + id
 	}

@@ -337,7 +337,7 @@ func (n *naming) columnOf(at *html.Node) string {
 
 // nameOf is what an element is called: its mark, or the last word of its most telling class.
 func nameOf(n *html.Node) string {
-	if prop := attribute(n, "itemprop"); identifier.MatchString(prop) {
+	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
 		return prop
 	}
 	for _, class := range append(classesOf(n), modulesOf(n)...) {

@@ -342,7 +342,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 			add(own)
 		}
 	}
-	if id := attribute(n, "id"); identifier.MatchString(id) && tells(id) {
+	if id := attribute(n, "id"); isIdentifier(id) && tells(id) {
 		add("#" + id)
 	}
 	if n.Parent != nil && n.Parent.Type == html.ElementNode {
@@ -351,7 +351,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 				add(around + " > a")
 			}
 		}
-		if id := attribute(n.Parent, "id"); identifier.MatchString(id) && tells(id) {
+		if id := attribute(n.Parent, "id"); isIdentifier(id) && tells(id) {
 			add("#" + id + " > a")
 		}
 	}
@@ -400,7 +400,7 @@ func (p *probe) named(n *html.Node) string {
 				return css + " "
 			}
 		}
-		if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) {
+		if id := attribute(n, "id"); isIdentifier(id) && isStable(id) {
 			return "#" + id + " "
 		}
 		n = n.Parent
@@ -443,7 +443,7 @@ func elementBefore(n *html.Node) *html.Node {
 func currentOf(n *html.Node) []string {
 	var list []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
-		if identifier.MatchString(class) && sharesWord(split(class),
+		if isIdentifier(class) && sharesWord(split(class),
 			[]string{"current", "active", "selected", "on", "disabled"}) {
 			list = append(list, n.Data+"."+class)
 		}

@@ -190,7 +190,7 @@ func (p *probe) afterText(n *html.Node) string {
 		return ""
 	}
 	scope := holder.Data
-	if id := attribute(holder, "id"); identifier.MatchString(id) && isStable(id) {
+	if id := attribute(holder, "id"); isIdentifier(id) && isStable(id) {
 		scope += "[@id='" + id + "']"
 	} else if class := attribute(holder, "class"); class != "" && isPlainText(class) &&
 		!strings.ContainsRune(class, '\'') {

@@ -84,7 +84,7 @@ func signIn(link *html.Node) (css string, score float64) {
 			return `img[src$="` + file + `"]`, 1.5
 		}
 		for class := range strings.FieldsSeq(attribute(n, "class")) {
-			if identifier.MatchString(class) && isNextSign(split(class), onward) {
+			if isIdentifier(class) && isNextSign(split(class), onward) {
 				return n.Data + "." + class, 1.5
 			}
 		}

@@ -114,7 +114,7 @@ func (p *probe) below(around []*html.Node, css string, nodes []*html.Node, near 
 			break
 		}
 		holders := common(around)
-		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) &&
+		if id := attribute(around[0], "id"); isIdentifier(id) && isStable(id) &&
 			sameNode(around) {
 			holders = append([]string{"#" + id}, holders...)
 		}

@@ -204,7 +204,7 @@ func (s *selectors) first(n *html.Node) string {
 			break
 		}
 		holders := simple(at)
-		if id := attribute(at, "id"); identifier.MatchString(id) && isStable(id) {
+		if id := attribute(at, "id"); isIdentifier(id) && isStable(id) {
 			holders = append([]string{"#" + id}, holders...)
 		}
 		for _, holder := range holders {

@@ -77,11 +77,11 @@ func subject(css string) string {
 // simple are the compounds that may name an element, the most telling first; all of them match it.
 func simple(n *html.Node) []string {
 	var list []string
-	if prop := attribute(n, "itemprop"); identifier.MatchString(prop) {
+	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
 		list = append(list, "[itemprop="+prop+"]")
 	}
 	for _, name := range [...]string{"data-testid", "data-test", "data-qa"} {
-		if value := attribute(n, name); identifier.MatchString(value) && isStable(value) {
+		if value := attribute(n, name); isIdentifier(value) && isStable(value) {
 			list = append(list, "["+name+"="+value+"]")
 		}
 	}
@@ -146,7 +146,7 @@ func (s *selectors) group(nodes []*html.Node) string {
 			break
 		}
 		holders := common(slices.Compact(slices.Clone(around)))
-		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) &&
+		if id := attribute(around[0], "id"); isIdentifier(id) && isStable(id) &&
 			sameNode(around) {
 			holders = append([]string{"#" + id}, holders...)
 		}

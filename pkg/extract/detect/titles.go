@@ -196,7 +196,7 @@ func (p *probe) groups(captions []caption) []group {
 					}
 					add(chain{steps, "." + class}, way{counted: counted}, k)
 				}
-				if id := attribute(e.node, "id"); level > 0 && identifier.MatchString(id) &&
+				if id := attribute(e.node, "id"); level > 0 && isIdentifier(id) &&
 					isStable(id) {
 					add(chain{steps, "#" + id}, way{counted: counted}, k)
 				}

@@ -103,50 +103,17 @@ func named(names ...string) func(*html.Node) bool {
 	return func(n *html.Node) bool { return slices.Contains(names, n.Data) }
 }
 
-// classesOf are the classes that other pages of the site are likely to have, too.
-func classesOf(n *html.Node) []string {
-	var kept []string
-	for _, class := range strings.Fields(attribute(n, "class")) {
-		if isStable(class) && !slices.Contains(kept, class) {
-			kept = append(kept, class)
-		}
-	}
-	return kept
-}
-
-var (
-	// identifier is what stands in a selector as it is.
-	identifier = regexp.MustCompile(`^-?[a-zA-Z_][a-zA-Z0-9_-]*$`)
-	// generated are classes that a build made, or that name one thing: post-123, css-1x2y3z,
-	// sc-bdVaJa.
-	generated = regexp.MustCompile(`[0-9]{3,}|^(css|sc|jss|emotion|svelte|ember|data-v|ng|tw)-|^_|__?[a-zA-Z0-9]*[0-9][a-zA-Z0-9]*$|^[a-z]{1,2}[0-9]+[a-z0-9]*$`)
-	// mixed is what hashes look like: capitals in the middle of short words, or digits between
-	// letters.
-	mixed = regexp.MustCompile(`^[a-z]{1,3}[A-Z][a-zA-Z]{2,5}$|[a-zA-Z][0-9][a-zA-Z]`)
-	// hashed is a class of a CSS module: its readable part, and a hash.
-	hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9]*)*__)[A-Za-z0-9_-]{5,6}$`)
-)
-
-// states are words of classes that say how an item is at the moment.
-var states = []string{"active", "current", "selected", "first", "last", "odd", "even", "open",
-	"closed", "hover", "focus", "visible",
-	"hidden", "show", "shown", "lazy", "lazyload", "lazyloaded", "loaded", "loading", "sale",
-	"onsale", "instock", "outofstock", "in-stock",
-	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow",
-	"animated", "fade", "in", "collapsed"}
-
-func isStable(class string) bool {
-	return len(class) <= 60 && identifier.MatchString(class) && !generated.MatchString(class) &&
-		!mixed.MatchString(class) &&
-		!slices.Contains(states, class)
-}
+// hashed is a class of a CSS module: its readable part, and a hash.
+var hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9]*)*__)[A-Za-z0-9_-]{5,6}$`)
 
 // modulesOf are the readable parts of an element's classes that a CSS module made.
 func modulesOf(n *html.Node) []string {
 	var parts []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
 		if m := hashed.FindStringSubmatch(class); m != nil {
-			parts = append(parts, m[1])
+			if parts = append(parts, m[1]); len(parts) == maxClasses {
+				break
+			}
 		}
 	}
 	return parts

@@ -26,11 +26,12 @@ const (
 	maxLevels   = 100
 	maxVisits   = 20 * maxElements // elements within each element, all in all
 	maxText     = 1 << 20          // bytes of all its texts
+	maxNames    = 2 << 20          // bytes of all its classes and ids
 )
 
 // Read finds the article of a page, whose heading is nil where it has none. What the page says of
 // itself is part of the text where readers see it, too. The tree stays as it is.
-// Pages of more than 10,000 elements or 1 MiB of text have none.
+// Pages of more than 10,000 elements, 1 MiB of text, or 2 MiB of classes and ids have none.
 func Read(root, heading *html.Node, pageURL string, descriptions ...string) Article {
 	base, err := url.Parse(pageURL)
 	if err != nil || !isBounded(root) {
@@ -69,7 +70,7 @@ func Read(root, heading *html.Node, pageURL string, descriptions ...string) Arti
 }
 
 func isBounded(root *html.Node) bool {
-	elements, visits, text := 0, 0, 0
+	elements, visits, text, names := 0, 0, 0, 0
 	var visit func(n *html.Node, level int) bool
 	visit = func(n *html.Node, level int) bool {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -79,9 +80,14 @@ func isBounded(root *html.Node) bool {
 			case html.ElementNode:
 				elements++
 				visits += level
+				for _, a := range c.Attr {
+					if a.Key == "class" || a.Key == "id" {
+						names += len(a.Val)
+					}
+				}
 			}
 			if elements > maxElements || visits > maxVisits || text > maxText ||
-				level > maxLevels || !visit(c, level+1) {
+				names > maxNames || level > maxLevels || !visit(c, level+1) {
 				return false
 			}
 		}

@@ -19,7 +19,11 @@ func TestBounds(t *testing.T) {
 			strings.Repeat("<b></b>", maxElements), false},
 		"much text": {strings.Repeat(paragraph, maxText/len(paragraph)+99), false},
 		"nested":    {strings.Repeat("<div>", maxLevels) + paragraph, false},
-		"a menu":    {"<ul><li><a href=/a>One</a></ul>", false},
+		"many names": {strings.Repeat(paragraph, 5) + "<b class='" +
+			strings.Repeat("a ", maxNames/2) + "' id=b></b>", false},
+		"some names": {strings.Repeat(paragraph, 5) + "<b class='" +
+			strings.Repeat("a ", maxNames/2-1) + "' id=b></b>", true},
+		"a menu": {"<ul><li><a href=/a>One</a></ul>", false},
 	} {
 		root, err := html.Parse(strings.NewReader(c.page))
 		if err != nil {

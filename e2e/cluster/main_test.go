@@ -26,7 +26,8 @@ import (
 
 // The flags. By default the suite is as long as a commit can wait for.
 var (
-	faultSet   = flag.String("faults", "ci", "cells of the matrix: ci, or all")
+	faultSet = flag.String("faults", "ci", "cells of the matrix: ci, all, or a share of all: "+
+		"2/8 is each eighth from the second")
 	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
 	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
 	troubleSet = flag.String("troubles", "ci", "troubles that alerts have to tell: ci, or all")

@@ -318,6 +318,9 @@ func content() []Page {
 			return many(2500, `<p class="`+lettered(80, " ")+`">x</p><p class="`+
 				numbered(80, "c%d ")+`">x</p>`)
 		}),
+		html("bylines alone", func() string {
+			return "<h1>x</h1>" + numbered(60_000, "<b class=byline>by no one %d of us. Or so.</b>")
+		}),
 		html("headings alone", func() string { return many(200_000, "<h1>x</h1>") }),
 		html("links alone", func() string {
 			return numbered(150_000,

@@ -236,6 +236,10 @@ var (
 // maxAuthors is how many names a page may have that may be the author's.
 const maxAuthors = 3
 
+// maxBylines is how many elements are read that are called like the author's. Each costs as much as
+// a page of news does.
+const maxBylines = 500
+
 // nearHeading is how far behind the heading, in bytes of text, an author is the page's however many
 // others it names.
 const nearHeading = 300
@@ -252,10 +256,10 @@ func (r *reader) calledAuthor() (name string, many bool) {
 	}
 	var names, near []string
 	linked := ""
-	seen, passed := false, 0
+	seen, passed, read := false, 0, 0
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
-		for c := n.FirstChild; c != nil && linked == ""; c = c.NextSibling {
+		for c := n.FirstChild; c != nil && linked == "" && read < maxBylines; c = c.NextSibling {
 			if c.Type == html.TextNode && seen {
 				passed += len(strings.TrimSpace(c.Data))
 			}
@@ -266,12 +270,14 @@ func (r *reader) calledAuthor() (name string, many bool) {
 			text := ""
 			switch {
 			case attrOf(c, "rel") == "author" || c.Data == "byline":
+				read++
 				if linked = namedIn(c); bylined(linked) != "" {
 					return
 				}
 				linked = ""
 			case hasWord(c, authorWords) ||
 				c.DataAtom == atom.A && authorPath.MatchString(attrOf(c, "href")):
+				read++
 				text = bylined(namedIn(c))
 			}
 			if onlyName.MatchString(text) {

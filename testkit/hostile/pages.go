@@ -318,6 +318,18 @@ func content() []Page {
 			return many(2500, `<p class="`+lettered(80, " ")+`">x</p><p class="`+
 				numbered(80, "c%d ")+`">x</p>`)
 		}),
+		html("a long title", func() string {
+			return "<title>" + numbered(200_000, "+49 30 %d ") + "</title><p>x"
+		}),
+		html("blank elements in a heading", func() string {
+			return "<h1>x" + many(50_000, "<a><wbr></a> <hr>")
+		}),
+		html("raised cents alone", func() string {
+			return "<h1>" + many(50_000, "1<sup>95</sup>") + "</h1><p>" + many(50_000, "1<sup>95</sup>")
+		}),
+		html("long addresses of scripts", func() string {
+			return many(200, `<script src="`+many(40_000, "a")+`"></script>`) + "<p>x"
+		}),
 		html("bylines alone", func() string {
 			return "<h1>x</h1>" + numbered(60_000, "<b class=byline>by no one %d of us. Or so.</b>")
 		}),

@@ -105,8 +105,8 @@ func (p *parser) addState(text string) {
 }
 
 func (p *parser) addSource(src string) {
-	if src != "" && len(p.sources) < 200 {
-		p.sources = append(p.sources, strings.ToLower(src))
+	if src != "" && len(p.sources) < maxSources {
+		p.sources = append(p.sources, strings.ToLower(src[:min(len(src), maxSource)]))
 	}
 }
 

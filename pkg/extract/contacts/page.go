@@ -18,8 +18,12 @@ const (
 	maxText  = 1 << 20 // bytes of visible text; what follows is left out
 	maxData  = 1 << 20 // bytes of JSON-LD; larger blocks are left out
 	maxMarks = 20_000  // links, headings and addresses of attributes, each
+	maxTitle = 1000    // bytes of the title that is looked at
 	maxHits  = 2000    // places where an address stands
 	maxKept  = 400     // addresses of a page, foreign ones included
+
+	maxSources = 200 // addresses of scripts and frames
+	maxSource  = 500 // bytes of one that are looked at
 )
 
 // document is a page as one text, in which blocks are lines, and what stands where in it.
@@ -190,7 +194,8 @@ func (p *parser) addText(z *html.Tokenizer) {
 		}
 	case p.skipped == "title":
 		if p.title == "" {
-			p.title = strings.TrimSpace(string(z.Text()))
+			title := strings.TrimSpace(string(z.Text()))
+			p.title = title[:alignRune(title, min(len(title), maxTitle))]
 		}
 	case p.skipped == "" && p.hidden != "" && p.turned != nil:
 		if p.turned.Len() < maxTrap {

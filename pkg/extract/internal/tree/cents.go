@@ -22,6 +22,7 @@ var others = strings.NewReplacer("center", "", "centre", "", "central", "", "cen
 // is a space before other raised digits, which are notes or powers, and nothing before all other
 // elements.
 func Between(before string, n *html.Node) string {
+	before = before[max(0, len(before)-maxNear):]
 	near := strings.TrimRight(before, " \n\t\r\f\u00a0")
 	if near == "" || !isDigit(near[len(near)-1]) || len(near)+maxGap < len(before) {
 		return ""
@@ -51,8 +52,12 @@ func Between(before string, n *html.Node) string {
 	return ""
 }
 
-// maxGap bounds the white space before cents, in bytes.
-const maxGap = 64
+// Bounds of what stands before cents, in bytes: white space, and the number with it. A text grows
+// element by element, and is not gone over again at each.
+const (
+	maxGap  = 64
+	maxNear = 2 * maxGap
+)
 
 // isCurrency says whether what stands behind two raised digits is a currency or a sign at most.
 func isCurrency(rest string) bool {

@@ -325,10 +325,18 @@ func content() []Page {
 			return "<h1>x" + many(50_000, "<a><wbr></a> <hr>")
 		}),
 		html("raised cents alone", func() string {
-			return "<h1>" + many(50_000, "1<sup>95</sup>") + "</h1><p>" + many(50_000, "1<sup>95</sup>")
+			cents := many(50_000, "1<sup>95</sup>")
+			return "<h1>" + cents + "</h1><p>" + cents
 		}),
 		html("long addresses of scripts", func() string {
 			return many(200, `<script src="`+many(40_000, "a")+`"></script>`) + "<p>x"
+		}),
+		html("titles alone", func() string {
+			return numbered(10_000, "<meta property=og:title content='x %d'><h1>x y</h1>")
+		}),
+		html("named things and captions", func() string {
+			return numbered(20_000, "<p itemscope itemtype=//schema.org/Article>"+
+				"<b itemprop=name>Text %d about me</b>")
 		}),
 		html("bylines alone", func() string {
 			return "<h1>x</h1>" + numbered(60_000, "<b class=byline>by no one %d of us. Or so.</b>")

@@ -78,13 +78,22 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 	return worth * shared
 }
 
-// names are the titles of a page, and the names of the things that they may be about, in lower
-// case.
+// maxSaid is how many titles of a page its headings are compared with, and names of things beside
+// them.
+const maxSaid = 40
+
+// names are the first titles of a page, and the first names of the things that they may be about,
+// in lower case.
 func (p *probe) names() []string {
 	titles := p.titles()
+	titles = titles[:min(len(titles), maxSaid)]
 	names := titles
 	for _, thing := range p.things {
 		for _, name := range [...]string{thing.Text("headline"), thing.Text("name")} {
+			if len(names) == len(titles)+maxSaid {
+				return names
+			}
+			name = name[:min(len(name), maxTitle)]
 			name = strings.ToLower(strings.Join(strings.Fields(name), " "))
 			if name != "" && (len(titles) == 0 || likenessOf(name, titles) > 0.1) {
 				names = append(names, name)

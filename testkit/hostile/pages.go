@@ -32,13 +32,13 @@ func numbered(n int, format string) string {
 	return string(all)
 }
 
-// lettered is so many names without a digit, with an end behind each.
-func lettered(n int, end string) string {
+// lettered is a word of letters alone for each number, with an end behind each.
+func lettered(from, to int, end string) string {
 	var all []byte
-	for i := range n {
-		for range 4 {
-			all = append(all, byte('a'+i%26))
-			i /= 26
+	for i := range to - from {
+		for k, rest := 0, from+i; k < 4; k++ {
+			all = append(all, byte('a'+rest%26))
+			rest /= 26
 		}
 		all = append(all, end...)
 	}
@@ -309,13 +309,13 @@ func content() []Page {
 				"<p class=c1>x")
 		}),
 		html("many classes of letters alone", func() string {
-			return `<p class="` + lettered(400_000, " ") + `">x</p>` + many(5000, "<p class=c1>x")
+			return `<p class="` + lettered(0, 400_000, " ") + `">x</p>` + many(5000, "<p class=c1>x")
 		}),
 		html("many classes of modules", func() string {
-			return many(2, `<p class="`+lettered(200_000, "__abcde ")+`">x</p>`)
+			return many(2, `<p class="`+lettered(0, 200_000, "__abcde ")+`">x</p>`)
 		}),
 		html("many classes of many elements", func() string {
-			return many(2500, `<p class="`+lettered(80, " ")+`">x</p><p class="`+
+			return many(2500, `<p class="`+lettered(0, 80, " ")+`">x</p><p class="`+
 				numbered(80, "c%d ")+`">x</p>`)
 		}),
 		html("a long title", func() string {

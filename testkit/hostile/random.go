@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Random is a page of n parts that are alike, made by a seed: elements with attributes, one
+// Random is a page of n parts that are alike, made by a seed. It has elements with attributes, one
 // attribute of many words, or one long text. Who reads it should take n times as long as for one
 // part. In each part {n} is its number and {w} a word of its own.
 func Random(seed uint64) func(n int) string {
@@ -32,8 +32,8 @@ func (m maker) siblings() func(n int) string {
 		part += m.element(3)
 	}
 	if m.IntN(2) == 0 {
-		head = m.element(2) + m.one("<div>", "<ul>", "<table>", "<article>", "<main>", "<p>", "<h1>",
-			"<a href=/x>", "<dl>", "<span class=price>")
+		head = m.element(2) + m.one("<div>", "<ul>", "<table>", "<article>", "<main>", "<p>",
+			"<h1>", "<a href=/x>", "<dl>", "<span class=price>")
 	}
 	return func(n int) string { return head + fill(part, n) }
 }

@@ -100,10 +100,10 @@ func (m maker) element(depth int) string {
 // given is an attribute of an element.
 func (m maker) given() string {
 	return m.one(`class="`+m.word()+" "+m.word()+`"`, `id="`+m.word()+`"`, `href="`+m.one("/p/{n}",
-		"?page={n}", "//h{n}.example/", "mailto:a{n}@b.example", "tel:+49{n}", "/author/{w}", "#{w}",
-		"javascript:x('{w}')")+`"`, `itemprop="`+m.one("name", "price", "offers", "author",
+		"?page={n}", "//h{n}.example/", "mailto:a{n}@b.example", "tel:+49{n}", "/author/{w}",
+		"#{w}", "javascript:x('{w}')")+`"`, `itemprop="`+m.one("name", "price", "offers", "author",
 		"sku", "url", "{w}")+`"`, `itemscope itemtype="https://schema.org/`+m.one("Product", "Offer",
-		"Article", "Person", "ItemList", "{w}")+`"`, `data-`+m.one("price", "id", "email", "testid",
+		"Article", "Person", "ItemList", "{w}")+`"`, `data-`+m.one("price", "id", "email", "sku",
 		"{w}")+`="`+m.word()+`"`, `style="`+m.one("display:none", "color:red", "{w}:{n}",
 		"direction:rtl;unicode-bidi:bidi-override")+`"`, `rel="`+m.one("next", "author", "bookmark",
 		"{w}")+`"`, `itemref="`+m.word()+" "+m.word()+`"`, `property="`+m.one("og:title",

@@ -32,6 +32,7 @@ type replaced struct {
 	rows     map[ids.ID]int // that are left of a run
 	stored   map[ids.ID]rowstore.Job
 	order    map[ids.ID][]ids.ID // a scraper's closed runs with rows, as they were launched
+	rest     map[ids.ID]bool     // a run of what another one had left
 	due      map[ids.ID]bool     // a run of the scraper was closed
 	progress []byte
 }
@@ -40,7 +41,7 @@ func newReplaced(t *testing.T, store *sqlite.Store) *replaced {
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	r := &replaced{t: t, clock: at, client: clienttest.New(t, at), store: store,
 		items: map[ids.ID]int{}, rows: map[ids.ID]int{}, stored: map[ids.ID]rowstore.Job{},
-		order: map[ids.ID][]ids.ID{}, due: map[ids.ID]bool{}}
+		order: map[ids.ID][]ids.ID{}, rest: map[ids.ID]bool{}, due: map[ids.ID]bool{}}
 	r.client.Must(t, client.OpenCustomer{Customer: "ann", Entry: r.ids.New()})
 	r.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: r.ids.New(), Amount: 1e9})
 	for range 2 {
@@ -69,14 +70,19 @@ func (r *replaced) move(n, group int, create bool) {
 }
 
 // launch begins a run whose first pages have brought so many rows.
-func (r *replaced) launch(scraper ids.ID, items int) {
+func (r *replaced) launch(scraper ids.ID, items int) { r.launchOf(scraper, items, false) }
+
+// launchOf begins a run of all links, or of those that another run has left.
+func (r *replaced) launchOf(scraper ids.ID, items int, rest bool) {
 	view := r.client.View()
 	if len(view.OpenJobsOf(scraper)) > 0 {
 		return
 	}
 	run := client.LaunchRun{Job: r.ids.New(), Entry: r.ids.New(), Customer: "ann",
-		Scraper: scraper, List: r.ids.New(), Links: 2, Tiers: model.TiersOf(model.Plain)}
+		Scraper: scraper, List: r.ids.New(), Links: 2, Tiers: model.TiersOf(model.Plain),
+		Rest: rest}
 	r.client.Must(r.t, run)
+	r.rest[run.Job] = rest
 	job := rowstore.Job{ID: run.Job, Customer: "ann", Group: view.Scraper(scraper).Group,
 		Scraper: scraper, Started: r.clock.Now().UnixMicro()}
 	r.open, r.items[job.ID] = append(r.open, job), items
@@ -152,9 +158,14 @@ func (r *replaced) retain(dies int) {
 	}
 	for scraper := range r.due {
 		count := client.Retained(r.client.View(), r.client.View().Scraper(scraper))
-		if runs := r.order[scraper]; count > 0 && len(runs) > count {
-			for _, job := range runs[:len(runs)-count] {
+		if count == 0 {
+			continue
+		}
+		for _, job := range slices.Backward(r.order[scraper]) {
+			if count <= 0 {
 				r.rows[job] = 0
+			} else if !r.rest[job] {
+				count--
 			}
 		}
 	}
@@ -191,7 +202,8 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 			n := rapid.IntRange(0, len(r.scrapers)-1).Draw(rt, "scraper")
 			switch rapid.IntRange(0, 8).Draw(rt, "step") {
 			case 0, 1, 2:
-				r.launch(r.scrapers[n], rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "rows"))
+				r.launchOf(r.scrapers[n], rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "rows"),
+					rapid.Bool().Draw(rt, "rest"))
 			case 3, 4:
 				if len(r.open) > 0 {
 					r.end(rapid.IntRange(0, len(r.open)-1).Draw(rt, "run"))
@@ -214,14 +226,15 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// A run of kept bodies takes the place of no crawl.
-func TestReExtractsReplaceNothing(t *testing.T) {
+// A run of kept bodies takes the place of no crawl, nor does one of the links that a crawl left.
+func TestRunsThatReplaceNothing(t *testing.T) {
 	crawl := &client.Job{Closed: true, State: model.Completed, Items: 1}
 	read := &client.Job{Closed: true, State: model.Completed, Items: 1, File: true}
+	rest := &client.Job{Closed: true, State: model.Completed, Items: 1, Rest: true}
 	shop, file := &client.Scraper{}, &client.Scraper{}
 	file.Spec.Type = model.File
 	if !client.Replaces(crawl, shop) || client.Replaces(read, shop) ||
-		!client.Replaces(read, file) {
+		client.Replaces(rest, shop) || !client.Replaces(read, file) {
 		t.Error("a run counts as one of the newest that is none, or does not")
 	}
 }

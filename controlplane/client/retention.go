@@ -41,9 +41,10 @@ func Retained(v *View, s *Scraper) int {
 
 // Replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
 // were deleted. One that brought none takes the place of none. Nor does one that is held
-// back, or one of kept bodies: its pages are those of a run that was paid for.
+// back, or one of kept bodies: its pages are those of a run that was paid for. A run of the links
+// that another one has left adds to the rows of that one.
 func Replaces(job *Job, scraper *Scraper) bool {
-	return job.Closed && job.State != model.Failed && job.Items > 0 &&
+	return job.Closed && job.State != model.Failed && job.Items > 0 && !job.Rest &&
 		(!job.File || scraper.Spec.Type == model.File)
 }
 

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -78,6 +79,22 @@ func TestSignUp(t *testing.T) {
 		apitest.Scenario{Name: "nobody else does", As: apitest.Other, Do: "GET /api/customer",
 			Status: 200, Has: map[string]any{"customerUniqueRef": "bob", "email": ""}},
 	)
+}
+
+// Groups are shared by e-mail address: nobody reads them by an address of somebody else.
+func TestSignUpOfAnAccount(t *testing.T) {
+	s := apitest.Start(t)
+	for n, email := range []string{"alice@shop.test", "Ann@shop.test"} {
+		s.Client.Must(t, client.CreateAccount{ID: ids.ID{byte(n + 1)}, Customer: "alice",
+			Email: email})
+	}
+	const do = "POST /api/customer"
+	s.Run(t,
+		apitest.Scenario{Name: "another's address", As: apitest.SignIn, Do: do, Status: 400,
+			Body: strings.Replace(ann, "ann@", "bob@", 1), Code: "invalid_request",
+			Has: map[string]any{"errors.0.field": "email"}},
+		apitest.Scenario{Name: "its own", As: apitest.SignIn, Do: do, Body: ann, Status: 200,
+			Has: map[string]any{"email": "Ann@shop.test"}})
 }
 
 func TestPut(t *testing.T) {

@@ -40,7 +40,8 @@ func (r Resource) signUp() *operation.Operation {
 		Summary: "Signs the customer up",
 		Description: "The identity provider's user id becomes the customer's reference. " +
 			"Reference and e-mail address never change. A token of an OpenID Connect issuer " +
-			"says which address is verified; the body's is the same.",
+			"says which address is verified; the body's is the same. Of a customer with accounts " +
+			"that sign in here it is the address of one of them.",
 		Access: auth.SignUp, Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.CustomerExists, fault.EmailTaken, fault.EmailUnverified},
 	}, func(ctx context.Context, from *operation.Caller, in *signUpRequest) (Customer, error) {
@@ -63,10 +64,10 @@ func (r Resource) signUp() *operation.Operation {
 
 // verifiedEmail is the address of a customer's profile. Where an OpenID Connect issuer says which
 // one it has verified, it is that one, and the one told has to be the same. The local issuer knows
-// of none.
+// the addresses of accounts: who has any says one of them, since groups are shared by address.
 func verifiedEmail(from *operation.Caller, told string) (string, error) {
 	if !from.Foreign {
-		return told, nil
+		return ofAccount(from.View.AccountsOf(from.Customer), told)
 	}
 	if api.CheckEmail(from.Email) != nil {
 		return "", fault.New(fault.EmailUnverified, "the token has no verified e-mail address: "+
@@ -77,4 +78,19 @@ func verifiedEmail(from *operation.Caller, told string) (string, error) {
 			"must be the address that the identity provider has verified")
 	}
 	return from.Email, nil
+}
+
+// ofAccount is the address of the account that has the one told. Customers without accounts come by
+// tokens that the operator signs: theirs is as they tell it.
+func ofAccount(accounts []*client.Account, told string) (string, error) {
+	if len(accounts) == 0 {
+		return told, nil
+	}
+	for _, account := range accounts {
+		if strings.EqualFold(account.Email, told) {
+			return account.Email, nil
+		}
+	}
+	return "", fault.Invalid(fault.InvalidRequest, "email",
+		"must be the address that somebody of this customer signs in with")
 }

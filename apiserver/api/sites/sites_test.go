@@ -113,6 +113,8 @@ func TestSites(t *testing.T) {
 			r.scraper.String(), "https://a.test/\n#\nnone\n", 400, "INVALID_URL"),
 		"no line": r.streamed("", "application/x-ndjson", "name=s&scraperRef="+
 			r.scraper.String(), "\n", 400, "invalid_request"),
+		"lines ended by carriage returns": r.streamed("", "text/uri-list", "name=s&scraperRef="+
+			r.scraper.String(), "https://a.test/1\rhttps://a.test/2\r", 400, "INVALID_URL"),
 		"a comment alone": r.streamed("", "text/uri-list", "name=s&scraperRef="+
 			r.scraper.String(), "# none\n", 400, "invalid_request"),
 		"a long line": r.streamed("", "text/uri-list", "name=s&scraperRef="+r.scraper.String(),

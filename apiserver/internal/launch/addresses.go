@@ -114,15 +114,22 @@ func (l *lines) next(context.Context) (listing, error) {
 	return listing{}, io.EOF
 }
 
-var errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
+var (
+	errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
+	errJoined  = fault.New(fault.InvalidURL, "The line has a tab or a carriage return in it. A line "+
+		"is one address, and ends with a line feed.")
+)
 
-// URILine reads a line of text/uri-list (RFC 2483): an address, or a comment.
+// URILine reads a line of text/uri-list (RFC 2483): an address, or a comment. A parser of addresses
+// passes over tabs and carriage returns, and would make one address of several.
 func URILine(line []byte) (string, error) {
-	if len(line) == 0 || line[0] == '#' {
+	switch {
+	case len(line) == 0 || line[0] == '#':
 		return "", nil
-	}
-	if !utf8.Valid(line) {
+	case !utf8.Valid(line):
 		return "", errNotText
+	case bytes.ContainsAny(line, "\t\r"):
+		return "", errJoined
 	}
 	return string(line), nil
 }

@@ -104,6 +104,8 @@ func FuzzURIList(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbf# a\r\nhttps://shop.test/1\r\n\n https://shop.test/2"))
 	f.Add([]byte("https://shop.test/1\n\xff\n"))
 	f.Add([]byte("#\n\r\n\t\n"))
+	f.Add([]byte("https://shop.test/1\rhttps://shop.test/2\r"))
+	f.Add([]byte("https://shop.test/1\ta title\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		urls, err := read(t, newLines(bytes.NewReader(body), URILine, maxStreamed))
 		again, errAgain := read(t,
@@ -118,7 +120,7 @@ func FuzzURIList(f *testing.F) {
 		}
 		for _, url := range urls {
 			if url == "" || url[0] == '#' || strings.TrimSpace(url) != url ||
-				strings.ContainsRune(url, '\n') {
+				strings.ContainsAny(url, "\n\r\t") {
 				t.Errorf("%q holds the address %q", body, url)
 			}
 		}

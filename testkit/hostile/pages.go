@@ -318,6 +318,9 @@ func content() []Page {
 			return many(2500, `<p class="`+lettered(0, 80, " ")+`">x</p><p class="`+
 				numbered(80, "c%d ")+`">x</p>`)
 		}),
+		html("styles in a table, and what belongs before it", func() string {
+			return "<table>" + many(20_000, "<bdo></bdo><b></b><style>.a{}</style>")
+		}),
 		html("a long title", func() string {
 			return "<title>" + numbered(200_000, "+49 30 %d ") + "</title><p>x"
 		}),

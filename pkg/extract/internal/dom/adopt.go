@@ -32,7 +32,7 @@ func (b *builder) adopt(at, block int) {
 	}
 	d := b.d
 	start := b.stack[block].elem
-	if !b.mayMove(len(d.elems) - int(start)) {
+	if !b.mayMove(len(d.elems) - int(start) + len(d.texts) - int(d.elems[start].text)) {
 		return
 	}
 	b.endBefore(common+1, block)
@@ -154,9 +154,12 @@ func (b *builder) activePlace(e Elem) int {
 	return -1
 }
 
-// mayMove takes the work of moving n elements from what a page may have of it.
+// moving is how many looks at an element cost as much as a move of it, or of a text.
+const moving = 16
+
+// mayMove takes the work of moving n elements and texts from what a page may have of it.
 func (b *builder) mayMove(n int) bool {
-	if b.looked += n; b.looked > maxLooked {
+	if b.looked += moving * n; b.looked > maxLooked {
 		b.giveUp(oddLarge)
 	}
 	return b.odd == notOdd

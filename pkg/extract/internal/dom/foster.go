@@ -51,7 +51,7 @@ func (b *builder) setAside() {
 		slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings || s.counts }) {
 		b.giveUp(oddMatches)
 	}
-	b.mayMove(len(d.elems) - int(from))
+	b.mayMove(len(d.elems) - int(from) + len(d.texts) - int(text))
 	a := aside{table: i, elem: from, text: text, elems: slices.Clone(d.elems[from:]),
 		texts: slices.Clone(d.texts[text:]), apart: b.apart}
 	b.apart = t.apart
@@ -102,7 +102,7 @@ func (b *builder) putBack() {
 			t.hider += by
 		}
 	}
-	b.mayMove(len(a.elems))
+	b.mayMove(len(a.elems) + len(a.texts))
 	d.elems, d.texts = append(d.elems, a.elems...), append(d.texts, a.texts...)
 	b.moveTable(&a, asideBy+by)
 	b.stack[a.table-1].last = a.elem + by

@@ -142,16 +142,23 @@ func Newer(a, b *Job) bool {
 // Newest is the customer's newest run or trial, nil without one. Of what the state has not it knows
 // no trial.
 func (h *History) Newest(ctx context.Context, v *View, customer string) (newest *Job, err error) {
-	v.CustomerJobs(customer, func(job *Job) bool { newest = job; return false })
-	if newest != nil {
+	kept := false
+	v.CustomerJobs(customer, func(job *Job) bool {
+		if newest == nil {
+			newest = job
+		}
+		kept = v.Archived(job) && !job.Unlisted()
+		return !kept
+	})
+	if kept { // those that stay are the newest
 		return newest, nil
 	}
 	jobs, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, By: rowstore.ByQueued,
 		Descending: true, Limit: 1})
-	if err != nil || len(jobs) == 0 {
-		return nil, err
+	if err == nil && len(jobs) > 0 && (newest == nil || Newer(jobs[0], newest)) {
+		newest = jobs[0]
 	}
-	return jobs[0], nil
+	return newest, err
 }
 
 // RunsOf are the runs of a customer, in one group unless that is zero; without trials.

@@ -191,6 +191,9 @@ func (w *twins) compare(r *rapid.T) {
 		entries, total, err := h.Entries(ctx, v, "alice", span, offset, limit)
 		return answer[*client.Entry]{entries, total}, err
 	}, w)
+	same(r, "newest run", func(h *client.History, v *client.View) (*client.Job, error) {
+		return h.Newest(ctx, v, "alice")
+	}, w)
 	same(r, "runs of a scraper", func(h *client.History, v *client.View) (all []*client.Job,
 		err error) {
 		err = h.ScraperRuns(ctx, v, wanted, func(j *client.Job) bool {

@@ -274,12 +274,14 @@ func (v *visit) movesFiles(group string) {
 	v.harmless()
 }
 
-// breaking has uploads break off half way while the browser's store says so. What the page does
-// after two seconds or more it does when it is told to.
+// breaking has uploads break off half way, and the service not answer, while the browser's store
+// says so. What the page does after two seconds or more it does when it is told to.
 const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = setTimeout;
 	const held = [];
 	window.setTimeout = (what, ms) => ms >= 2000 ? held.push(what) : after(what, ms);
 	window.later = () => held.splice(0).forEach(what => what());
+	const ask = fetch;
+	window.fetch = (...said) => localStorage.away ? Promise.reject(new TypeError()) : ask(...said);
 	const open = XMLHttpRequest.prototype.open;
 	window.sent = []; // the offsets of parts
 	XMLHttpRequest.prototype.open = function (method, to, ...rest) {
@@ -384,8 +386,15 @@ func (v *visit) goesOn(group string) {
 	v.breaksAt("4000000")
 	begin()
 	v.says("The connection broke.")
+	asks[bool](v.person, `(localStorage.away = "yes", true)`)
 	v.presses("Send it now")
 	v.says(" 2 of 5.")
+	if at := asks[int](v.person, `document.querySelector("#sent").value`); at != 4_000_000 {
+		t.Errorf("%d bytes have come, the page says, while the service does not answer", at)
+	}
+	asks[bool](v.person, `(localStorage.removeItem("away"), true)`)
+	v.presses("Send it now")
+	v.says(" 3 of 5.")
 	sent(0, 4_000_000, 4_000_000)
 	v.do(chromedp.Reload())
 	v.says("A file was on its way when this page was left.")

@@ -49,7 +49,7 @@ func TestRetention(t *testing.T) {
 			Do: "PUT /api/scraper/group", Header: key("4"), Status: 400, Code: "invalid_request",
 			Body: `{"id":"` + group.String() + `","retentionCount":0}`,
 			Has: map[string]any{"errors.0.field": "retentionCount",
-				"errors.0.message": "retentionCount: must be a whole number of at least 1, or null"}},
+				"errors.0.message": "retentionCount: must be a whole number of at least 1"}},
 		apitest.Scenario{Name: "null clears a group's", As: apitest.User,
 			Do: "PUT /api/scraper/group", Header: key("5"), Status: 200,
 			Body: `{"id":"` + group.String() + `","retentionCount":null}`,

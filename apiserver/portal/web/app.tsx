@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { call, signIn, type Refused } from "./api";
+import { keepFocus } from "./focus";
 import { refused, Shown, Trouble, useLoaded } from "./load";
 import { address, arrive, follow, place } from "./route";
 import { count, money } from "./show";
@@ -115,6 +116,8 @@ function App() {
   return <><Head /><main id="content">{pageOf(path)}</main></>;
 }
 
+const app = document.getElementById("app")!;
 follow();
 listen();
-render(<App />, document.getElementById("app")!);
+keepFocus(app);
+render(<App />, app);

@@ -89,12 +89,16 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
   const asking = useRef<AbortController | undefined>(undefined);
   const picks = useRef(Promise.resolve()); // one begins when the one before has its answer
 
+  const keep = (next: Recipe) => {
+    recipe.value = next;
+    sessionStorage.setItem(kept, JSON.stringify(next));
+  };
   const ask = async (next: Recipe, element?: number) => {
     asking.current?.abort();
     const cancel = asking.current = new AbortController();
     busy.value = true;
     error.value = undefined;
-    recipe.value = next; // what is changed meanwhile goes on from here
+    keep(next); // what is changed meanwhile goes on from here
     const body: PagePickInput = { url, type: next.type, itemsConfig: next.fields,
       postProcessRules: next.rules, element: element ?? null };
     try {
@@ -104,7 +108,9 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       if (element !== undefined && last) {
         choices.value = { ...choices.value, [last.selector]: answer.choices };
       }
-      recipe.value = { ...next, fields: answer.itemsConfig };
+      const now = recipe.value.fields; // with what was typed meanwhile
+      keep({ ...recipe.value, fields: answer.itemsConfig.map((f, i) => now[i] !== next.fields[i]
+        ? now[i]! : f) });
       made.value = answer;
     } catch (e) {
       if (cancel.signal.aborted) {
@@ -112,7 +118,6 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       }
       error.value = refused(e); // and the recipe is there to be mended
     }
-    sessionStorage.setItem(kept, JSON.stringify(recipe.value));
     busy.value = false;
   };
   useEffect(() => {
@@ -159,9 +164,10 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
         <ol class="fields">{fields.map((f, i) => <OneField key={i} place={i} field={f}
           makesRows={i === 0 && type === "MULTIPLE_PRODUCTS"}
           choices={choices.value[f.selector] ?? []}
-          rule={rules.find((r) => r.sourceField === f.name)} set={(field, rule) => set({
-            fields: fields.map((old, k) => k === i ? field : old),
-            rules: [...rules.filter((r) => r.sourceField !== f.name), ...(rule ? [rule] : [])] })}
+          rule={rules.find((r) => r.sourceField === f.name)} set={(field, rule, typing) =>
+            (typing ? keep : ask)({ ...recipe.value,
+              fields: fields.map((old, k) => k === i ? field : old),
+              rules: [...rules.filter((r) => r.sourceField !== f.name), ...(rule ? [rule] : [])] })}
           remove={() => set({ fields: fields.filter((_, k) => k !== i),
             rules: rules.filter((r) => r.sourceField !== f.name) })} />)}</ol>
         {error.value && <Trouble error={error.value}
@@ -192,7 +198,7 @@ const params: Record<string, string[]> = { REGEX_CLEAN: ["pattern", "replacement
 
 function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
   choices: PageChoice[]; rule: PostProcessRule | undefined; remove: () => void;
-  set: (field: FieldInput, rule: PostProcessRule | undefined) => void; }) {
+  set: (field: FieldInput, rule: PostProcessRule | undefined, typing?: boolean) => void; }) {
   const { place, field, rule } = props;
   const id = `field-${place}`;
   const chosen = field.kind === "ATTR" ? `@${field.attr}` : field.kind;
@@ -201,10 +207,13 @@ function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
   options.set("EXISTS", "");
   const label = (option: string) => option === "TEXT" ? building.text
     : option === "EXISTS" ? building.exists : building.attribute(option.slice(1));
-  const named = (name: string): FieldInput => ({ ...field, name });
   const ruled = (kind: string, given: Record<string, unknown>, of = field.name) => kind === ""
     ? undefined : { kind: kind as PostProcessRule["kind"], sourceField: of,
       outputField: `${of}_${kind === "REGEX_CLEAN" ? "clean" : "converted"}`, params: given };
+  const rename = (name: string, typing: boolean) => props.set({ ...field, name },
+    rule && ruled(rule.kind, rule.params ?? {}, name), typing);
+  const param = (name: string, value: string, typing: boolean) => props.set(field,
+    ruled(rule!.kind, { ...rule!.params, [name]: value }), typing);
   return <li data-field={place % 6}>
     <p class="hint">{building.field(count(place + 1))}
       {props.makesRows && <>, {building.first}</>}: <code><Scraped value={field.selector} /></code>
@@ -212,8 +221,8 @@ function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
     <div class="filter">
       <div><label for={`${id}-name`}>{building.name}</label>
         <input id={`${id}-name`} value={field.name} maxLength={256} autocomplete="off"
-          onChange={(e) => props.set(named(e.currentTarget.value), rule && ruled(rule.kind,
-            rule.params ?? {}, e.currentTarget.value))} /></div>
+          onInput={(e) => rename(e.currentTarget.value, true)}
+          onChange={(e) => rename(e.currentTarget.value, false)} /></div>
       <div><label for={`${id}-what`}>{building.what}</label>
         <select id={`${id}-what`} value={chosen} onChange={(e) => {
           const to = e.currentTarget.value;
@@ -230,8 +239,8 @@ function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
       {rule && (params[rule.kind] ?? []).map((name) => <div key={name}>
         <label for={`${id}-${name}`}>{building.params[name]}</label>
         <input id={`${id}-${name}`} value={String(rule.params?.[name] ?? "")} autocomplete="off"
-          onChange={(e) => props.set(field, ruled(rule.kind,
-            { ...rule.params, [name]: e.currentTarget.value }))} /></div>)}
+          onInput={(e) => param(name, e.currentTarget.value, true)}
+          onChange={(e) => param(name, e.currentTarget.value, false)} /></div>)}
       <button type="button" class="plain" aria-label={building.remove(field.name)}
         onClick={props.remove}>{building.removeShort}</button>
     </div>

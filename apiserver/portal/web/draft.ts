@@ -24,7 +24,8 @@ const place = "shoal-draft";
 
 function read(): Draft | undefined {
   try {
-    return JSON.parse(sessionStorage.getItem(place) ?? "null") ?? undefined;
+    const was = JSON.parse(sessionStorage.getItem(place) ?? "null") as Draft | null;
+    return was ? { ...was, addresses: readAddresses(was.text).addresses } : undefined;
   } catch {
     return undefined;
   }
@@ -39,7 +40,8 @@ export const kept = signal(true);
 effect(() => {
   try {
     if (draft.value) {
-      sessionStorage.setItem(place, JSON.stringify(draft.value));
+      // its text has the addresses
+      sessionStorage.setItem(place, JSON.stringify({ ...draft.value, addresses: undefined }));
     } else {
       sessionStorage.removeItem(place);
     }

@@ -1,6 +1,6 @@
 // What is entered and not sent yet. It lives as long as the browser's tab, over reloads, too. Who
 // goes to another page of the portal leaves it.
-import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 const place = "shoal-entries";
@@ -9,6 +9,9 @@ const place = "shoal-entries";
 interface Kept { was?: string; is: unknown }
 
 const all = read();
+
+/** Whether a reload finds what is entered again. */
+export const entriesKept = signal(true);
 
 function read(): Record<string, Kept> {
   try {
@@ -26,8 +29,10 @@ function keep(name: string, entry?: Kept): void {
   }
   try {
     sessionStorage.setItem(place, JSON.stringify(all));
+    entriesKept.value = true;
   } catch { // it is larger than what browsers keep
     sessionStorage.removeItem(place);
+    entriesKept.value = false;
   }
 }
 

@@ -131,6 +131,20 @@ const Wrong = createContext<ReadonlyMap<string, string>>(new Map());
 
 type Kind = "text" | "email" | "url" | "search" | "number" | "date" | "datetime-local" | "month";
 
+const mostPasted = 50_000; // characters that are left to the browser
+
+/** Takes a long text that is pasted. A browser that does it by itself makes an element of each of its
+ * lines, and stands still for as long. */
+export function paste(event: ClipboardEvent): void {
+  const field = event.currentTarget as HTMLTextAreaElement;
+  const text = event.clipboardData?.getData("text/plain") ?? "";
+  if (text.length > mostPasted && field.maxLength < 0) {
+    event.preventDefault();
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
 /** A field to enter something in. */
 export function Entry(props: { id: string; label: string; value: Signal<string>; hint?: string;
   type?: Kind; short?: boolean; lines?: number; problem?: string; most?: number;
@@ -148,7 +162,7 @@ export function Entry(props: { id: string; label: string; value: Signal<string>;
     } };
   return <div>
     <label for={id}>{props.label}</label>
-    {props.lines ? <textarea {...shared} rows={props.lines} spellcheck={false} />
+    {props.lines ? <textarea {...shared} rows={props.lines} spellcheck={false} onPaste={paste} />
       : <input {...shared} type={props.type ?? "text"} list={props.list}
         inputMode={props.decimal ? "decimal" : undefined}
         class={props.short ? "short" : undefined} />}

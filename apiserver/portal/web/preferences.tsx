@@ -20,8 +20,7 @@ export function Preferences() {
   return <>
     <h1 tabIndex={-1}>{texts.preferences}</h1>
     <h2>{texts.profile}</h2>
-    <Shown of={who}>{(customer) => customer.email ? <Profile of={customer} />
-      : <p>{texts.profileNone}</p>}</Shown>
+    <Shown of={who}>{(customer) => <Profile of={customer} changed={who.again} />}</Shown>
     <h2>{texts.lowBelow}</h2>
     <Shown of={low}>{(now) => <Low now={now} />}</Shown>
     <h2>{texts.told}</h2>
@@ -32,22 +31,38 @@ export function Preferences() {
   </>;
 }
 
-function Profile(props: { of: Customer }) {
+/** Who the customer is. Who has no profile makes one: shares reach its address. */
+function Profile(props: { of: Customer; changed: () => void }) {
   const { of } = props;
+  const email = useEntry("email", of.email);
   const first = useEntry("firstname", of.firstname);
   const last = useEntry("lastname", of.lastname);
+  const agrees = useEntry("agrees", of.agreeWithTerms);
   const act = useAct();
-  const save = () => void act.run([first.value, last.value], async () => {
-    await call("PUT", "/api/customer", { body: { firstname: first.value, lastname: last.value,
-      agreeWithTerms: of.agreeWithTerms } });
-    return texts.saved;
-  });
+  const save = () => {
+    const named = { firstname: first.value, lastname: last.value, agreeWithTerms: agrees.value };
+    void act.run([email.value, named], async (key) => {
+      await (of.email ? call("PUT", "/api/customer", { body: named })
+        : call("POST", "/api/customer", { key, body: { ...named, email: email.value } }));
+      props.changed();
+      return texts.saved;
+    });
+  };
   return <>
-    <dl class="facts"><Fact name={texts.email}><Scraped value={of.email} /></Fact></dl>
-    <Form act={act} send={save} button={texts.save} label={texts.profile}
-      names={{ firstname: texts.firstname, lastname: texts.lastname }}>
+    {of.email ? <dl class="facts"><Fact name={texts.email}><Scraped value={of.email} /></Fact></dl>
+      : <p>{texts.profileNone}</p>}
+    <Form act={act} send={save} label={texts.profile}
+      button={of.email ? texts.save : texts.profileMake}
+      names={{ email: texts.email, firstname: texts.firstname, lastname: texts.lastname,
+        agreeWithTerms: texts.agrees }}>
+      {!of.email && <Entry id="email" label={texts.email} value={email} type="email"
+        hint={texts.profileEmail} />}
       <Entry id="firstname" label={texts.firstname} value={first} />
       <Entry id="lastname" label={texts.lastname} value={last} />
+      {!of.email && <>
+        <label class="check"><input type="checkbox" checked={agrees.value}
+          onChange={(e) => { agrees.value = e.currentTarget.checked; }} />{texts.agrees}</label>
+        <p class="hint"><a href="/api/customer/user-agreement">{texts.terms}</a></p></>}
     </Form>
   </>;
 }

@@ -12,10 +12,13 @@ import { fieldsOf } from "./start";
 import { texts } from "./texts";
 import { RowReader, type Wanted } from "./reader";
 
+/** The groups whose rows can be read: one's own, and those that others share. */
+const readable = async (signal: AbortSignal) => (await Promise.all(["", "/shared"].map((whose) =>
+  call<Group[]>("GET", `/api/scraper${whose}/group/list`, { signal })))).flat();
+
 /** The groups. */
 export function Groups() {
-  const read = useLoaded((s) => call<Group[]>("GET", "/api/scraper/group/list", { signal: s }),
-    [resynced.value]);
+  const read = useLoaded(readable, [resynced.value]);
   return <>
     <h1 tabIndex={-1}>{texts.groupsTitle}</h1>
     <Shown of={read}>{(groups) => groups.length === 0
@@ -59,8 +62,7 @@ export function Rows(props: { group: string }) {
   const want = wanted(props.group);
   const reason = JSON.stringify(want);
   const reader = useMemo(() => new RowReader(want), [reason, resynced.value]);
-  const groups = useLoaded((s) => call<Group[]>("GET", "/api/scraper/group/list", { signal: s }),
-    []);
+  const groups = useLoaded(readable, []);
   const name = groups.value?.find((g) => g.id === props.group)?.name ?? "";
   // What was seen of fields stays while the rows are filtered: some may have none then.
   const seen = useMemo(() => signal<string[]>([]), [props.group]);
@@ -201,6 +203,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
   const room = useSignal(600);
   const box = useRef<HTMLDivElement>(null);
   const open = useSignal<number | undefined>(undefined);
+  const at = useSignal(0); // the row that had the focus
   const wanted = useEntry("row", "");
   useEffect(() => {
     const watch = new ResizeObserver(() => { room.value = box.current?.clientHeight ?? 600; });
@@ -229,20 +232,34 @@ function Table(props: { reader: RowReader; columns: string[] }) {
   useEffect(() => {
     void reader.look(first, last);
   }, [reader, first, last, n]);
+  // One row is a stop of the Tab key: behind a million of them nothing could be reached.
+  const stop = at.value >= first && at.value < last ? at.value
+    : Math.min(last - 1, Math.ceil(seen / height));
+  const step = (event: KeyboardEvent) => {
+    const line = (event.target as Element).closest("tr");
+    const next = event.key === "ArrowDown" ? line?.nextElementSibling
+      : event.key === "ArrowUp" ? line?.previousElementSibling : undefined;
+    const button = next?.querySelector("button");
+    if (button) {
+      event.preventDefault();
+      button.focus();
+    }
+  };
   reader.changed.value; // rows that have come are shown
   const lines = [];
   for (let i = first; i < last; i++) {
     const row = reader.row(i);
     lines.push(<tr key={i} aria-rowindex={i + 2}>
-      <th scope="row" class="n"><button type="button" class="plain" disabled={!row}
-        aria-label={`${texts.rowDetails}: ${count(i + 1)}`}
-        onClick={() => { open.value = i; }}>{count(i + 1)}</button></th>
+      <th scope="row" class="n"><button type="button" class="plain" aria-disabled={!row}
+        aria-label={`${texts.rowDetails}: ${count(i + 1)}`} tabIndex={i === stop ? 0 : -1}
+        onFocus={() => { at.value = i; }}
+        onClick={() => { open.value = row && i; }}>{count(i + 1)}</button></th>
       {columns.map((c) => <td key={c}>{row && <Scraped value={row[c]} />}</td>)}
     </tr>);
   }
   return <>
     <div class="scroll rows" ref={box} tabIndex={0} role="region" aria-label={texts.rowsRegion}
-      onScroll={(e) => { top.value = e.currentTarget.scrollTop; }}>
+      onKeyDown={step} onScroll={(e) => { top.value = e.currentTarget.scrollTop; }}>
       <table aria-rowcount={reader.more.value ? -1 : n + 1}>
         <thead><tr aria-rowindex={1}><th scope="col" class="n">{texts.rowNumber}</th>
           {columns.map((c) => <th scope="col" key={c}><Scraped value={c} most={60} /></th>)}

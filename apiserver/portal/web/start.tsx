@@ -4,7 +4,8 @@ import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, 
   Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
 import { call, newKey, Refused } from "./api";
 import { draft, kept, mostName, newName, readAddresses } from "./draft";
-import { useEntry } from "./entries";
+import { entriesKept, useEntry } from "./entries";
+import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go } from "./route";
 import { RunTable } from "./runs";
@@ -75,13 +76,13 @@ export function Start() {
       <label for="addresses">{texts.addresses}</label>
       <textarea id="addresses" rows={6} spellcheck={false} autocapitalize="off"
         placeholder={texts.addressesLike} value={text.value}
-        aria-describedby="addresses-hint addresses-problem" aria-invalid={!!wrong}
+        aria-describedby="addresses-hint addresses-problem" aria-invalid={!!wrong} onPaste={paste}
         onInput={(e) => { text.value = e.currentTarget.value; }} />
       <p class="hint" id="addresses-hint">{texts.addressesHint}</p>
       <p id="addresses-problem" class={wrong ? "trouble" : ""} role="alert">
         {wrong && (typeof wrong === "string" ? wrong
           : <>{texts.addressesBad} <Scraped value={wrong.bad} most={100} /></>)}</p>
-      {!kept.value && <p class="note">{texts.draftTooLarge}</p>}
+      {(!kept.value || !entriesKept.value) && <p class="note">{texts.draftTooLarge}</p>}
       {error.value && <Trouble error={error.value} again={() => void show()} />}
       <p class="actions"><button aria-disabled={busy.value}>{texts.showRows}</button>
         <button id="build" class="second" aria-disabled={busy.value}>{building.instead}</button></p>

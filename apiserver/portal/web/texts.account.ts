@@ -217,7 +217,12 @@ export const texts = {
 
   preferences: "Preferences",
   profile: "You",
-  profileNone: "There is no profile: this service was set up without one.",
+  profileNone: "There is no profile yet. What others share with you reaches the e-mail address "
+    + "that stands in it.",
+  profileEmail: "The one with which you sign in. It never changes.",
+  profileMake: "Make the profile",
+  agrees: "I agree with the terms of this service",
+  terms: "Read the terms",
   firstname: "First name",
   lastname: "Last name",
   lowHint: "When the balance falls below it, you are told.",

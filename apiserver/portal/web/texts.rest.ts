@@ -96,7 +96,8 @@ export const texts = {
   shareEnded: "The share has ended.",
   email: "E-mail address",
   sharedWithMe: "Shared with you",
-  sharedNone: "Nobody shares a group with you.",
+  sharedNone: "Nobody shares a group with you. Shares reach the e-mail address of your profile, "
+    + "which stands in the preferences.",
 
   calendarLead: "What has started by itself, and what will, in the time of this browser.",
   calendarOf: (month: string) => `Starts of ${month}`,

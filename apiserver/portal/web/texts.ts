@@ -157,7 +157,7 @@ export const texts = {
   rowsOfRun: "Of one run only.",
   rowsOfAll: "Of all runs",
   rowsNone: "No rows match.",
-  rowsRegion: "Rows. Scroll for more.",
+  rowsRegion: "Rows. Scroll for more. The arrow keys go from one to another.",
   rowsKnown: (n: string, more: boolean) => more ? `${so(n, "row")} read, more follow`
     : so(n, "row"),
   rowsCut: "The table ends here. A filter or an export shows what is behind.",

@@ -27,6 +27,7 @@ interface Sending {
   query: Record<string, string | boolean | undefined>;
   format: string;
   key: string;
+  came?: number; // bytes of the parts that have come
   ended?: boolean; // all of its parts have come once
 }
 
@@ -98,14 +99,14 @@ Promise<void> {
   const known = await call<FileParts>("GET", path, { signal }).catch((e: unknown) => {
     throw signal.aborted ? new Refused("stopped", texts.uploadStopped) : e;
   });
-  let at = known.receivedBytes;
+  let at = what.came = known.receivedBytes;
   while (at < length) {
     const from = at;
     progress(from);
     const came = await transfer<FileParts>("PUT", apiAddress(path, { offset: from, length }),
       { "Content-Type": "application/octet-stream" },
       what.file.slice(from, from + known.partBytes), (sent) => progress(from + sent), signal);
-    at = came.receivedBytes;
+    at = what.came = came.receivedBytes;
   }
   progress(length);
 }
@@ -278,7 +279,7 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
   useEffect(() => {
     const own = new AbortController();
     cancel.current = own;
-    sent.value = 0;
+    sent.value = of.came ?? 0; // which is not sent again
     error.value = undefined;
     send<NewFileScraper | SentFile>(of, (n) => { sent.value = n; }, own.signal).then((answer) => {
       forget();

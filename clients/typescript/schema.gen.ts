@@ -43,7 +43,7 @@ export interface paths {
         put: operations["svc_put_customer"];
         /**
          * Signs the customer up
-         * @description The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+         * @description The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
          */
         post: operations["svc_sign_up"];
         delete?: never;

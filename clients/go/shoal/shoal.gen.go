@@ -5029,7 +5029,7 @@ type ClientInterface interface {
 
 	// SvcSignUpWithBody Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5038,7 +5038,7 @@ type ClientInterface interface {
 
 	// SvcSignUp Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6290,7 +6290,7 @@ func (c *Client) SvcGetCustomer(ctx context.Context, params *SvcGetCustomerParam
 
 // SvcSignUpWithBody Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6309,7 +6309,7 @@ func (c *Client) SvcSignUpWithBody(ctx context.Context, params *SvcSignUpParams,
 
 // SvcSignUp Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17046,7 +17046,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcSignUpWithBodyWithResponse Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17055,7 +17055,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcSignUpWithResponse Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23654,7 +23654,7 @@ func (c *ClientWithResponses) SvcGetCustomerWithResponse(ctx context.Context, pa
 
 // SvcSignUpWithBodyWithResponse Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23669,7 +23669,7 @@ func (c *ClientWithResponses) SvcSignUpWithBodyWithResponse(ctx context.Context,
 
 // SvcSignUpWithResponse Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -47,7 +47,7 @@ def svc_sign_up(
 ) -> schemas.Customer:
     """Signs the customer up
 
-    The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same.
+    The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
     """
     return result
 

@@ -92,7 +92,7 @@ browser:
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:
-	SHOAL_BOUNDS_SUITE=1 go test -p 1 -count=1 -timeout 20m -run 'OnHostilePages|TestCostGrows|TestHostileOrigins' ./pkg/extract ./fetcher/internal/web
+	SHOAL_BOUNDS_SUITE=1 go test -p 1 -count=1 -timeout 1h -run 'OnHostilePages|TestCostGrows|TestHostileOrigins' ./pkg/extract ./fetcher/internal/web
 
 ## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:

@@ -236,8 +236,8 @@ var (
 // maxAuthors is how many names a page may have that may be the author's.
 const maxAuthors = 3
 
-// maxBylines is how many elements are read that are called like the author's. Each costs as much as
-// a page of news does.
+// maxBylines is how many elements are read that are called like the author's. Several expressions
+// look at each.
 const maxBylines = 500
 
 // nearHeading is how far behind the heading, in bytes of text, an author is the page's however many

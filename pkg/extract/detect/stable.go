@@ -32,8 +32,8 @@ var states = []string{"active", "current", "selected", "first", "last", "odd", "
 	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow",
 	"animated", "fade", "in", "collapsed"}
 
-// A page may have half a million names, and each is looked at. So what names are is told by their
-// bytes: expressions take a hundred times as long.
+// isStable says whether other pages of the site are likely to have a class or an id, too. A page
+// may have half a million names. Each is told by its bytes, since expressions take much longer.
 func isStable(name string) bool {
 	return len(name) <= 60 && isIdentifier(name) && !isGenerated(name) && !isMixed(name) &&
 		!slices.Contains(states, name)

@@ -302,7 +302,8 @@ func (u *upgrade) becomesActive(version float64) {
 
 // refuses starts the release before in the place of nodes. A fetcher that left is nobody's: the
 // leader does not admit it, and says why. One that was not removed in time is sent the activation,
-// as is a node of the control plane: it ends and says so.
+// as is a node of the control plane: it ends and says so. The rows' schema goes on soon after the
+// activation, so a node of the control plane may meet that first.
 func (u *upgrade) refuses(before, this string) {
 	u.t.Helper()
 	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
@@ -326,7 +327,7 @@ func (u *upgrade) refuses(before, this string) {
 				"a node cannot join: its binary is older than the cluster's version"})
 			n.Kill()
 		} else {
-			u.hears(ends)
+			u.hears(ends, saying{n, "the database has schema version"})
 			<-n.Ended()
 		}
 		start(n, this)

@@ -13,10 +13,11 @@ import (
 const never = 253_370_764_800_000 // the year 9999
 
 // NextStart is when a scraper starts next by itself: by its own schedule, or with its group. It is
-// null of what is paused or starts by hand alone, and of uploads.
+// null of what is paused or starts by hand alone, and of what has no address to begin at: uploads
+// and list runs.
 func NextStart(v *client.View, s *client.Scraper) Time {
 	group := v.Group(s.Group)
-	if group == nil || group.StartType == "NONE" || s.Spec.Type == model.File {
+	if group == nil || group.StartType == "NONE" || s.Spec.Type == model.File || s.ListRun {
 		return 0
 	}
 	if s.Spec.Schedule == "" {

@@ -61,7 +61,7 @@ export interface paths {
         };
         /**
          * Answers all that is the customer's, as one file
-         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys and webhooks have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
          */
         get: operations["svc_export_customer"];
         put?: never;

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/notifications"
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/wallet"
@@ -49,6 +50,18 @@ type link struct {
 	URL   string `json:"url"`
 }
 
+// linkError is a link of a run that ended with an error.
+type linkError struct {
+	JobID ids.ID         `json:"jobId"`
+	Error jobs.LinkError `json:"error"`
+}
+
+// accountPasskey is a passkey of an account.
+type accountPasskey struct {
+	AccountID ids.ID         `json:"accountId"`
+	Passkey   signin.Passkey `json:"passkey"`
+}
+
 // exportedShare is an address that a group is shared with.
 type exportedShare struct {
 	GroupID ids.ID `json:"groupId"`
@@ -69,12 +82,14 @@ func (r Resource) export() *operation.Operation {
 		Group:   group,
 		Summary: "Answers all that is the customer's, as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
-			"notificationPreferences, wallet, subscription, invoice, key, webhook, group " +
+			"notificationPreferences, account with each passkey (accountId, passkey) of it, " +
+			"and grant. Then come wallet, subscription, invoice, key, webhook, group " +
 			"with each category and share (groupId, email) of it, schema and scraper. " +
-			"Then come site with each siteLink (siteId, link) of it, notification, " +
-			"feedback, transaction, run with each link (jobId, url) of it, and row. " +
-			"Values are as the other operations answer them; keys and webhooks have no " +
-			"secrets. Links and rows are those that are kept, of deleted groups and " +
+			"They are followed by site with each siteLink (siteId, link) of it, " +
+			"notification, feedback and transaction. Last come run with each link (jobId, " +
+			"url) and linkError (jobId, error) of it, and row. " +
+			"Values are as the other operations answer them; accounts, keys and webhooks " +
+			"have no secrets. Links, their errors and rows are those that are kept, of deleted groups and " +
 			"scrapers, too. It counts as one call, and as an open stream while it is " +
 			"sent. An answer that breaks off ends without its last chunk.",
 		Access: auth.Read, Rate: limits.Read, Timeout: exportTime, Media: []string{media},
@@ -134,11 +149,16 @@ func (e *exporter) account(context.Context) error {
 		{"profile", newCustomer(e.customer, profile, e.view.Subscription(e.customer))},
 		{"additionalInfo", newInfo(profile)},
 		{"notificationPreferences", newPreferences(e.view.Inbox(e.customer))},
-		{"wallet", wallet.New(e.view, e.customer)},
 	} {
 		if err := e.lines.Encode(one); err != nil {
 			return err
 		}
+	}
+	if err := e.people(); err != nil {
+		return err
+	}
+	if err := e.line("wallet", wallet.New(e.view, e.customer)); err != nil {
+		return err
 	}
 	if s := e.view.Subscription(e.customer); s != nil {
 		if err := e.line("subscription", subscriptions.NewSubscription(s)); err != nil {
@@ -157,6 +177,27 @@ func (e *exporter) account(context.Context) error {
 	}
 	for _, hook := range e.view.Webhooks(e.customer) {
 		if err := e.line("webhook", webhooks.NewWebhook(hook, e.Clock.Now())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// people writes who signs in as the customer, and the programs that they let in.
+func (e *exporter) people() error {
+	for _, account := range e.view.AccountsOf(e.customer) {
+		if err := e.line("account", signin.NewAccount(account)); err != nil {
+			return err
+		}
+		for _, p := range e.view.Passkeys(account.ID) {
+			passkey := accountPasskey{account.ID, signin.NewPasskey(p)}
+			if err := e.line("passkey", passkey); err != nil {
+				return err
+			}
+		}
+	}
+	for _, grant := range e.view.GrantsOf(e.customer) {
+		if err := e.line("grant", signin.NewGrant(grant)); err != nil {
 			return err
 		}
 	}
@@ -255,7 +296,8 @@ func (e *exporter) transactions(ctx context.Context) error {
 	}
 }
 
-// runs writes runs, those of deleted scrapers too, each with the links that it was given.
+// runs writes runs, those of deleted scrapers too, each with its links and what went wrong with
+// them.
 func (e *exporter) runs(ctx context.Context) error {
 	for place := (*rowstore.PastPlace)(nil); ; {
 		part, err := e.History.RunsBefore(ctx, e.view, client.RunsOf{Customer: e.customer}, place,
@@ -269,6 +311,9 @@ func (e *exporter) runs(ctx context.Context) error {
 				return err
 			}
 			if err := e.links(ctx, job); err != nil {
+				return err
+			}
+			if err := e.linkErrors(ctx, job); err != nil {
 				return err
 			}
 			place = &rowstore.PastPlace{Value: job.Queued, ID: job.ID}
@@ -297,6 +342,22 @@ func (e *exporter) links(ctx context.Context, job *client.Job) error {
 		}
 		if len(part) < exportedAtOnce {
 			return nil
+		}
+	}
+}
+
+// linkErrors writes what went wrong with links of a run.
+func (e *exporter) linkErrors(ctx context.Context, job *client.Job) error {
+	next := jobs.ErrorsOf(e.view, e.Store, job)
+	for {
+		part, err := next(ctx)
+		if len(part) == 0 || err != nil {
+			return err
+		}
+		for _, one := range part {
+			if err := e.line("linkError", linkError{JobID: job.ID, Error: one}); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -16,13 +16,14 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// runOf is a closed run of a customer's scraper, of a list with as many addresses as it has rows.
+// runOf is a closed run of a customer's scraper, of a list with as many addresses as it has rows
+// and one more. That one was not found.
 func runOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer string,
 	scraper ids.ID, rows int) {
 	t.Helper()
 	s.Clock.Advance(time.Second)
 	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: customer,
-		Scraper: scraper, List: s.IDs.New(), Links: uint32(rows),
+		Scraper: scraper, List: s.IDs.New(), Links: uint32(rows + 1),
 		Tiers: model.TiersOf(model.Plain)}
 	list, err := store.CreateList(t.Context(), run.List)
 	if err != nil {
@@ -31,15 +32,20 @@ func runOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer strin
 	var pages []rowstore.PageWrite
 	of := rowstore.Job{ID: run.Job, Customer: customer, Scraper: scraper, Started: 1,
 		Group: s.Client.View().Scraper(scraper).Group}
-	for seq := range rows {
+	for seq := range rows + 1 {
 		url := fmt.Sprintf("https://shop.test/%s/%d", customer, seq)
 		if _, err := list.Add(t.Context(), url, url); err != nil {
 			t.Fatal(err)
 		}
-		pages = append(pages, rowstore.PageWrite{Job: of, Page: &model.Page{Job: run.Job,
-			Unit: model.Unit{Seq: uint32(seq)}, Fetch: s.IDs.New(), URL: url, Quantity: 1,
-			Outcome: model.Delivered, PriceRow: "tier:plain", Last: true,
-			Rows: [][]byte{fmt.Appendf(nil, `{"of":%q,"text":"<b>%d</b>"}`, customer, seq)}}})
+		page := &model.Page{Job: run.Job, Unit: model.Unit{Seq: uint32(seq)},
+			Fetch: s.IDs.New(), URL: url, Last: true}
+		if seq < rows {
+			page.Quantity, page.Outcome, page.PriceRow = 1, model.Delivered, "tier:plain"
+			page.Rows = [][]byte{fmt.Appendf(nil, `{"of":%q,"text":"<b>%d</b>"}`, customer, seq)}
+		} else {
+			page.Outcome, page.Code, page.Status = model.Errored, "http_status", 404
+		}
+		pages = append(pages, rowstore.PageWrite{Job: of, Page: page})
 	}
 	if _, err := list.Finish(t.Context()); err != nil {
 		t.Fatal(err)
@@ -71,7 +77,17 @@ func scraperOf(t *testing.T, s *apitest.Server, customer, name string, group ids
 func TestExport(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
-	for _, customer := range []string{"alice", "bob"} {
+	for i, customer := range []string{"alice", "bob"} {
+		account, session := s.IDs.New(), client.Hash{byte(i + 1)}
+		s.Client.Must(t, client.CreateAccount{ID: account, Customer: customer,
+			Email: customer + "@x.test", Password: "hash"})
+		s.Client.Must(t, client.AddPasskey{ID: s.IDs.New(), Account: account, Password: "hash",
+			Name: "laptop of " + customer, Credential: []byte(customer)})
+		s.Client.Must(t, client.OpenSession{Account: account, Password: "hash", Hash: session})
+		s.Client.Must(t, client.IssueCode{Session: session, Hash: session,
+			Scope: model.ScopeLLMRead, Name: "program of " + customer})
+		s.Client.Must(t, client.RedeemCode{Hash: session, Grant: s.IDs.New(), Family: session,
+			Refresh: session, Access: session})
 		s.Client.Must(t, client.ChooseFree{Customer: customer})
 		s.Client.Must(t, client.PutInvoice{Invoice: client.Invoice{ID: "of " + customer,
 			Customer: customer, Currency: "eur"}})
@@ -131,13 +147,17 @@ func TestExport(t *testing.T) {
 			strings.Contains(text, "secret") {
 			t.Errorf("it has %s", text)
 		}
+		if line.Kind == "linkError" && !strings.Contains(text, `"status":404`) {
+			t.Errorf("an error is %s", text)
+		}
 		if line.Kind == "row" && !strings.Contains(text, `"text":"<b>`) {
 			t.Errorf("a row is %s", text)
 		}
 	}
-	want := []string{"profile", "additionalInfo", "notificationPreferences", "wallet",
-		"subscription", "invoice", "key", "webhook", "group", "category",
-		"scraper", "notification", "feedback", "transaction", "run", "link", "row"}
+	want := []string{"profile", "additionalInfo", "notificationPreferences", "account",
+		"passkey", "grant", "wallet", "subscription", "invoice", "key", "webhook", "group",
+		"category", "scraper", "notification", "feedback", "transaction", "run", "link",
+		"linkError", "row"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("the kinds (-want +got):\n%s", diff)
 	}
@@ -146,7 +166,8 @@ func TestExport(t *testing.T) {
 	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
 	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
 		"category": 1, "subscription": 1, "invoice": 1, "webhook": 1,
-		"scraper": 1, "notification": notices, "feedback": 1, "run": 6, "link": 3*2 + 4 + 2*5,
+		"scraper": 1, "notification": notices, "feedback": 1, "run": 6, "link": 3*2 + 4 + 2*5 + 6,
+		"account": 1, "passkey": 1, "grant": 1, "linkError": 6,
 		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
 		if counts[kind] != n {
 			t.Errorf("%d lines of the kind %s, want %d", counts[kind], kind, n)

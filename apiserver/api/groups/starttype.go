@@ -97,7 +97,7 @@ func startTypes(v *client.View, in *startTypeRequest) func() ([]StartTypeForGrou
 			last.CreatedAt, last.ID = s.CreatedAt, s.ID
 			how := StartTypeForGroup{ScraperID: s.ID, StartType: in.StartType,
 				Schedule: s.Spec.Schedule, NextStart: withGroup}
-			if s.Spec.Schedule != "" || s.Spec.Type == model.File {
+			if s.Spec.Schedule != "" || s.Spec.Type == model.File || s.ListRun {
 				how.NextStart = api.NextStart(v, s)
 			}
 			part = append(part, how)

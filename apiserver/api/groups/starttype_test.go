@@ -22,6 +22,8 @@ func TestStartType(t *testing.T) {
 		return id
 	}
 	plain, own := add(ids.ID{1}, "plain", ""), add(ids.ID{2}, "own", "5 5 * * *")
+	s.Client.Must(t, client.PutScraper{Create: true, ID: ids.ID{3}, Customer: "alice",
+		Group: group, Spec: model.Scraper{Name: "list", Type: model.SingleProduct}, ListRun: true})
 	first, _ := new(schedule.Zones).Of(group, true, "DAILY", "")
 	next, _ := first.Next(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	withGroup := next.Format("2006-01-02T15:04:05.000Z")
@@ -38,7 +40,8 @@ func TestStartType(t *testing.T) {
 				"0": map[string]any{"scraperId": plain.String(), "startType": "DAILY",
 					"schedule": "", "nextStart": withGroup},
 				"1.scraperId": own.String(), "1.schedule": "5 5 * * *",
-				"1.nextStart": "2026-01-02T05:05:00.000Z"}, Lacks: []string{"2"}},
+				"1.nextStart": "2026-01-02T05:05:00.000Z",
+				"2.nextStart": nil}, Lacks: []string{"3"}}, // a list run has no address to begin at
 		apitest.Scenario{Name: "no start yet", As: apitest.Reader,
 			Do: "GET /api/scraper/group/" + group.String() + "/starts", Status: 200,
 			Has: map[string]any{"scraperId": nil, "groupId": group.String(), "startType": "DAILY",
@@ -57,7 +60,7 @@ func TestStartType(t *testing.T) {
 	s.Client.StartDue(t, group) // the next one is known now
 	s.Run(t, apitest.Scenario{Name: "list", As: apitest.Reader, Do: "GET /api/scraper/group/list",
 		Status: 200, Has: map[string]any{"0.nextStart": "2026-01-02T03:04:05.002Z",
-			"0.scraperCount": 2, "0.startType": "DAILY"}},
+			"0.scraperCount": 3, "0.startType": "DAILY"}},
 		apitest.Scenario{Name: "paused", As: apitest.User, Do: path + "NONE", Header: key("5"),
 			Status: 200, Has: map[string]any{"0.nextStart": nil, "1.nextStart": nil,
 				"1.startType": "NONE"}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -65,10 +66,7 @@ func (r Resource) errors() *operation.Operation {
 		if err != nil {
 			return answer, err
 		}
-		if job.Started*1000 < client.RowsSince(from.View) {
-			in.Limit = 0 // they expired, and go
-		}
-		next := linkErrors(r.Store, job.ID, after, in.Limit)
+		next := errorsBehind(from.View, r.Store, job, after, in.Limit)
 		first, err := next(ctx)
 		if err != nil {
 			return answer, err
@@ -89,18 +87,27 @@ func (r Resource) errors() *operation.Operation {
 	})
 }
 
-// linkErrors reads the errors of a job behind a place in parts, at most so many of them; nil at the
+// ErrorsOf reads the errors of a run that are kept, in parts, in the order of its list; nil at the
 // end.
-func linkErrors(store rowstore.Reads, job ids.ID, after *model.Unit,
+func ErrorsOf(v *client.View, store rowstore.Reads,
+	job *client.Job) func(context.Context) ([]LinkError, error) {
+	return errorsBehind(v, store, job, nil, math.MaxInt)
+}
+
+// errorsBehind reads as ErrorsOf does, behind a place, and at most so many of them.
+func errorsBehind(v *client.View, store rowstore.Reads, job *client.Job, after *model.Unit,
 	left int) func(context.Context) ([]LinkError, error) {
+	if job.Started*1000 < client.RowsSince(v) {
+		left = 0 // they expired, and go
+	}
 	return func(ctx context.Context) (part []LinkError, err error) {
 		most := min(errorsAtOnce, left)
 		if most == 0 {
 			return nil, nil
 		}
-		found, err := store.LinkErrors(ctx, job, after, most)
+		found, err := store.LinkErrors(ctx, job.ID, after, most)
 		if err != nil {
-			return nil, fmt.Errorf("errors of job %s: %w", job, err)
+			return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
 		}
 		for i := range found {
 			part = append(part, newLinkError(&found[i]))

@@ -77,7 +77,7 @@ type Recipe struct {
 	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig             []model.Field           `json:"itemsConfig" max:"500" doc:"The fields of a row, in their order"`
 	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
-	Schedule                string                  `json:"schedule" max:"128" doc:"Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group"`
+	Schedule                string                  `json:"schedule" max:"128" form:"line" doc:"Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group"`
 	ScheduleTimezone        string                  `json:"scheduleTimezone" max:"64" doc:"Time zone of schedule, of the IANA database; empty: UTC"`
 	NextStart               api.Time                `json:"nextStart" stamped:"true" doc:"By its own schedule, or with its group; null while nothing starts it by itself"`
 	Config                  *model.ScraperConfig    `json:"config"`

@@ -42,7 +42,7 @@ func (r Resource) list() *operation.Operation {
 		from.View.EachAccount(func(a *client.Account) bool {
 			if in.wants(a) {
 				if found >= first && found < first+in.Size {
-					content = append(content, newAccount(a))
+					content = append(content, NewAccount(a))
 				}
 				found++
 			}

@@ -39,7 +39,8 @@ type Account struct {
 	PasswordChangedAt api.Time `json:"passwordChangedAt" doc:"Null: it is the first password"`
 }
 
-func newAccount(a *client.Account) Account {
+// NewAccount is an account as it is shown.
+func NewAccount(a *client.Account) Account {
 	return Account{ID: a.ID, Email: a.Email, CustomerRef: a.Customer, Admin: a.Admin,
 		CreatedAt: api.Time(a.CreatedAt), DisabledAt: api.Time(a.DisabledAt),
 		PasswordChangedAt: api.Time(a.PasswordAt)}
@@ -60,6 +61,6 @@ func (r Resource) create() *operation.Operation {
 		if err != nil {
 			return Account{}, err
 		}
-		return newAccount(&made), nil
+		return NewAccount(&made), nil
 	})
 }

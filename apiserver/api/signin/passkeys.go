@@ -36,7 +36,8 @@ type Passkey struct {
 	UsedAt    *api.Time `json:"usedAt" doc:"null: never"`
 }
 
-func newPasskey(p *client.Passkey) Passkey {
+// NewPasskey is a passkey as it is shown.
+func NewPasskey(p *client.Passkey) Passkey {
 	shown := Passkey{ID: p.ID, Name: p.Name, Synced: p.Synced, CreatedAt: api.Time(p.CreatedAt)}
 	if p.UsedAt != 0 {
 		at := api.Time(p.UsedAt)
@@ -61,7 +62,7 @@ func (r Resource) listPasskeys() *operation.Operation {
 		list := PasskeyList{Passkeys: []Passkey{}}
 		if from.Session != nil {
 			for _, p := range from.View.Passkeys(from.Session.Account) {
-				list.Passkeys = append(list.Passkeys, newPasskey(p))
+				list.Passkeys = append(list.Passkeys, NewPasskey(p))
 			}
 		}
 		return list, nil
@@ -168,7 +169,7 @@ func (r Resource) addPasskey() *operation.Operation {
 		if err != nil {
 			return Passkey{}, err
 		}
-		return newPasskey(&made), nil
+		return NewPasskey(&made), nil
 	})
 }
 

@@ -26,6 +26,12 @@ type Grant struct {
 	UsedAt    api.Time    `json:"usedAt" doc:"When it last got tokens"`
 }
 
+// NewGrant is a grant as it is shown.
+func NewGrant(g *client.Grant) Grant {
+	return Grant{ID: g.ID, Name: g.Name, Scope: g.Scope, AccountID: g.Account,
+		CreatedAt: api.Time(g.CreatedAt), UsedAt: api.Time(g.UsedAt)}
+}
+
 // GrantList is what a customer has granted.
 type GrantList struct {
 	Grants []Grant `json:"grants"`
@@ -41,8 +47,7 @@ func (r Resource) listGrants() *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (GrantList, error) {
 		list := GrantList{Grants: []Grant{}}
 		for _, g := range from.View.GrantsOf(from.Customer) {
-			list.Grants = append(list.Grants, Grant{ID: g.ID, Name: g.Name, Scope: g.Scope,
-				AccountID: g.Account, CreatedAt: api.Time(g.CreatedAt), UsedAt: api.Time(g.UsedAt)})
+			list.Grants = append(list.Grants, NewGrant(g))
 		}
 		return list, nil
 	})

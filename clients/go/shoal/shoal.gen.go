@@ -5065,7 +5065,7 @@ type ClientInterface interface {
 
 	// SvcExportCustomer Answers all that is the customer's, as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys and webhooks have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 	//
 	// Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 	SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6366,7 +6366,7 @@ func (c *Client) SvcPutCustomer(ctx context.Context, body SvcPutCustomerJSONRequ
 
 // SvcExportCustomer Answers all that is the customer's, as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys and webhooks have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 //
 // Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 func (c *Client) SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17082,7 +17082,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcExportCustomerWithResponse Answers all that is the customer's, as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys and webhooks have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -23714,7 +23714,7 @@ func (c *ClientWithResponses) SvcPutCustomerWithResponse(ctx context.Context, bo
 
 // SvcExportCustomerWithResponse Answers all that is the customer's, as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, feedback, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys and webhooks have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -117,7 +117,7 @@ bench-peers: peers
 
 ## simulation: the protocol under 100,000 seeds of faults, a year of 10,000 schedules, and what 100,000 scrapers take
 simulation:
-	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 1h
+	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 4h
 	go test ./controlplane/internal/leadership -run YearOfSchedules -schedules 10000 -days 365 -v -timeout 3h
 	go test ./controlplane/internal/fsm -run TestScrapersAreSmall -scrapers 100000 -v -timeout 30m
 

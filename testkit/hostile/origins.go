@@ -31,6 +31,41 @@ type Origin struct {
 	// Prepare makes what Serve sends, so that the time and the memory for it are not counted as the
 	// other side's.
 	Prepare func()
+	// Forget drops what Prepare made. Heaps are measured, and what is in them already is room for
+	// garbage.
+	Forget func()
+}
+
+// body is what an origin sends, made when it is first asked for.
+type body struct {
+	mu   sync.Mutex
+	make func() string
+	text string // "": not made
+}
+
+func (b *body) get() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.text == "" {
+		b.text = b.make()
+	}
+	return b.text
+}
+
+func (b *body) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = ""
+}
+
+// sending is an origin that serves a body.
+func sending(name string, make func() string, serve func(c net.Conn, text string)) Origin {
+	b := &body{make: make}
+	return Origin{Name: name, Prepare: func() { b.get() }, Forget: b.forget,
+		Serve: func(c net.Conn) {
+			request(c)
+			serve(c, b.get())
+		}}
 }
 
 // request reads the request's header.
@@ -157,12 +192,10 @@ func bombs() []Origin {
 			})
 		}},
 	} {
-		body := sync.OnceValue(b.make)
-		all = append(all, Origin{Name: b.name, Prepare: func() { body() }, Serve: func(c net.Conn) {
-			request(c)
+		all = append(all, sending(b.name, b.make, func(c net.Conn, text string) {
 			_, _ = fmt.Fprintf(c, "%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay,
-				b.coding, len(body()), body())
-		}})
+				b.coding, len(text), text)
+		}))
 	}
 	return all
 }
@@ -306,17 +339,16 @@ func Origins() ([]Origin, error) {
 			"charset=gb18030\r\nContent-Length: 4000000\r\n\r\n" + many(1_000_000,
 			"\x81\x30\x81\x30"))},
 	} {
-		all = append(all, Origin{Name: o.name, TLS: o.tls, Serve: o.serve, Prepare: func() {}})
+		all = append(all, Origin{Name: o.name, TLS: o.tls, Serve: o.serve,
+			Prepare: func() {}, Forget: func() {}})
 	}
 	all = append(all, bombs()...)
 	for _, p := range Pages() {
-		body := sync.OnceValue(p.Body)
-		all = append(all, Origin{Name: p.Name, Prepare: func() { body() }, Serve: func(c net.Conn) {
-			request(c)
+		all = append(all, sending(p.Name, p.Body, func(c net.Conn, text string) {
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: "+
-				"%s\r\nContent-Length: %d\r\n\r\n", p.ContentType, len(body()))
-			_, _ = io.WriteString(c, body())
-		}})
+				"%s\r\nContent-Length: %d\r\n\r\n", p.ContentType, len(text))
+			_, _ = io.WriteString(c, text)
+		}))
 	}
 	return all, nil
 }

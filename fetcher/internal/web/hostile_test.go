@@ -84,6 +84,7 @@ func TestHostileOrigins(t *testing.T) {
 		o := w.Origins[i]
 		t.Run(o.Name, func(t *testing.T) {
 			o.Prepare()
+			defer o.Forget()
 			var page *Page
 			var err error
 			var took time.Duration

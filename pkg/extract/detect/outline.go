@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -170,8 +169,15 @@ func isAside(e *element, all int) bool {
 	case "navigation", "banner", "contentinfo", "complementary", "menu", "menubar", "dialog":
 		return true
 	}
-	return isAsideName(attribute(e.node, "id")) || slices.ContainsFunc(
-		strings.Fields(attribute(e.node, "class")), isAsideName)
+	if isAsideName(attribute(e.node, "id")) {
+		return true
+	}
+	for class := range strings.FieldsSeq(attribute(e.node, "class")) {
+		if isAsideName(class) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAsideName says whether a class or an id names what stands beside. It does not name what
@@ -181,16 +187,21 @@ func isAsideName(name string) bool {
 	case "widget", "widgets", "widget-area":
 		return true
 	}
-	called := split(name)
-	return sharesWord(called, asideWords) && !sharesWord(called, aroundWords)
+	aside := false
+	for word := range splitNames(name) {
+		if aroundWords[word] {
+			return false
+		}
+		aside = aside || asideWords[word]
+	}
+	return aside
 }
 
 // aroundWords are words of what has something beside it or in it.
-var aroundWords = []string{"no", "has", "with", "without", "content", "main", "page", "body",
-	"layout", "wrap", "article", "primary", "results", "listing", "open", "closed"}
+var aroundWords = setOfNames(`no has with without content main page body layout wrap article primary
+	results listing open closed`)
 
-var asideWords = []string{"nav", "navbar", "navigation", "menu", "submenu", "megamenu", "footer",
-	"sidebar", "breadcrumb", "breadcrumbs", "related", "upsell", "upsells", "crosssell",
-	"recommended", "recommendations", "similar", "facet", "facets", "pagination", "pager",
-	"filters", "popular", "trending", "social", "share", "sharing", "cookie",
-	"cookies", "consent", "modal", "popup", "newsletter", "topbar", "masthead", "toolbar"}
+var asideWords = setOfNames(`nav navbar navigation menu submenu megamenu footer sidebar breadcrumb
+	breadcrumbs related upsell upsells crosssell recommended recommendations similar facet facets
+	pagination pager filters popular trending social share sharing cookie cookies consent modal
+	popup newsletter topbar masthead toolbar`)

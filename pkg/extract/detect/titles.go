@@ -123,22 +123,26 @@ func (p *probe) targetOf(n *html.Node) string {
 }
 
 var (
-	titleWords = []string{"title", "name", "heading", "headline", "subject", "titel", "titulo",
-		"titre", "titolo", "nom", "caption"}
-	otherWords = []string{"brand", "vendor", "badge", "label", "tag", "tags", "category",
-		"categories", "subtitle", "author", "byline", "date", "time", "location", "company", "sku",
-		"more", "readmore", "button", "btn", "comments", "comment", "meta", "price", "user", "cta",
-		"share"}
+	titleWords = setOfNames(`title name heading headline subject titel titulo titre titolo nom
+		caption`)
+	otherWords = setOfNames(`brand vendor badge label tag tags category categories subtitle author
+		byline date time location company sku more readmore button btn comments comment meta price
+		user cta share`)
 )
 
 // titled is 1 for an element that is called a title, and -1 for one that is called something else.
 func titled(n *html.Node) int {
-	called := words(n)
-	switch {
-	case n.Data == "button" || n.Data == "label" || n.Data == "time" ||
-		sharesWord(called, otherWords):
+	if n.Data == "button" || n.Data == "label" || n.Data == "time" {
 		return -1
-	case sharesWord(called, titleWords) || attribute(n, "rel") == "bookmark":
+	}
+	title := attribute(n, "rel") == "bookmark"
+	for word := range wordsOf(n) {
+		if otherWords[word] {
+			return -1
+		}
+		title = title || titleWords[word]
+	}
+	if title {
 		return 1
 	}
 	return 0

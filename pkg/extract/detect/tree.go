@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -133,34 +134,46 @@ var meaningful = []string{"price", "title", "name", "product", "image", "descrip
 	"author", "heading", "headline", "brand", "rating", "category", "company", "location", "sku",
 	"code", "author", "summary", "article", "post", "entry", "item", "card"}
 
+// namingAttributes are those whose words say what an element is.
+var namingAttributes = []string{"class", "itemprop", "data-testid", "data-test", "data-qa",
+	"property"}
+
 // words are the words of an element's classes, ids and marks, in lower case.
-func words(n *html.Node) []string {
-	return split(attribute(n, "class") + " " + attribute(n, "itemprop") + " " + attribute(n,
-		"data-testid") + " " +
-		attribute(n, "data-test") + " " + attribute(n, "data-qa") + " " + attribute(n, "property"))
+func words(n *html.Node) []string { return slices.Collect(wordsOf(n)) }
+
+// wordsOf is words, one by one: an element may have half a million.
+func wordsOf(n *html.Node) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range namingAttributes {
+			for word := range splitNames(attribute(n, name)) {
+				if !yield(word) {
+					return
+				}
+			}
+		}
+	}
 }
 
-// split divides names at signs and capitals: productCard__priceNow is product, card, price and now.
-func split(names string) []string {
-	var list []string
-	start := -1
-	flush := func(end int) {
-		if start >= 0 {
-			list = append(list, strings.ToLower(names[start:end]))
+// split is splitNames as a list.
+func split(names string) []string { return slices.Collect(splitNames(names)) }
+
+// splitNames divides names at signs and capitals: productCard__priceNow is product, card, price and
+// now.
+func splitNames(names string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := -1
+		for i := range len(names) + 1 {
+			capital := i < len(names) && names[i] >= 'A' && names[i] <= 'Z'
+			letter := capital || i < len(names) && names[i] >= 'a' && names[i] <= 'z'
+			if start >= 0 && (!letter || capital && names[i-1] >= 'a') {
+				if !yield(strings.ToLower(names[start:i])) {
+					return
+				}
+				start = -1
+			}
+			if letter && start < 0 {
+				start = i
+			}
 		}
-		start = -1
 	}
-	for i, r := range names {
-		switch letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'; {
-		case !letter:
-			flush(i)
-		case start < 0:
-			start = i
-		case r >= 'A' && r <= 'Z' && names[i-1] >= 'a':
-			flush(i)
-			start = i
-		}
-	}
-	flush(len(names))
-	return list
 }

@@ -72,8 +72,7 @@ func TestCrashesOfSites(t *testing.T) {
 				t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
 			}
 			c.Down(t)
-			c.bring() // who starts removes at once what nobody has
-			c.awaitWorkOf("orphans")
+			c.bringAndTidy()
 			c.Down(t)
 			err = c.withRows(t.Context(), func(store rowstore.Store) error {
 				versions, err := store.AllSites(t.Context())
@@ -156,8 +155,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 		return awaitStates(ctx, c.Client, site.ID, slices.Values(c.order.URLs))
 	})
 	c.verify(reported)
-	c.bring() // who starts removes at once what nobody has
-	c.awaitWorkOf("orphans")
+	c.bringAndTidy()
 	c.Down(t)
 	checkStates(t, c.single, site.ID, c.Web, pages)
 }
@@ -191,10 +189,13 @@ func (c *crashCase) launchSited(scraper string) (run suite.Launched) {
 	return run
 }
 
-// awaitWorkOf waits until a recurring kind of work has been done since the process started.
-func (c *crashCase) awaitWorkOf(kind string) {
+// bringAndTidy starts the process and waits until it has removed what nobody has, which it does at
+// its start and then each five minutes. What is due sooner was removed by the one before.
+func (c *crashCase) bringAndTidy() {
 	c.T.Helper()
-	c.awaitWorkSince(kind, time.Now())
+	began := time.Now()
+	c.bring()
+	c.awaitWorkSince("orphans", began.Add(5*time.Minute))
 }
 
 // awaitWorkSince waits until it has been done since a time of the product's clock.

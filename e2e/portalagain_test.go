@@ -56,7 +56,6 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.goes("/runs/"+list.ScraperID+"/"+list.JobID, `document.querySelector(".facts")`)
 	v.runsAgain()
 	v.says("2 of 2")
-
 	v.goes("/wallet", `document.querySelector("main tbody td")`)
 	v.sees(`/0 × Plain, \S+ each, 1 free$/m.test(document.querySelector("main").innerText) &&
 		/-1 free page\s/.test(document.querySelector("main").innerText)`)
@@ -87,6 +86,20 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.says("Plans cannot be chosen here.")
 	if asks[bool](v.person, `!!document.querySelector(".plans button")`) {
 		t.Error("a plan is offered where nobody takes payments")
+	}
+
+	// The run of a scraper that is gone has its page still, and is not made again.
+	was := "/api/scraper/" + list.ScraperID
+	for _, do := range []string{"POST " + was + "/preview-delete", "DELETE " + was} {
+		method, path, _ := strings.Cut(do, " ")
+		if err := v.Call(ctx, method, path, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.goes("/runs/"+list.ScraperID+"/"+list.JobID, `document.querySelector(".facts")`)
+	v.says("2 of 2")
+	if asks[bool](v.person, `document.querySelector("main").innerText.includes("Run again")`) {
+		t.Error("the run of a deleted scraper is offered again")
 	}
 	v.ends()
 }

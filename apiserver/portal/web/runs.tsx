@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
   type RunEstimate, type Scraper, type ScraperCursorPage } from "./schema.gen";
-import { call, newKey, type Refused } from "./api";
+import { call, newKey, Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -178,13 +178,29 @@ export function Runs() {
   </>;
 }
 
-/** One run. The API lists those of a scraper; the newest 200 are looked through. */
+const around = 600_000; // milliseconds within which a run is queued once it has its id
+
+/** When an id was made; it begins with the second. */
+function madeAt(id: string): number {
+  return parseInt(id.slice(0, 8), 16) * 1_000;
+}
+
+/** One run, of a scraper that may be gone. The API lists those of a scraper by when they came. */
 export function Run(props: { scraper: string; job: string }) {
   const read = useLoaded(async (signal) => {
-    const filters = JSON.stringify({ scraperId: props.scraper });
+    const at = madeAt(props.job);
+    const query = { filters: JSON.stringify({ scraperId: props.scraper }), withDeleted: true,
+      from: new Date(at - around).toISOString(), to: new Date(at + around).toISOString(),
+      size: 200 };
     const [page, scraper] = await Promise.all([
-      call<JobPage>("GET", "/api/scraper/load-history", { query: { filters, size: 200 }, signal }),
-      call<Scraper>("GET", `/api/scraper/${encodeURIComponent(props.scraper)}`, { signal })]);
+      call<JobPage>("GET", "/api/scraper/load-history", { query, signal }),
+      call<Scraper>("GET", `/api/scraper/${encodeURIComponent(props.scraper)}`, { signal })
+        .catch((e: unknown) => {
+          if (e instanceof Refused && e.code === "scraper_not_found") {
+            return undefined;
+          }
+          throw e;
+        })]);
     const job = page.content.find((one) => one.id === props.job);
     return job && { job, scraper };
   }, [props.job, resynced.value]);
@@ -196,7 +212,7 @@ export function Run(props: { scraper: string; job: string }) {
   </>;
 }
 
-function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
+function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | undefined }) {
   const { job, scraper } = props;
   const done = job.successLinks + job.errorLinks;
   const over = isOver(job.state);
@@ -215,7 +231,7 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     await call("POST", path, { key: newKey() });
     resynced.value++;
   });
-  const again = () => act(async () => {
+  const again = (scraper: Scraper) => act(async () => {
     const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
     draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
       estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
@@ -223,7 +239,7 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
     go(address("/launch"));
   });
   return <>
-    <p class="lead"><Scraped value={scraper.name} /></p>
+    <p class="lead"><Scraped value={scraper?.name ?? job.scraperId} /></p>
     <p role="status"><State state={job.state} />
       {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
     {job.quarantineReason && <div class="note">
@@ -259,8 +275,8 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
         {texts.seeFields}</a>
       {over && <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/changes`)}>
         {texts.seeChanges}</a>}
-      {over && scraper.type !== "FILE" && <button type="button" class="second"
-        aria-disabled={busy.value} onClick={() => void again()}>{texts.runAgain}</button>}
+      {over && scraper && scraper.type !== "FILE" && <button type="button" class="second"
+        aria-disabled={busy.value} onClick={() => void again(scraper)}>{texts.runAgain}</button>}
     </p>
     <p role="status">{busy.value && (over ? texts.preparing : texts.stopping)}</p>
     <Failures job={job} over={over} />

@@ -38,6 +38,15 @@ export function apiAddress(path: string, query: Query = {}): string {
 /** A key under which a call is done once, however often it is sent. */
 export const newKey = () => crypto.randomUUID();
 
+const queuedWithin = 600_000; // milliseconds in which a run is queued once it has its id
+
+/** The time within which a run was queued. Its id begins with the second in which it was made. */
+export function queuedAbout(id: string): { from: string; to: string } {
+  const made = parseInt(id.slice(0, 8), 16) * 1_000;
+  return { from: new Date(made - queuedWithin).toISOString(),
+    to: new Date(made + queuedWithin).toISOString() };
+}
+
 interface Options {
   query?: Query;
   body?: unknown;

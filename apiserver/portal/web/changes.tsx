@@ -1,7 +1,7 @@
 // What a run has added, removed or changed of the rows of a run before it.
 import { useSignal } from "@preact/signals";
 import type { Job, JobPage, Row, RowChange, RunDiff } from "./schema.gen";
-import { call, type Refused } from "./api";
+import { call, queuedAbout, type Refused } from "./api";
 import { Table } from "./kit";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -19,10 +19,11 @@ export function page(parts: string[]) {
 function Changes(props: { scraper: string; job: string }) {
   const { scraper, job } = props;
   const read = useLoaded(async (signal) => {
-    const newest = await call<JobPage>("GET", "/api/scraper/load-history", { query: {
-      filters: JSON.stringify({ scraperId: scraper }), size: most.runs }, signal });
-    const at = newest.content.findIndex((run) => run.id === job);
-    return at < 0 ? undefined : newest.content.slice(at + 1).filter((run) => run.duration !== null);
+    const upto = await call<JobPage>("GET", "/api/scraper/load-history", { query: {
+      filters: JSON.stringify({ scraperId: scraper }), to: queuedAbout(job).to, size: most.runs },
+      signal });
+    const at = upto.content.findIndex((run) => run.id === job);
+    return at < 0 ? undefined : upto.content.slice(at + 1).filter((run) => run.duration !== null);
   }, [job, resynced.value]);
   return <>
     <h1 tabIndex={-1}>{texts.changesTitle}</h1>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
   type RunEstimate, type Scraper, type ScraperCursorPage } from "./schema.gen";
-import { call, newKey, Refused } from "./api";
+import { call, newKey, queuedAbout, Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -178,20 +178,11 @@ export function Runs() {
   </>;
 }
 
-const around = 600_000; // milliseconds within which a run is queued once it has its id
-
-/** When an id was made; it begins with the second. */
-function madeAt(id: string): number {
-  return parseInt(id.slice(0, 8), 16) * 1_000;
-}
-
 /** One run, of a scraper that may be gone. The API lists those of a scraper by when they came. */
 export function Run(props: { scraper: string; job: string }) {
   const read = useLoaded(async (signal) => {
-    const at = madeAt(props.job);
     const query = { filters: JSON.stringify({ scraperId: props.scraper }), withDeleted: true,
-      from: new Date(at - around).toISOString(), to: new Date(at + around).toISOString(),
-      size: 200 };
+      ...queuedAbout(props.job), size: 200 };
     const [page, scraper] = await Promise.all([
       call<JobPage>("GET", "/api/scraper/load-history", { query, signal }),
       call<Scraper>("GET", `/api/scraper/${encodeURIComponent(props.scraper)}`, { signal })

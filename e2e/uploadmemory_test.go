@@ -1,10 +1,15 @@
 package e2e
 
 import (
+	"archive/zip"
+	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/url"
 	"testing"
 	"time"
@@ -13,35 +18,91 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Files of the greatest size, and those that are tried with each commit.
-const (
-	largestFile = 199_000_000
-	usualFile   = 40_000_000
-	// mostForFile is how much memory the whole process takes for a file beyond what it had.
-	mostForFile = 64 << 20
-)
+// mostForFile is how much memory the whole process takes for a file beyond what it had.
+const mostForFile = 64 << 20
 
-// TestUploadsTakeLittleMemory uploads a file of each kind of text to a process of its own. It looks
-// at the most memory that the process had until all rows were stored.
-func TestUploadsTakeLittleMemory(t *testing.T) {
-	size := usualFile
-	if *scale {
-		size = largestFile
+// largeFile makes files of a kind.
+type largeFile struct {
+	kind string
+	// Sizes in bytes: of what is tried with each commit, and nearly the greatest that is taken.
+	usual, largest int
+	// write writes a file of at least that size, and says how many rows it has.
+	write func(file *bytes.Buffer, size int) (rows int, err error)
+}
+
+func largeFiles() map[string]largeFile {
+	lines := func(head, row string) func(*bytes.Buffer, int) (int, error) {
+		return func(file *bytes.Buffer, size int) (rows int, err error) {
+			file.WriteString(head)
+			for text := bytes.Repeat([]byte("word "), 60); file.Len() < size; rows++ {
+				fmt.Fprintf(file, row, rows, text[:rows%len(text)])
+			}
+			return rows, nil
+		}
 	}
-	for format, of := range map[string]struct{ kind, head, row string }{
-		"csv": {"text/csv", "sku,title,price,text\n", "S%d,Thing %[1]d,%[1]d.50,%s\n"},
-		"jsonl": {"application/jsonl", "", `{"sku":"S%d","title":"Thing %[1]d",` +
-			`"price":"%[1]d.50","text":%q}` + "\n"},
-	} {
+	const sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	return map[string]largeFile{
+		"csv": {"text/csv", 40_000_000, 199_000_000,
+			lines("sku,title,price,text\n", "S%d,Thing %[1]d,%[1]d.50,%s\n")},
+		"jsonl": {"application/jsonl", 40_000_000, 199_000_000,
+			lines("", `{"sku":"S%d","title":"Thing %[1]d","price":"%[1]d.50","text":%q}`+"\n")},
+		"xlsx": {sheet, 8_000_000, 35_500_000, writeSheet},
+	}
+}
+
+// writeSheet writes a spreadsheet of two columns. Its texts stand apart, as spreadsheets keep those
+// that cells share. No two are alike, and hardly anything of them is saved by packing.
+func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
+	packed := zip.NewWriter(file)
+	part := func(name string, write func(w *bufio.Writer) error) {
+		created, partErr := packed.Create(name)
+		w := bufio.NewWriter(created)
+		err = errors.Join(err, partErr, write(w), w.Flush())
+	}
+	whole := func(text string) func(w *bufio.Writer) error {
+		return func(w *bufio.Writer) error { _, err := w.WriteString(text); return err }
+	}
+	const relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	part("xl/workbook.xml", whole(`<workbook xmlns:r="`+relations+
+		`"><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>`))
+	part("xl/_rels/workbook.xml.rels", whole(`<Relationships><Relationship Id="r1" Type="`+
+		relations+`/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`))
+	part("xl/sharedStrings.xml", func(w *bufio.Writer) error {
+		random, text := rand.NewChaCha8([32]byte{}), make([]byte, 210)
+		_, err := w.WriteString(`<sst><si><t>sku</t></si><si><t>text</t></si>`)
+		for ; file.Len() < size*95/100 && err == nil; rows++ {
+			_, _ = random.Read(text) // it never fails
+			_, err = fmt.Fprintf(w, `<si><t>%s</t></si>`, base64.StdEncoding.EncodeToString(text))
+		}
+		_, endErr := io.WriteString(w, `</sst>`)
+		return errors.Join(err, endErr)
+	})
+	part("xl/worksheets/sheet1.xml", func(w *bufio.Writer) error {
+		_, err := w.WriteString(`<worksheet><sheetData><row><c t="s"><v>0</v></c>` +
+			`<c t="s"><v>1</v></c></row>`)
+		for row := 0; row < rows && err == nil; row++ {
+			_, err = fmt.Fprintf(w, `<row><c><v>%d</v></c><c t="s"><v>%d</v></c></row>`, row, row+2)
+		}
+		_, endErr := io.WriteString(w, `</sheetData></worksheet>`)
+		return errors.Join(err, endErr)
+	})
+	return rows, errors.Join(err, packed.Close())
+}
+
+// TestUploadsTakeLittleMemory uploads a file of each kind to a process of its own. It looks at the
+// most memory that the process had until all rows were stored.
+func TestUploadsTakeLittleMemory(t *testing.T) {
+	for format, of := range largeFiles() {
 		t.Run(format, func(t *testing.T) {
 			s := newService(t, newWeb(t, synthweb.Config{}))
 			group := suite.Must(s.PutGroup(t.Context(), "files"))(t)
-			file := bytes.NewBuffer(make([]byte, 0, size+1_000))
-			file.WriteString(of.head)
-			rows := 0
-			for text := bytes.Repeat([]byte("word "), 60); file.Len() < size; rows++ {
-				fmt.Fprintf(file, of.row, rows, text[:rows%len(text)])
+			size := of.usual
+			if *scale {
+				size = of.largest
 			}
+			file := bytes.NewBuffer(make([]byte, 0, size+1_000))
+			rows := suite.Must(of.write(file, size))(t)
+			length := file.Len()
 			before := suite.Must(s.p.Usage())(t)
 			ctx, begin := suite.Within(t, suite.Patience), time.Now()
 			answer := suite.Must(s.Do(ctx, "POST", "/api/scraper/group/"+group+"/file-scraper",
@@ -55,7 +116,7 @@ func TestUploadsTakeLittleMemory(t *testing.T) {
 			suite.Must(s.Follow(ctx, run.JobID, nil))(t)
 			job := suite.Must(s.Job(ctx, run))(t)
 			after := suite.Must(s.p.Usage())(t)
-			t.Logf("%d rows in %v: %d MB, then %d MB at most", rows,
+			t.Logf("%d bytes, %d rows in %v: %d MB, then %d MB at most", length, rows,
 				time.Since(begin).Round(time.Millisecond), before.Bytes>>20, after.PeakBytes>>20)
 			if job.State != "COMPLETED" || int(job.ItemsQuantity) != rows {
 				t.Errorf("%s with %d of %d rows", job.State, job.ItemsQuantity, rows)

@@ -30,7 +30,7 @@ ELECTING := ./controlplane
 RACED     = ./ingest ./apiserver/api/data ./pkg/rowstore/sqlite $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster rows stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -145,18 +145,14 @@ scale:
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
 ## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) -p 1 -count=1 -timeout 50m
-cluster: rows stores endtoend
-
-# These stop the engine: .ci/run gives them one of their own and runs them beside the rest.
-rows:
-	$(CLUSTER) ./pkg/rowstore/clickhouse
+cluster: stores endtoend
 
 # What one service holds, by itself: its tests mostly wait for it.
 stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
-	$(CLUSTER) ./pkg/stream/kafka
+	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
 # Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.
 CRASHES := $(CLUSTER) ./e2e -clickhouse $(CLICKHOUSE_URL) -run

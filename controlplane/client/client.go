@@ -77,6 +77,19 @@ const (
 // Payload is a command that may be proposed.
 type Payload = command.Payload
 
+// The members of a group that PutGroup may leave as they are.
+const (
+	GroupName       = command.GroupName
+	GroupDataTable  = command.GroupDataTable
+	GroupStartType  = command.GroupStartType
+	GroupMatching   = command.GroupMatching
+	GroupRetention  = command.GroupRetention
+	GroupZone       = command.GroupZone
+	GroupQuarantine = command.GroupQuarantine
+	GroupAlertsOn   = command.GroupAlertsOn
+	GroupAlertsKey  = command.GroupAlertsKey
+)
+
 // The commands that roles propose. Each one's comment names its faults.
 type (
 	OpenCustomer   = command.OpenCustomerPayload
@@ -91,6 +104,7 @@ type (
 	KeyTouch       = command.KeyTouch
 	TouchKeys      = command.TouchKeysPayload
 	PutGroup       = command.PutGroupPayload
+	GroupMembers   = command.GroupMembers
 	PutScraper     = command.PutScraperPayload
 	PutRetention   = command.PutRetentionPayload
 	// TakeMails and RecordMails stand around the sending of e-mails.

@@ -1,7 +1,10 @@
 package groups_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,6 +146,34 @@ func TestChangeAlerts(t *testing.T) {
 	put("two runs' rows", id+`"retentionCount":2}`, 200, wants)
 	put("off", id+`"changeAlerts":[]}`, 200,
 		map[string]any{"changeAlerts": []any{}, "changeAlertsKey": []any{}})
+}
+
+// Requests at the same time that name other members of a group do not undo each other.
+func TestPutsAtTheSameTime(t *testing.T) {
+	s := apitest.Start(t)
+	id := s.NewGroup(t, "alice", "g").String()
+	members := map[string]string{"name": `"new"`, "dataTable": `"t"`, "startType": `"NONE"`,
+		"shouldMatchProducts": "true", "retentionCount": "3", "scheduleTimezone": `"Europe/Paris"`,
+		"quarantine": "true", "changeAlerts": `["ADDED"]`}
+	var all sync.WaitGroup
+	for member, value := range members {
+		all.Go(func() {
+			s.Run(t, apitest.Scenario{Name: member, As: apitest.User, Do: "PUT /api/scraper/group",
+				Header: key(member), Body: fmt.Sprintf(`{"id":%q,%q:%s}`, id, member, value),
+				Status: 200})
+		})
+	}
+	all.Wait()
+	has := map[string]any{}
+	for member, value := range members {
+		var want any
+		if err := json.Unmarshal([]byte(value), &want); err != nil {
+			t.Fatal(err)
+		}
+		has["0."+member] = want
+	}
+	s.Run(t, apitest.Scenario{Name: "all stand", As: apitest.Reader,
+		Do: "GET /api/scraper/group/list", Status: 200, Has: has})
 }
 
 func TestListByName(t *testing.T) {

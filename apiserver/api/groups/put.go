@@ -155,12 +155,10 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 		}
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
-		put.Filled = b.Name == nil || b.DataTable == nil || b.StartType == nil ||
-			b.ShouldMatchProducts == nil || !b.RetentionCount.named || b.ScheduleTimezone == nil
 		put.Retention, put.Zone = known.Retention, known.Zone
-		put.Quarantine, put.Filled = known.Quarantine, put.Filled || b.Quarantine == nil
-		put.Filled = put.Filled || b.ChangeAlerts == nil || b.ChangeAlertsKey == nil
-		put.Alerts = known.Alerts
+		put.Quarantine, put.Alerts = known.Quarantine, known.Alerts
+		put.Left = b.left()
+		put.Filled = put.Left != 0
 	}
 	if b.RetentionCount.named {
 		put.Retention = b.RetentionCount.count
@@ -174,6 +172,29 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	var err error
 	put.Alerts, err = b.alerts(put.Alerts, put.Retention)
 	return put, err
+}
+
+// left are the members that the body does not name.
+func (b *GroupInput) left() (left client.GroupMembers) {
+	for _, m := range []struct {
+		member client.GroupMembers
+		left   bool
+	}{
+		{client.GroupName, b.Name == nil},
+		{client.GroupDataTable, b.DataTable == nil},
+		{client.GroupStartType, b.StartType == nil},
+		{client.GroupMatching, b.ShouldMatchProducts == nil},
+		{client.GroupRetention, !b.RetentionCount.named},
+		{client.GroupZone, b.ScheduleTimezone == nil},
+		{client.GroupQuarantine, b.Quarantine == nil},
+		{client.GroupAlertsOn, b.ChangeAlerts == nil},
+		{client.GroupAlertsKey, b.ChangeAlertsKey == nil},
+	} {
+		if m.left {
+			left |= m.member
+		}
+	}
+	return left
 }
 
 // alerts are those of a group that had others, and keeps the rows of so many runs.

@@ -109,7 +109,26 @@ type PutGroupPayload struct {
 	Quarantine bool `cbor:"13,keyasint,omitempty" since:"2"`
 	// Alerts says which changes from run to run its customer is told of, nil: none.
 	Alerts *state.Alerts `cbor:"14,keyasint,omitempty" since:"2"`
+	// Left are the members that the request left out. They stay as they are by now, whatever else
+	// is here: another request may have changed them since the proposer looked.
+	Left GroupMembers `cbor:"15,keyasint,omitempty" since:"2"`
 }
+
+// GroupMembers is a set of members of a group.
+type GroupMembers uint16
+
+// The members of a group that a request may leave out.
+const (
+	GroupName GroupMembers = 1 << iota
+	GroupDataTable
+	GroupStartType
+	GroupMatching
+	GroupRetention
+	GroupZone
+	GroupQuarantine
+	GroupAlertsOn
+	GroupAlertsKey
+)
 
 // Declaration implements Payload.
 func (PutGroupPayload) Declaration() Declaration {

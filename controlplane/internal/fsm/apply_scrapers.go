@@ -34,6 +34,9 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 			return state.Group{}, errInternal("id")
 		}
 		group = *known
+		if p.Left != 0 {
+			leaveMembers(&p, known)
+		}
 	}
 	if err := checkAlerts(p.Alerts); err != nil {
 		return state.Group{}, err
@@ -55,6 +58,35 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 		notifyNear(tx, p.Customer, p.Cap, count, tx.OwnGroups(p.Customer))
 	}
 	return group, nil
+}
+
+// leaveMembers takes what a request left out from the group as it is.
+func leaveMembers(p *command.PutGroupPayload, known *state.Group) {
+	leave(p, command.GroupName, &p.Name, known.Name)
+	leave(p, command.GroupDataTable, &p.DataTable, known.DataTable)
+	leave(p, command.GroupStartType, &p.StartType, known.StartType)
+	leave(p, command.GroupMatching, &p.ShouldMatchProducts, known.ShouldMatchProducts)
+	leave(p, command.GroupRetention, &p.Retention, known.Retention)
+	leave(p, command.GroupZone, &p.Zone, known.Zone)
+	leave(p, command.GroupQuarantine, &p.Quarantine, known.Quarantine)
+	var alerts, had state.Alerts
+	if p.Alerts != nil {
+		alerts = *p.Alerts
+	}
+	if known.Alerts != nil {
+		had = *known.Alerts
+	}
+	leave(p, command.GroupAlertsOn, &alerts.On, had.On)
+	leave(p, command.GroupAlertsKey, &alerts.Key, had.Key)
+	if p.Alerts = nil; len(alerts.On) > 0 {
+		p.Alerts = &alerts
+	}
+}
+
+func leave[T any](p *command.PutGroupPayload, member command.GroupMembers, value *T, is T) {
+	if p.Left&member != 0 {
+		*value = is
+	}
 }
 
 func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error) {

@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
@@ -109,5 +111,31 @@ func TestPutRetention(t *testing.T) {
 		if got := d.m.Apply(d.index, data); fault.CodeOf(got.Err) != refused.code {
 			t.Errorf("%+v: %v", refused.payload, got.Err)
 		}
+	}
+}
+
+// What a request left out stays as it is when the command is applied, not as its proposer saw it.
+func TestPutGroupLeavesMembers(t *testing.T) {
+	d := newDefiner(t, command.Newest)
+	customer, id := d.owner(1)
+	now := command.PutGroupPayload{ID: id, Customer: customer, Name: "n", DataTable: "d",
+		StartType: "NONE", ShouldMatchProducts: true, Retention: 3, Zone: "Europe/Paris",
+		Quarantine: true, Alerts: &state.Alerts{On: []string{"ADDED"}, Key: []string{"sku"}}}
+	d.must(now)
+	want := *d.m.Store().View().Group(id)
+	seen := command.PutGroupPayload{ID: id, Customer: customer, Name: "o", DataTable: "o",
+		StartType: "MANUAL", Left: command.GroupAlertsKey<<1 - 1}
+	d.must(seen)
+	got := *d.m.Store().View().Group(id)
+	got.UpdatedAt = want.UpdatedAt
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a request that names nothing changes (-was +is):\n%s", diff)
+	}
+	seen.Left &^= command.GroupStartType | command.GroupAlertsOn
+	d.must(seen)
+	got = *d.m.Store().View().Group(id)
+	got.UpdatedAt, want.StartType, want.Alerts = want.UpdatedAt, "MANUAL", nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("one that names two changes (-want +got):\n%s", diff)
 	}
 }

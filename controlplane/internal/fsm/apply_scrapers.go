@@ -36,6 +36,10 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 		group = *known
 		if p.Left != 0 {
 			leaveMembers(&p, known)
+			if p.Alerts != nil && p.Retention == 1 { // two requests, each of which had been right
+				return state.Group{}, fault.Invalid(fault.InvalidRequest, "changeAlerts",
+					"needs the rows of two runs: raise retentionCount or clear it")
+			}
 		}
 	}
 	if err := checkAlerts(p.Alerts); err != nil {

@@ -39,14 +39,19 @@ func (d *definer) id() (id ids.ID) {
 	return id
 }
 
-func (d *definer) must(payload command.Payload) any {
+func (d *definer) apply(payload command.Payload) Result {
 	d.Helper()
 	data, err := d.m.Encode(d.id(), int64(d.index), payload, nil)
 	if err != nil {
 		d.Fatal(err)
 	}
 	d.index++
-	result := d.m.Apply(d.index, data)
+	return d.m.Apply(d.index, data)
+}
+
+func (d *definer) must(payload command.Payload) any {
+	d.Helper()
+	result := d.apply(payload)
 	if result.Err != nil {
 		d.Fatal(result.Err)
 	}

@@ -138,4 +138,14 @@ func TestPutGroupLeavesMembers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("one that names two changes (-want +got):\n%s", diff)
 	}
+	// Two requests that are right by themselves do not make a group that is refused.
+	rows := command.PutGroupPayload{ID: id, Customer: customer, Retention: 1,
+		Left: (command.GroupAlertsKey<<1 - 1) &^ command.GroupRetention}
+	d.must(rows)
+	told := command.PutGroupPayload{ID: id, Customer: customer, Retention: 3,
+		Alerts: &state.Alerts{On: []string{"ADDED"}},
+		Left:   (command.GroupAlertsKey<<1 - 1) &^ command.GroupAlertsOn}
+	if err := d.apply(told).Err; fault.CodeOf(err) != fault.InvalidRequest {
+		t.Errorf("alerts of a group that keeps one run: %v", err)
+	}
 }

@@ -139,7 +139,7 @@ func TestTrialsSurviveKills(t *testing.T) {
 		}
 		s.start()
 		who = s.again(who)
-		entry := s.sealed(who, ledger[0].JobID)
+		entry := suite.Sealed(s.T, who, ledger[0].JobID)
 		if entry.Source != try.source || entry.FreeRequestsDelta != -1 || entry.AmountMicros != 0 ||
 			len(entry.Lines) != 1 {
 			t.Errorf("%s is charged as %+v", try.source, entry)
@@ -164,16 +164,6 @@ func (s *service) grown(who suite.Client, than int) []recount.Transaction {
 	for ctx := suite.Within(s.T, suite.Patience); ; {
 		if ledger := suite.Must(who.Ledger(ctx))(s.T); len(ledger) > than {
 			return ledger
-		}
-	}
-}
-
-// sealed waits until a run's entry is sealed.
-func (s *service) sealed(who suite.Client, job string) recount.Transaction {
-	s.T.Helper()
-	for ctx := suite.Within(s.T, suite.Patience); ; {
-		if entry := suite.Must(who.Entry(ctx, job))(s.T); entry.Status == "SETTLED" {
-			return entry
 		}
 	}
 }

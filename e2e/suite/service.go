@@ -200,6 +200,17 @@ func Begun(t *testing.T, who Client, run Launched, pages int64) {
 	}
 }
 
+// Sealed waits until a run's entry is sealed. A stop waits some seconds for what is out, and no
+// longer.
+func Sealed(t *testing.T, who Client, job string) recount.Transaction {
+	t.Helper()
+	for ctx := Within(t, Patience); ; {
+		if entry := Must(who.Entry(ctx, job))(t); entry.Status == "SETTLED" {
+			return entry
+		}
+	}
+}
+
 // Check makes the recount of a run that has ended.
 func Check(t *testing.T, run recount.Run, reported recount.Reported) recount.Summary {
 	t.Helper()

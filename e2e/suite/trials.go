@@ -63,6 +63,7 @@ func testTrials(t *testing.T, on Platform) {
 	}
 	run := Must(s.RunScraper(ctx, id))(t)
 	Must(s.Follow(ctx, run.JobID, nil))(t)
+	Sealed(t, s.Client, run.JobID)
 	if rows := Must(s.Rows(ctx, run.JobID))(t); len(rows) != len(sample) {
 		t.Errorf("%d rows of the run, %d of the sample", len(rows), len(sample))
 	}

@@ -30,7 +30,7 @@ ELECTING := ./controlplane
 RACED     = ./ingest ./apiserver/api/data ./pkg/rowstore/sqlite $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -185,7 +185,11 @@ cluster-scale:
 
 ## watched: every trouble that a real Prometheus has to tell by the alert rules
 watched:
-	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestAlerts -troubles all -v -timeout 1h
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestAlerts -troubles -v -timeout 1h
+
+## upgrade: an upgrade of the release before that is rolled back, and then goes through
+upgrade:
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestRollingUpgrade -roll-back -v -timeout 1h
 
 ## capacity: what a page costs each process, services included, whose pid files are in SERVICE_PIDS
 capacity:
@@ -243,7 +247,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: browser bounds hot simulation guards exactness crash crash-stores archive scale readback describe conformance clients-test fuzz failover watched faults
+nightly: browser bounds hot simulation guards exactness crash crash-stores archive scale readback describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

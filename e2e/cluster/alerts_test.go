@@ -49,12 +49,9 @@ type trouble struct {
 	heal   func(w *watched)
 }
 
-// ciTroubles of them are what a commit waits for.
-const ciTroubles = 4
-
-// troubles are those that can be made in minutes, CI's first. The other rules are tested by
-// promtool alone (deploy/monitoring).
-func troubles() []trouble {
+// allTroubles are those that can be made in minutes. The other rules are tested by promtool alone
+// (deploy/monitoring).
+func allTroubles() []trouble {
 	onService := func(service string, alerts ...string) trouble {
 		return trouble{name: "without " + service, alerts: alerts,
 			strike: func(w *watched) { w.must(w.Services().Kill(w.ctx, service)) },
@@ -130,13 +127,12 @@ func troubles() []trouble {
 // TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get.
 // While nothing is wrong none fires, and each trouble is told by its alerts.
 func TestAlerts(t *testing.T) {
+	if !*troubles {
+		t.Skip("by -troubles (make watched)")
+	}
 	w := newWatched(t)
 	w.quiet()
-	chosen := troubles()
-	if *troubleSet == "ci" {
-		chosen = chosen[:ciTroubles]
-	}
-	for _, trouble := range chosen {
+	for _, trouble := range allTroubles() {
 		ok := t.Run(trouble.name, func(t *testing.T) {
 			w.t, w.ctx = t, suite.Within(t, alertsPatience)
 			w.flows()

@@ -12,7 +12,8 @@
 //
 // Without -faults all, TestFaults runs the bounded selection that CI runs. Each cell has its own
 // cluster, topics, database and keys. A fault is one function and one line in the table of
-// faults_test.go.
+// faults_test.go. A night also makes the troubles that alerts have to tell (-troubles), and rolls
+// an upgrade back (-roll-back).
 //
 // It owns no part of the product.
 package cluster

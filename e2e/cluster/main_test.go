@@ -30,7 +30,8 @@ var (
 		"2/8 is each eighth from the second")
 	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
 	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
-	troubleSet = flag.String("troubles", "ci", "troubles that alerts have to tell: ci, or all")
+	troubles   = flag.Bool("troubles", false, "make each trouble that alerts have to tell")
+	rollBack   = flag.Bool("roll-back", false, "roll an upgrade back before it goes through")
 	outage     = flag.Duration("outage", 30*time.Second,
 		"how long the row store is down where it is down for long")
 	kills = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: "+
@@ -51,8 +52,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Two small clusters keep two cores busy. What strikes a service, or bears no call that fails,
-	// is no parallel test.
+	// Two small clusters keep two cores busy. What strikes a service, bears no call that fails, or
+	// holds hosts against the clock is no parallel test.
 	os.Exit(built.Main(m, 2))
 }
 

@@ -260,7 +260,6 @@ func (s *scaleRun) exact(gap time.Duration) {
 // TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched
 // twice, and no host sees that it changes hands.
 func TestPlannedMoves(t *testing.T) {
-	t.Parallel()
 	polite := pace{hosts: 60, rate: 4}
 	s := newScaleRun(t, 2, scaleWorkers, 3*scalePerNode, polite)
 	s.launch()

@@ -16,7 +16,6 @@ import (
 // TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked
 // by the other soon, as slowly as before, and the run is exact.
 func TestHostsOfALostFetcherMove(t *testing.T) {
-	t.Parallel()
 	on := spread{newNetwork(t)}
 	web := on.Web(t, synthweb.Config{Seed: 18, Hosts: 30, PagesPerHost: 120, PageBytes: []int{3000},
 		MaxLatency: 200 * time.Millisecond})

@@ -24,7 +24,7 @@ const (
 	FreeGrant   = 5             // requests
 	Plenty      = 1_000_000_000 // micros
 	StopLimit   = 10 * time.Second
-	Patience    = 3 * time.Minute
+	Patience    = 5 * time.Minute
 	ReadyWithin = time.Minute
 )
 

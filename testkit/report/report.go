@@ -151,15 +151,16 @@ const (
 )
 
 // shorten keeps the messages of a test that failed: the end of a log alone has to tell what was
-// wrong. What the test's processes said may be a thousand times as long.
+// wrong. What the test's processes said may be a thousand times as long; neither it nor the line
+// that announces it is kept.
 func (r *reporter) shorten(id string, e event) {
 	if e.Test == "" || r.said[id] == nil {
 		return
 	}
 	var messages []string
 	for line := range strings.Lines(r.said[id].String()) {
-		if message.MatchString(line) {
-			line = strings.TrimRight(line, "\n")
+		line = strings.TrimRight(line, "\n")
+		if message.MatchString(line) && !strings.HasSuffix(line, " said:") {
 			messages = append(messages, line[:min(len(line), briefBytes)])
 		}
 	}

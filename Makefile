@@ -10,6 +10,8 @@ BENCH    ?= -out bench/results
 GO_TEST ?= go test
 # What runs vet over everything need not run it again for each package.
 VETTED := -vet=off
+# -short leaves to the night what takes long and seldom finds anything.
+SHORT ?=
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory, and not
 # over those of one goroutine: the simulation, commands, and sitemaps. What it tests is not tested again without it, but for what looks for tools.
@@ -28,9 +30,9 @@ LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEv
 ELECTING := ./controlplane
 # Those that take longest come first: nothing waits for them alone in the end.
 RACED     = ./ingest ./apiserver/api/data ./pkg/rowstore/sqlite $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
-UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
+UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -46,9 +48,9 @@ test:
 	go vet ./...
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
-	$(GO_TEST) $(VETTED) -timeout 40m $(UNRACED)
+	$(GO_TEST) $(VETTED) $(SHORT) -timeout 40m $(UNRACED)
 else
-	$(GO_TEST) $(VETTED) -timeout 40m $(TESTED)
+	$(GO_TEST) $(VETTED) $(SHORT) -timeout 40m $(TESTED)
 endif
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
 
@@ -195,6 +197,10 @@ upgrade:
 capacity:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestCapacity -service-pids $(SERVICE_PIDS) -v -timeout 30m
 
+## deployment: image, compose file, chart and scripts, judged by public tools, which deploy/lint installs (Python)
+deployment:
+	deploy/lint
+
 ## alerts: the alert rules, their tests and the dashboard's queries by promtool (Debian: package prometheus)
 alerts:
 	@command -v promtool > /dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
@@ -247,7 +253,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: browser bounds hot simulation guards exactness crash crash-stores archive scale readback describe conformance clients-test fuzz failover watched upgrade faults
+nightly: test browser bounds hot simulation guards exactness crash crash-stores archive scale readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

@@ -15,8 +15,8 @@ import (
 // end the run has each row once, and each row's receipt leads to the body of its page.
 func TestCrashesOfKeptBodies(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"fetcher.before_pack", "fetcher.after_pack",
-		"fetcher.before_publish", "fetcher.after_publish", "ingest.after_store"} {
+	for _, point := range share(t, []string{"fetcher.before_pack", "fetcher.after_pack",
+		"fetcher.before_publish", "fetcher.after_publish", "ingest.after_store"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, run := newKeeping(t)
@@ -40,10 +40,11 @@ func TestCrashesOfKeptBodies(t *testing.T) {
 // Nothing was asked of the sites, and nothing was charged.
 func TestCrashesOfReExtracts(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.reextract.before_step", "work.reextract.before_put",
+	for _, point := range share(t, []string{
+		"work.reextract.before_step", "work.reextract.before_put",
 		"rowstore.before_commit", "rowstore.after_commit", "work.reextract.after_put",
 		"work.reextract.after_seal", "work.reextract.after_end", "work.reextract.after_step",
-		"raft.before_apply", "raft.after_apply"} {
+		"raft.before_apply", "raft.after_apply"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, run := newKeeping(t)

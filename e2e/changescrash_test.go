@@ -13,9 +13,9 @@ import (
 // before. It kills the process while that is found out and told. It is told once.
 func TestCrashesOfChangeAlerts(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"leader.after_close", "work.changes.before_step",
+	for _, point := range share(t, []string{"leader.after_close", "work.changes.before_step",
 		"changes.after_part", "changes.before_tell", "changes.after_tell",
-		"work.changes.after_step"} {
+		"work.changes.after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, run := newQuarantined(t)

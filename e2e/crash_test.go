@@ -47,6 +47,23 @@ func afterDeath(point string) bool {
 	return strings.HasSuffix(point, "_redispatch") || strings.HasSuffix(point, "_marker")
 }
 
+// share is what a run kills at of the places that one test names. It is all of them, or a share
+// that SHOAL_CRASH_SHARE asks for: 2/3 is each third from the second.
+func share[P any](t *testing.T, places []P) []P {
+	t.Helper()
+	first, each := 1, 1
+	if set := os.Getenv("SHOAL_CRASH_SHARE"); set != "" {
+		if n, err := fmt.Sscanf(set, "%d/%d", &first, &each); n != 2 || first < 1 || each < first {
+			t.Fatalf("SHOAL_CRASH_SHARE is a share like 2/3, not %q: %v", set, err)
+		}
+	}
+	var due []P
+	for at := first - 1; at < len(places); at += each {
+		due = append(due, places[at])
+	}
+	return due
+}
+
 // crashHosts is small, so that most pages of a run are still to come when a kill comes.
 const crashHosts = 20
 

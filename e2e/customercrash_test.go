@@ -18,10 +18,10 @@ import (
 // credentials are refused, and the books are what they were.
 func TestCrashesOfCustomerRemoval(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.erase.before_erase:1",
+	for _, point := range share(t, []string{"work.erase.before_erase:1",
 		"work.remove.before_members:1", "work.remove.before_drop:2",
 		"work.remove.after_condense:1", "work.remove.after_erase:2",
-		"work.remove.before_forget:2"} {
+		"work.remove.before_forget:2"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)

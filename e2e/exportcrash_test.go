@@ -23,8 +23,8 @@ type keptExport struct {
 // the end there is one file, with each row of the run once.
 func TestCrashesOfKeptExports(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.export.before_step", "work.export.before_put",
-		"work.export.after_put", "work.export.after_end", "work.export.after_step"} {
+	for _, point := range share(t, []string{"work.export.before_step", "work.export.before_put",
+		"work.export.after_put", "work.export.after_end", "work.export.after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, _, run := newRepeated(t)

@@ -22,10 +22,11 @@ const harvestedPages = 25
 // address of the site is there once, and no sitemap was read again that had been.
 func TestCrashesOfHarvests(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.harvest.before_step", "work.harvest.before_batch:1",
+	for _, point := range share(t, []string{
+		"work.harvest.before_step", "work.harvest.before_batch:1",
 		"work.harvest.after_batch:1", "work.harvest.before_batch:3", "work.harvest.after_batch:3",
 		"work.harvest.before_batch:6", "work.harvest.before_end", "work.harvest.after_end",
-		"work.harvest.after_step"} {
+		"work.harvest.after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			h := newHarvested(t)
@@ -70,8 +71,8 @@ func TestCrashesOfHarvests(t *testing.T) {
 // 02:00. What was harvested is shown until then. In the end it is neither shown nor stored.
 func TestCrashesOfWipes(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.wipe.before_step", "work.wipe.before_drop",
-		"work.wipe.before_forget", "work.wipe.after_step"} {
+	for _, point := range share(t, []string{"work.wipe.before_step", "work.wipe.before_drop",
+		"work.wipe.before_forget", "work.wipe.after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			h := newHarvested(t)

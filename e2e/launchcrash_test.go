@@ -20,10 +20,10 @@ import (
 // one run, and the books are right.
 func TestCrashesOfStarts(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"leader.before_schedules", "leader.after_schedules",
+	for _, point := range share(t, []string{"leader.before_schedules", "leader.after_schedules",
 		"work.launch.before_step:1", "work.launch.before_commit:1", "work.launch.after_commit:1",
 		"work.launch.after_step:1", "work.launch.before_step:2", "work.launch.before_commit:2",
-		"work.launch.after_commit:2", "work.launch.after_step:2"} {
+		"work.launch.after_commit:2", "work.launch.after_step:2"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			l := newLaunches(t)
@@ -47,7 +47,7 @@ func TestCrashesOfStarts(t *testing.T) {
 // has the one run that the answer names, and the books are right.
 func TestCrashesOfLaunches(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"scraper", "group", "requeue"} {
+	for _, way := range share(t, []string{"scraper", "group", "requeue"}) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			l := newLaunches(t)

@@ -223,7 +223,7 @@ func TestCrashesOfSubscriptions(t *testing.T) {
 		"work.contracts.after_end:3"} {
 		kills = append(kills, kill{name: point, env: crash.At + "=" + point})
 	}
-	for _, k := range kills {
+	for _, k := range share(t, kills) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			c, f, contract := subscribed(t)

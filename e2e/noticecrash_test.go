@@ -158,7 +158,7 @@ func (e *ear) take(t *testing.T, text string) {
 // same id, and what follows comes once.
 func TestCrashesOfNotices(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"before_step", "after_send", "after_step"} {
+	for _, point := range share(t, []string{"before_step", "after_send", "after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			tellDespiteKills(t, point)

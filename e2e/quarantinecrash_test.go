@@ -20,8 +20,8 @@ const soundPages, oddPages, soundRuns = 20, 2, 4
 // the books are what they were.
 func TestCrashesOfQuarantine(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"leader.before_seal", "leader.before_close",
-		"leader.after_close", "raft.before_apply:6"} {
+	for _, point := range share(t, []string{"leader.before_seal", "leader.before_close",
+		"leader.after_close", "raft.before_apply:6"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, run := newQuarantined(t)

@@ -18,8 +18,9 @@ import (
 // are what they were.
 func TestCrashesOfRemoval(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.remove.before_delete:1", "work.remove.after_delete:1",
-		"work.remove.before_delete:2", "work.remove.before_forget:1"} {
+	for _, point := range share(t, []string{
+		"work.remove.before_delete:1", "work.remove.after_delete:1",
+		"work.remove.before_delete:2", "work.remove.before_forget:1"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)
@@ -62,8 +63,9 @@ func TestCrashesOfRemoval(t *testing.T) {
 // are the books.
 func TestCrashesOfRunRemoval(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.remove.before_delete:1", "work.remove.after_delete:1",
-		"work.remove.before_forget:1"} {
+	for _, point := range share(t, []string{
+		"work.remove.before_delete:1", "work.remove.after_delete:1",
+		"work.remove.before_forget:1"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)
@@ -106,8 +108,9 @@ func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
 // more scrapers than one command removes.
 func TestCrashesOfGroupRemoval(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.remove.before_members:1", "work.remove.before_delete:1",
-		"work.remove.after_delete:2", "work.remove.before_forget:1"} {
+	for _, point := range share(t, []string{
+		"work.remove.before_members:1", "work.remove.before_delete:1",
+		"work.remove.after_delete:2", "work.remove.before_forget:1"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)

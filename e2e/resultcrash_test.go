@@ -44,7 +44,7 @@ func resultPoints(kind string) []string {
 // charged.
 func TestCrashesOfMerges(t *testing.T) {
 	t.Parallel()
-	for _, point := range resultPoints("merge") {
+	for _, point := range share(t, resultPoints("merge")) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			j := newJoined(t)
@@ -64,7 +64,7 @@ func TestCrashesOfMerges(t *testing.T) {
 // TestCrashesOfMerges does.
 func TestCrashesOfMatches(t *testing.T) {
 	t.Parallel()
-	for _, point := range resultPoints("match") {
+	for _, point := range share(t, resultPoints("match")) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			j := newJoined(t)
@@ -82,8 +82,9 @@ func TestCrashesOfMatches(t *testing.T) {
 // through. In the end it is the one that rows are matched with.
 func TestCrashesOfCatalogues(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.catalogue.before_step", "work.catalogue.before_end",
-		"work.catalogue.after_end", "work.catalogue.after_step"} {
+	for _, point := range share(t, []string{
+		"work.catalogue.before_step", "work.catalogue.before_end",
+		"work.catalogue.after_end", "work.catalogue.after_step"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			j := newJoined(t)

@@ -18,8 +18,9 @@ const retainedPages = 6
 // were.
 func TestCrashesOfRetention(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"work.retain.before_delete:1", "work.retain.after_delete:1",
-		"work.retain.before_delete:2", "work.retain.after_delete:2"} {
+	for _, point := range share(t, []string{
+		"work.retain.before_delete:1", "work.retain.after_delete:1",
+		"work.retain.before_delete:2", "work.retain.after_delete:2"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)

@@ -23,10 +23,11 @@ const sitePages = 6
 // each link once, the run has read each, and all are visited.
 func TestCrashesOfSites(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"rowstore.list_before_finish:1", "rowstore.list_after_finish:1",
+	for _, point := range share(t, []string{
+		"rowstore.list_before_finish:1", "rowstore.list_after_finish:1",
 		"rowstore.list_before_finish:2", "rowstore.list_after_finish:2",
 		"work.linkstates.before_step:1", "work.linkstates.before_put",
-		"work.linkstates.after_put", "work.linkstates.after_step:2"} {
+		"work.linkstates.after_put", "work.linkstates.after_step:2"}) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			c, scraper := newSited(t, sitePages, synthweb.Config{Hosts: sitePages, PagesPerHost: 2})

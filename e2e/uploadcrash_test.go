@@ -34,7 +34,7 @@ var uploadPoints = []string{
 // others. Every second one comes in parts.
 func TestCrashesOfUploads(t *testing.T) {
 	t.Parallel()
-	for n, point := range uploadPoints {
+	for n, point := range share(t, uploadPoints) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})

@@ -61,7 +61,7 @@ func TestCrashesOfWork(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, oldWeb)
 	old := newOldProduct(t, web)
-	for _, point := range workPoints {
+	for _, point := range share(t, workPoints) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			o := old.copied(t, web)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// TestMeasures runs every measure on next to nothing: whether it works, not how fast it is.
+// TestMeasures runs every measure on next to nothing: whether it works, not how fast it is. A short
+// run leaves out those that take long all the same.
 func TestMeasures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -60,6 +62,9 @@ func TestMeasures(t *testing.T) {
 			"runs, all exact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && slices.Contains([]string{"loop", "api", "history"}, c.name) {
+				t.Skip("takes long")
+			}
 			on := &measure.Bench{Program: program, Dir: t.TempDir(), Say: t.Logf}
 			report := measure.NewReport(c.name, "test", "shoal bench "+c.name)
 			if err := c.measure.Measure(t.Context(), on, report); err != nil {

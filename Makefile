@@ -28,9 +28,13 @@ LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEv
 LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.
 ELECTING := ./controlplane
+# Short runs leave to the night the race detector for most resources of the API: they share memory by what lies below them, and
+# linking each takes longer than its tests.
+CALM     := $(if $(SHORT),/apiserver/api/,^$$)
 # Those that take longest come first: nothing waits for them alone in the end.
-RACED     = ./ingest ./apiserver/api/data ./pkg/rowstore/sqlite $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
-UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)'; go list ./... | grep -vE '$(RACY)')
+RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sqlite \
+  $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
+UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
 .PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 

@@ -48,13 +48,13 @@ func afterDeath(point string) bool {
 }
 
 // share is what a run kills at of the places that one test names. It is all of them, or a share
-// that SHOAL_CRASH_SHARE asks for: 2/3 is each third from the second.
+// that CRASH_SHARE asks for: 2/3 is each third from the second.
 func share[P any](t *testing.T, places []P) []P {
 	t.Helper()
 	first, each := 1, 1
-	if set := os.Getenv("SHOAL_CRASH_SHARE"); set != "" {
+	if set := os.Getenv("CRASH_SHARE"); set != "" {
 		if n, err := fmt.Sscanf(set, "%d/%d", &first, &each); n != 2 || first < 1 || each < first {
-			t.Fatalf("SHOAL_CRASH_SHARE is a share like 2/3, not %q: %v", set, err)
+			t.Fatalf("CRASH_SHARE is a share like 2/3, not %q: %v", set, err)
 		}
 	}
 	var due []P

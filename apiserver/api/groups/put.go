@@ -59,7 +59,7 @@ func (r *Retention) UnmarshalJSON(data []byte) error {
 	var count *float64
 	if err := json.Unmarshal(data, &count); err != nil || count != nil &&
 		(*count < 1 || *count > maxRetention || *count != math.Trunc(*count)) {
-		return fault.New(fault.InvalidRequest, "must be a whole number of at least 1")
+		return fault.New(fault.InvalidRequest, "must be a whole number from 1 to %d", maxRetention)
 	}
 	if r.named = true; count != nil {
 		r.count = int(*count)

@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -59,6 +59,10 @@ else
 	$(GO_TEST) $(VETTED) $(SHORT) -timeout 40m $(TESTED)
 endif
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
+
+## whole: all tests as they are where there is no race detector: none of them short
+whole:
+	$(GO_TEST) $(VETTED) -timeout 1h ./...
 
 # The tests of the race detector's packages that look for tools, where there may be none. The service looks for a browser
 # whenever it starts.
@@ -259,7 +263,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: test stores browser bounds hot simulation guards exactness crash crash-stores archive scale readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: whole race stores browser bounds hot simulation guards exactness crash crash-stores archive scale readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

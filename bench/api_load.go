@@ -152,6 +152,7 @@ func (b *apiBench) topUps(ctx context.Context) error {
 			})
 		}
 		copies.Wait()
+		who.HTTP.CloseIdleConnections() // of many customers they would be more than a server takes
 		switch {
 		case failed != nil:
 			return fmt.Errorf("top-ups: %w", failed)

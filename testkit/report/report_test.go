@@ -70,6 +70,21 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestNodesAreNotBrief holds that the end tells what a test found wrong, and not which node spoke.
+func TestNodesAreNotBrief(t *testing.T) {
+	const at = `"Package":"shoal.dev/shoal/pkg/one","Test":"TestNodes"`
+	var out bytes.Buffer
+	err := run(strings.NewReader(`{"Action":"output",`+at+`,"Output":"    a_test.go:3: wrong\n"}
+{"Action":"output",`+at+`,"Output":"    a_test.go:9: == node cp1 said:\n"}
+{"Action":"output",`+at+`,"Output":"        a line of it\n"}
+{"Action":"fail",`+at+`}
+`), &out, "")
+	_, brief, _ := strings.Cut(out.String(), "failed: ")
+	if err == nil || brief != "shoal.dev/shoal/pkg/one TestNodes\n    a_test.go:3: wrong\n" {
+		t.Errorf("%v, and the end tells:\n%s", err, brief)
+	}
+}
+
 // TestLongestAreNamed holds that the slowest tests are named, in order, and no others.
 func TestLongestAreNamed(t *testing.T) {
 	budgets := filepath.Join(t.TempDir(), "budgets")

@@ -142,12 +142,12 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	}
 	most := in.Limit
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
-		return checkWhole(ctx, watch, readAll(ctx, r.Store, scopes, q, sort, most))
+		return checkWhole(ctx, watch.Check, readAll(ctx, r.Store, scopes, q, sort, most))
 	}, nil
 }
 
-// checkWhole passes rows on. Behind them it fails when some have gone meanwhile.
-func checkWhole(ctx context.Context, watch export.Watch,
+// checkWhole passes rows on. Behind them it fails when check says that some have gone meanwhile.
+func checkWhole(ctx context.Context, check func(context.Context) error,
 	rows iter.Seq2[[]json.RawMessage, error]) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
 		for some, err := range rows {
@@ -155,7 +155,7 @@ func checkWhole(ctx context.Context, watch export.Watch,
 				return
 			}
 		}
-		if err := watch.Check(ctx); err != nil {
+		if err := check(ctx); err != nil {
 			yield(nil, err)
 		}
 	}

@@ -184,11 +184,11 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard,
 		Disk: room{k.Dir, k.Disk}}
 	from := &operation.Caller{Principal: auth.Principal{Customer: e.Customer}, View: v}
-	whole, _, err := asked.scope(ctx, k.History, from)
+	scope, _, err := asked.scope(ctx, k.History, from)
 	if err != nil {
 		return nil, o, err
 	}
-	named, err := namedCategories(v, whole.Group, asked.Categories)
+	named, err := namedCategories(v, scope.Group, asked.Categories)
 	if err != nil {
 		return nil, o, err
 	}
@@ -200,7 +200,7 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if q.Filter, err = where(named, asked.Filters); err != nil {
 		return nil, o, err
 	}
-	scopes, err := asked.scopes(ctx, k.History, from, whole, asked.Newest)
+	scopes, err := asked.scopes(ctx, k.History, from, scope, asked.Newest)
 	if err != nil {
 		return nil, o, err
 	}
@@ -212,14 +212,21 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 			return nil, o, err
 		}
 	}
-	watch, err := export.StartWatch(ctx, k.Store, scopes, asked.Upto)
-	if err != nil {
+	watch := export.ResumeWatch(k.Store, scopes, asked.Upto, asked.There)
+	whole := func(ctx context.Context) error {
+		gone, err := watch.Gone(ctx)
+		if err == nil && gone {
+			err = fault.New(fault.RowsGone, "rows were removed before the file was written; ask again")
+		}
+		return err
+	}
+	if err := whole(ctx); err != nil {
 		return nil, o, err
 	}
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		*count = 0 // columns may ask for a look of their own
 		return func(yield func([]json.RawMessage, error) bool) {
-			for rows, err := range checkWhole(ctx, watch,
+			for rows, err := range checkWhole(ctx, whole,
 				readAll(ctx, k.Store, scopes, q, sort, asked.Limit)) {
 				if now := k.Client.View(); err == nil {
 					if refused := k.revoked(now, e); refused != nil {

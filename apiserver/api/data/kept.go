@@ -54,6 +54,7 @@ type KeptExport struct {
 type keptRequest struct {
 	exportRequest
 	Upto   int64 // rows with a greater place are not there
+	There  int64 // rows up to that place when the call came, whatever the filter
 	Newest newest
 }
 
@@ -119,11 +120,13 @@ func (r Resource) keep() *operation.Operation {
 		ID: "svc_keep_export", Routes: operation.Routes("POST /api/scraper/data/exports"),
 		Group: group, Summary: "Has rows written to a file that is kept for 7 days",
 		ToAgents: "The file has the rows as they are when the call comes. It is written in the " +
-			"background: its state is WAITING, then READY or FAILED.",
+			"background: its state is WAITING, then READY or FAILED. It fails when rows were " +
+			"removed before it was written.",
 		Description: "The file has the rows as they are when the call comes, in the form of GET " +
 			"/api/scraper/data/export. It is written in the background: its state is WAITING, " +
-			"then READY or FAILED. It is not written, or read, once whoever asked for it may " +
-			"not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of " +
+			"then READY or FAILED. It fails when rows were removed before it was written. It " +
+			"is not written, or read, once whoever asked for it may not read the rows any " +
+			"more. A customer keeps 20 exports at most, and 8 GiB of " +
 			"files. One file has at most 4 GiB.",
 		Access: auth.Write, Agents: operation.Adds,
 		Feature: plans.DataExport, Rate: limits.Read, Status: 202,
@@ -171,6 +174,13 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 		return ask, fmt.Errorf("newest run: %w", err)
 	}
 	if request.Upto, err = r.Store.Horizon(ctx); err != nil {
+		return ask, fmt.Errorf("rows to export: %w", err)
+	}
+	scopes, err := in.scopes(ctx, r.History, from, whole, request.Newest)
+	if err != nil {
+		return ask, err
+	}
+	if request.There, err = r.Store.CountUpto(ctx, scopes, request.Upto); err != nil {
 		return ask, fmt.Errorf("rows to export: %w", err)
 	}
 	text, err := json.Marshal(request)

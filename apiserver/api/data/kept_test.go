@@ -15,7 +15,6 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/blobstore"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -272,32 +271,41 @@ func TestKeptExportIsWrittenOnce(t *testing.T) {
 	k.Run(t, file(apitest.User, id, 200, nil))
 }
 
-// An export of which some rows go while it is written is none of the others: it is written again.
+// An export has the rows of when the call came, or none: some that go before or while it is written
+// are told.
 func TestKeptExportOfRowsThatGo(t *testing.T) {
-	store := &scanned{Store: apitest.NewStore(t)}
-	k := startKeeperOn(t, store)
-	id := k.ask(t, apitest.User, "format=jsonl&groupId="+k.group.String())
-	store.counted = func() {
-		store.counted = nil
-		if err := store.DeleteJob(t.Context(), k.jobs[1], false); err != nil {
-			t.Error(err)
-		}
+	for _, when := range []string{"before it is written", "while it is"} {
+		t.Run(when, func(t *testing.T) {
+			store := &scanned{Store: apitest.NewStore(t)}
+			k := startKeeperOn(t, store)
+			id := k.ask(t, apitest.User, "format=jsonl&groupId="+k.group.String())
+			another := k.ask(t, apitest.User, "format=jsonl&jobId="+k.jobs[0].String())
+			remove := func() {
+				store.counted = nil
+				if err := store.DeleteJob(t.Context(), k.jobs[1], false); err != nil {
+					t.Error(err)
+				}
+			}
+			if when == "while it is" {
+				store.counted = remove
+			} else {
+				remove()
+			}
+			if end, _ := k.step(t, id, 0); end != work.Ended {
+				t.Error(end)
+			}
+			k.Run(t, k.state(id, map[string]any{"state": "FAILED", "errorCode": "rows_gone",
+				"errorMessage": "rows were removed before the file was written; ask again"}))
+			if n := k.files(t); n != 0 {
+				t.Errorf("%d files stand of what is not whole", n)
+			}
+			k.step(t, another, 0) // of rows that are all there
+			k.Run(t, k.state(another, map[string]any{"state": "READY"}))
+			again := k.ask(t, apitest.User, "format=jsonl&groupId="+k.group.String())
+			k.step(t, again, 0)
+			k.Run(t, k.state(again, map[string]any{"state": "READY", "rows": 6}))
+		})
 	}
-	kind := k.API.KeptExports(func(string) {})
-	item := work.Item{ID: id, Kind: work.Export, Customer: "alice"}
-	if _, err := kind.Step(t.Context(), item); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("without a run that was removed: %v", err)
-	}
-	k.Run(t, k.state(id, map[string]any{"state": "WAITING", "errorCode": nil}))
-	if n := k.files(t); n != 0 {
-		t.Errorf("%d files stand of what is not whole", n)
-	}
-	item.Failures++
-	if outcome, err := kind.Step(t.Context(), item); err != nil || outcome.End != work.Ended {
-		t.Errorf("written again: %v, %v", outcome, err)
-	}
-	k.Run(t, k.state(id, map[string]any{"state": "READY", "rows": 6}),
-		file(apitest.User, id, 200, nil))
 }
 
 // Who may not read the rows any more gets no file: not of an export that waits, nor of one that was

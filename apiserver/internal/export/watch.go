@@ -28,16 +28,27 @@ func StartWatch(ctx context.Context, store rowstore.Reads, scopes []rowstore.Sco
 	return Watch{store, scopes, upto, there}, nil
 }
 
+// ResumeWatch goes on with a watch that began when scopes had that many rows up to a place.
+func ResumeWatch(store rowstore.Reads, scopes []rowstore.Scope, upto, there int64) Watch {
+	return Watch{store, scopes, upto, there}
+}
+
+// Gone says whether some of the rows have gone.
+func (w Watch) Gone(ctx context.Context) (bool, error) {
+	left, err := w.store.CountUpto(ctx, w.scopes, w.upto)
+	if err != nil {
+		return false, fmt.Errorf("rows that were read: %w", err)
+	}
+	return left < w.there, nil
+}
+
 // Check fails with fault.Unavailable when some of the rows have gone.
 func (w Watch) Check(ctx context.Context) error {
-	left, err := w.store.CountUpto(ctx, w.scopes, w.upto)
-	switch {
-	case err != nil:
-		return fmt.Errorf("rows that were read: %w", err)
-	case left < w.there:
-		return RowsRemoved()
+	gone, err := w.Gone(ctx)
+	if err == nil && gone {
+		err = RowsRemoved()
 	}
-	return nil
+	return err
 }
 
 // RowsRemoved is what a read fails with of which some rows went meanwhile.

@@ -5498,7 +5498,7 @@ type ClientInterface interface {
 
 	// SvcKeepExport Has rows written to a file that is kept for 7 days
 	//
-	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
 	//
 	// Corresponds with POST /api/scraper/data/exports (the `SvcKeepExport` operationId).
 	SvcKeepExport(ctx context.Context, params *SvcKeepExportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7349,7 +7349,7 @@ func (c *Client) SvcListKeptExports(ctx context.Context, reqEditors ...RequestEd
 
 // SvcKeepExport Has rows written to a file that is kept for 7 days
 //
-// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
 //
 // Corresponds with POST /api/scraper/data/exports (the `SvcKeepExport` operationId).
 func (c *Client) SvcKeepExport(ctx context.Context, params *SvcKeepExportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17577,7 +17577,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcKeepExportWithResponse Has rows written to a file that is kept for 7 days
 	//
-	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24539,7 +24539,7 @@ func (c *ClientWithResponses) SvcListKeptExportsWithResponse(ctx context.Context
 
 // SvcKeepExportWithResponse Has rows written to a file that is kept for 7 days
 //
-// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -550,7 +550,7 @@ def svc_keep_export(
 ) -> schemas.KeptExport:
     """Has rows written to a file that is kept for 7 days
 
-    The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+    The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
     """
     return result
 

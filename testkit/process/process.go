@@ -255,6 +255,7 @@ func Run(ctx context.Context, config Config, args ...string) (string, error) {
 type Usage struct {
 	PeakBytes int64 // the most memory it had at once (VmHWM)
 	Bytes     int64 // that it has now (VmRSS)
+	OwnBytes  int64 // of these, without files that are mapped, its program above all (RssAnon)
 	CPU       time.Duration
 }
 
@@ -281,6 +282,8 @@ func UsageOf(pid int) (Usage, error) {
 			usage.PeakBytes = n << 10
 		case "VmRSS":
 			usage.Bytes = n << 10
+		case "RssAnon":
+			usage.OwnBytes = n << 10
 		}
 	}
 	if usage.PeakBytes == 0 {

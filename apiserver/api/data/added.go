@@ -2,11 +2,13 @@ package data
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -32,3 +34,21 @@ func (r Resource) addedOf(ctx context.Context, v *client.View, scope rowstore.Sc
 
 // added says whether the rows of a scraper are those that its files have added up to.
 func added(s *client.Scraper) bool { return s.Protection != nil && !s.Protection.Run.IsZero() }
+
+// addedUp is the run that a run's rows are kept by. The files of a protected scraper are one run to
+// those who read it (specification 4.9), whichever of them they name.
+func addedUp(ctx context.Context, h *client.History, v *client.View,
+	job *client.Job) (*client.Job, error) {
+	s := v.Scraper(job.Scraper)
+	if s == nil || !added(s) || job.State != model.Completed || v.DeletedRun(job.ID) != nil {
+		return job, nil
+	}
+	kept, err := h.Run(ctx, v, s.Protection.Run)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("where the rows of run %s are: %w", job.ID, err)
+	case kept == nil:
+		return job, nil
+	}
+	return kept, nil
+}

@@ -265,6 +265,9 @@ func (in *selection) scope(ctx context.Context, history *client.History,
 		if err != nil {
 			return scope, "", err
 		}
+		if job, err = addedUp(ctx, history, from.View, job); err != nil {
+			return scope, "", err
+		}
 		scope.Jobs = []ids.ID{job.ID}
 		if in.GroupID.IsZero() {
 			scope.Group, owner = job.Group, job.Customer

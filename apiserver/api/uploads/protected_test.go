@@ -112,6 +112,13 @@ func TestProtectedRowsAreRead(t *testing.T) {
 	r.adds(t, sent)
 	r.rows(t, "", "x", "y")
 	r.rows(t, "isLastRun=true", "x", "y")
+	for _, run := range []string{first, sent} { // they are one run
+		for _, query := range []string{"", "&isLastRun=true", "&groupId=" + r.group.String()} {
+			r.Run(t, apitest.Scenario{Name: "of a run" + query, As: apitest.User, Status: 200,
+				Do: "GET /api/scraper/data?jobId=" + run + query,
+				Has: map[string]any{"items.0.a": "x", "items.1.a": "y", "hasMore": false}})
+		}
+	}
 	rows := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
 		Do:  "GET /api/scraper/data/group/" + r.group.String() + "?sort=a",
 		Has: map[string]any{"content.0._rowId": before, "content.0._jobId": first}})

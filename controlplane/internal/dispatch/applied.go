@@ -77,7 +77,9 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 		}
 		l, picked := r.picked[grant.Seq]
 		if !picked {
-			continue // proposed twice: the first one counted it
+			if l, picked = d.pickAside(r, grant.Seq); !picked {
+				continue
+			}
 		}
 		delete(r.picked, grant.Seq)
 		o := &outSeq{grant: grant, url: l.url, host: l.host, trace: r.traceOf(grant.Seq)}

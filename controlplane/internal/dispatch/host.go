@@ -121,6 +121,26 @@ func (d *Dispatcher) setAside(r *run, h *host, seq uint32) {
 	}
 }
 
+// pickAside picks a seq that is set aside, whether its host has room or not; false when it is not.
+// A command whose outcome is not known is proposed again. It may be granted then what it was
+// refused at first, since money has come, or another day.
+func (d *Dispatcher) pickAside(r *run, seq uint32) (link, bool) {
+	for h, w := range r.aside {
+		if !w.seqs.CheckedRemove(seq) {
+			continue
+		}
+		d.aside--
+		if w.empty() {
+			delete(r.aside, h)
+			h.forget(r)
+		}
+		l := link{seq: seq, host: h}
+		d.pick(r, l)
+		return l, true
+	}
+	return link{}, false
+}
+
 // offer puts the host into the run's ready list.
 func (r *run) offer(h *host) {
 	if w := r.aside[h]; w != nil && !w.ready {

@@ -1,0 +1,76 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+)
+
+// TestWindowIsExtendedAgain proposes each extension again, as a leader does that has not heard of
+// its outcome. Money has come meanwhile, so that what was refused is granted, and is sent.
+func TestWindowIsExtendedAgain(t *testing.T) {
+	granted := 0
+	for seed := range uint64(500) {
+		n, err := extendAgain(seed)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		granted += n
+	}
+	if granted < 100 {
+		t.Errorf("%d seqs were granted that had been refused: too few to tell", granted)
+	}
+}
+
+// extendAgain runs one seed, and counts what was granted the second time alone.
+func extendAgain(seed uint64) (granted int, err error) {
+	ctx := context.Background()
+	w, err := newWorld(seed)
+	if err != nil {
+		return 0, err
+	}
+	for _, truth := range slices.Clone(w.runs) {
+		if err := w.launch(truth); err != nil {
+			return 0, err
+		}
+	}
+	for range 5 {
+		if _, err := w.leader.Read(ctx); err != nil {
+			return 0, err
+		}
+		again := command.ExtendWindowPayload{Runs: w.leader.Dispatcher.Plan(16)}
+		first, err := w.extend(again)
+		if err != nil {
+			return 0, err
+		}
+		for _, truth := range w.runs {
+			if err := w.topUp(truth.customer, 20*pagePrice); err != nil {
+				return 0, err
+			}
+		}
+		second, err := w.extend(again)
+		if err != nil {
+			return 0, err
+		}
+		for _, grant := range second.Grants {
+			if slices.Contains(first.Refused, command.SeqRef{Job: grant.Job, Seq: grant.Seq}) {
+				granted++
+			}
+		}
+	}
+	if err := w.finish(); err != nil {
+		return 0, err
+	}
+	_, err = w.verify("")
+	return granted, err
+}
+
+func (w *world) extend(payload command.ExtendWindowPayload) (command.Window, error) {
+	result, err := w.propose(context.Background(), payload)
+	if err != nil {
+		return command.Window{}, err
+	}
+	return command.ResultOf[command.ExtendWindowPayload](result)
+}

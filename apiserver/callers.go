@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -39,27 +40,36 @@ func (c *callers) holder(address net.Addr) string {
 // refuseTime is given to the answer, which fits what every system keeps of a new connection.
 const refuseTime = 100 * time.Millisecond
 
-var errManyConnections = fault.New(fault.RateLimited,
-	"the address has %d connections open, and may have no more", maxOfAddress)
+var (
+	errManyConnections = fault.New(fault.RateLimited,
+		"the address has %d connections open, and may have no more", maxOfAddress)
+	errFull = fault.New(fault.Unavailable,
+		"the server has %d connections open, and takes no more", maxConnections)
+)
 
 // refuse ends a connection that is too many. Its request was not read, so that it may miss the
 // answer. Where TLS is spoken there is none: a handshake is dearer than what is refused.
-func (c *callers) refuse(conn net.Conn, holder string, clear bool) {
+func (c *callers) refuse(conn net.Conn, holder string, why *fault.Error, clear bool) {
 	c.refused.Inc()
-	c.log.Warn("an address has too many connections open; if it is a proxy, name it in "+
-		"--trusted-proxies", "address", holder)
+	if why == errManyConnections {
+		c.log.Warn("an address has too many connections open; if it is a proxy, name it in "+
+			"--trusted-proxies", "address", holder)
+	} else {
+		c.log.Warn("all connections are taken: another one is refused")
+	}
 	if !clear {
 		_ = conn.Close() // nothing was said on it
 		return
 	}
-	answer, err := json.Marshal(operation.NewProblem(errManyConnections, ""))
+	answer, err := json.Marshal(operation.NewProblem(why, ""))
 	if err != nil {
 		panic(err) // plain texts and numbers
 	}
+	status := fault.Lookup(why.Code).Status
 	// one that is broken already is closed all the same
 	_ = conn.SetWriteDeadline(time.Now().Add(refuseTime))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: "+
-		"application/problem+json\r\nConnection: close\r\n"+
-		"Retry-After: 5\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"+
+		"Connection: close\r\nRetry-After: 5\r\nContent-Length: %d\r\n\r\n%s", status,
+		http.StatusText(status), len(answer), answer)
 	_ = conn.Close()
 }

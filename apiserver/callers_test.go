@@ -47,8 +47,8 @@ func (a *arrived) SetWriteDeadline(time.Time) error { return nil }
 func (a *arrived) Write(p []byte) (int, error)      { return a.wrote.Write(p) }
 func (a *arrived) Close() error                     { a.closed = true; return nil }
 
-// accept takes one more connection from an address, nil when it is refused.
-func accept(t *testing.T, l *listener, inner *arriving, from string) net.Conn {
+// accept takes one more connection from an address, nil when it is refused with a status.
+func accept(t *testing.T, l *listener, inner *arriving, from string, want int) net.Conn {
 	t.Helper()
 	inner.from = []string{from}
 	c, err := l.Accept()
@@ -60,16 +60,42 @@ func accept(t *testing.T, l *listener, inner *arriving, from string) net.Conn {
 		t.Fatalf("%v, closed %v", err, last.closed)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(&last.wrote), nil)
-	if err != nil || answer.StatusCode != http.StatusTooManyRequests ||
+	if err != nil || answer.StatusCode != want ||
 		answer.Header.Get("Retry-After") == "" || !answer.Close {
 		t.Errorf("the refused one reads %v %v", answer, err)
 	}
 	return nil
 }
 
+// All connections of a listener may be taken by many addresses. Then the next one is told so.
+func TestConnectionsMayAllBeTaken(t *testing.T) {
+	metrics := newMetrics(telemetry.NewMetrics())
+	inner := &arriving{}
+	l := listen(inner, callers{log: slog.New(slog.DiscardHandler), refused: metrics.refused})
+	var last net.Conn
+	for i := range maxConnections {
+		last = accept(t, l, inner, fmt.Sprintf("10.%d.%d.1:80", i/256, i%256), 0)
+		if last == nil {
+			t.Fatalf("number %d is refused", i)
+		}
+	}
+	const full = http.StatusServiceUnavailable
+	if accept(t, l, inner, "192.0.2.1:9", full) != nil {
+		t.Error("there is one more than there may be")
+	}
+	if err := last.Close(); err != nil {
+		t.Error(err)
+	}
+	if accept(t, l, inner, "192.0.2.1:9", full) == nil ||
+		accept(t, l, inner, "192.0.2.1:9", full) != nil {
+		t.Error("one that ends leaves one place")
+	}
+}
+
 // One address cannot take all connections. Proxies may have any number, and what is closed can be
 // had again.
 func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
+	const many = http.StatusTooManyRequests
 	var log strings.Builder
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
@@ -79,7 +105,7 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	for i := range maxOfAddress {
 		for _, from := range []string{"192.0.2.1:%d", "[2001:db8::%x]:80", "10.0.0.1:%d",
 			"10.0.0.1:1%d"} {
-			c := accept(t, l, inner, fmt.Sprintf(from, i+1))
+			c := accept(t, l, inner, fmt.Sprintf(from, i+1), many)
 			if c == nil {
 				t.Fatalf("%s: number %d is refused", from, i)
 			}
@@ -91,7 +117,7 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	for from, fits := range map[string]bool{"192.0.2.1:9": false, "[::ffff:192.0.2.1]:9": false,
 		"[2001:db8::ffff:1]:9": false,
 		"[2001:db8:0:1::1]:9":  true, "192.0.2.2:9": true, "10.0.0.1:9": true} {
-		if (accept(t, l, inner, from) != nil) != fits {
+		if (accept(t, l, inner, from, many) != nil) != fits {
 			t.Errorf("%s: want %v", from, fits)
 		}
 	}
@@ -104,7 +130,8 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if accept(t, l, inner, "192.0.2.1:9") == nil || accept(t, l, inner, "192.0.2.1:9") != nil {
+	if accept(t, l, inner, "192.0.2.1:9", many) == nil ||
+		accept(t, l, inner, "192.0.2.1:9", many) != nil {
 		t.Error("a connection that ends, twice over, leaves one place")
 	}
 	l.end(func(*conn) bool { return true })

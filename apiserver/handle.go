@@ -19,8 +19,8 @@ func (s *Server) newServer() *fasthttp.Server {
 		ReadBufferSize:               maxHeader,
 		ReadTimeout:                  headerTimeout,
 		IdleTimeout:                  idleTimeout,
-		Concurrency:                  maxConnections,
-		StreamRequestBody:            true, // bodies are metered by the operations
+		Concurrency:                  3 * maxConnections, // listeners bound them; some are ending
+		StreamRequestBody:            true,               // bodies are metered by the operations
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 		NoDefaultContentType:         true,

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
@@ -55,30 +56,34 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		c := &conn{Conn: secured(accepted, l.secure), raw: accepted, listener: l,
 			holder: l.callers.holder(accepted.RemoteAddr())}
-		switch fits, err := l.admit(c); {
+		switch refused, err := l.admit(c); {
 		case err != nil:
 			return nil, errors.Join(err, accepted.Close())
-		case fits:
+		case refused == nil:
 			return c, nil
+		default:
+			l.callers.refuse(accepted, c.holder, refused, l.secure == nil)
 		}
-		l.callers.refuse(accepted, c.holder, l.secure == nil)
 	}
 }
 
-// admit counts a connection, unless its holder has its share already.
-func (l *listener) admit(c *conn) (fits bool, err error) {
+// admit counts a connection, unless its holder has its share already, or all are given away. Then
+// it says so.
+func (l *listener) admit(c *conn) (refused *fault.Error, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return false, net.ErrClosed
+		return nil, net.ErrClosed
 	case c.holder != "" && l.held[c.holder] >= maxOfAddress:
-		return false, nil
+		return errManyConnections, nil
+	case len(l.open) >= maxConnections:
+		return errFull, nil
 	case c.holder != "":
 		l.held[c.holder]++
 	}
 	l.open[c] = struct{}{}
-	return true, nil
+	return nil, nil
 }
 
 // forget takes a connection from the count, once.

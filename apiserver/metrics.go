@@ -42,7 +42,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 				"refused, too_often, signed_out, password_changed, letter_asked, "+
 				"password_recovered, signed_up.", "outcome"),
 		refused: to.Counter("shoal_apiserver_connections_refused_total",
-			"Connections refused because their address has its share."),
+			"Connections refused because their address has its share, or all are taken."),
 	}
 }
 

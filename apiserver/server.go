@@ -51,7 +51,7 @@ import (
 // Bounds of the server.
 const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
-	maxConnections = 4_096
+	maxConnections = 4_096    // by one listener
 	// of address and header lines, and of the first byte of a connection
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 30 * time.Second // of a body; large ones set a pace of their own

@@ -115,7 +115,7 @@ func TestProtectedRowsAreRead(t *testing.T) {
 	for _, run := range []string{first, sent} { // they are one run
 		for _, query := range []string{"", "&isLastRun=true", "&groupId=" + r.group.String()} {
 			r.Run(t, apitest.Scenario{Name: "of a run" + query, As: apitest.User, Status: 200,
-				Do: "GET /api/scraper/data?jobId=" + run + query,
+				Do:  "GET /api/scraper/data?jobId=" + run + query,
 				Has: map[string]any{"items.0.a": "x", "items.1.a": "y", "hasMore": false}})
 		}
 	}

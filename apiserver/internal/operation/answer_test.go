@@ -55,7 +55,7 @@ func TestLongAnswersWaitOnDisk(t *testing.T) {
 }
 
 func TestLongAnswerWithoutRoom(t *testing.T) {
-	c := &Chain{SpoolDir: t.TempDir(),
+	c := &Chain{SpoolDir: t.TempDir(), spools: spools{reserve: spoolReserve},
 		free: func(string) (uint64, bool) { return spoolReserve, true }}
 	x := &exchange{Chain: c, rc: &fasthttp.RequestCtx{},
 		from: Caller{Principal: auth.Principal{Customer: "ann"}}}

@@ -130,7 +130,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	to := &spool{Writer: file, take: func(n int64) error {
 		free := func() (uint64, bool) { return x.free(x.SpoolDir) }
 		err := x.spools.takeBytes(x.from.Customer, n, free)
-		if left, known := free(); err != nil && known && left < uint64(x.spools.least()+n) {
+		if left, known := free(); err != nil && known && left < uint64(x.spools.reserve+n) {
 			return errDiskShort
 		}
 		return err

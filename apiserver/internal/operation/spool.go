@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"cmp"
 	"io"
 	"sync"
 
@@ -19,9 +18,9 @@ const (
 	spoolStep = 4 << 20
 )
 
-// spools counts what bodies take on disk. The zero value is ready.
+// spools counts what bodies take on disk.
 type spools struct {
-	reserve int64 // bytes that stay free on the disk; 0: spoolReserve
+	reserve int64 // bytes that stay free on the disk
 
 	mu    sync.Mutex
 	all   int64
@@ -38,16 +37,13 @@ var (
 			"try again after them")
 )
 
-// least is how many bytes stay free on the disk.
-func (s *spools) least() int64 { return cmp.Or(s.reserve, spoolReserve) }
-
 // takeBytes takes n bytes for a customer, or none. free is what the disk has left, as far as that
 // is known.
 func (s *spools) takeBytes(customer string, n int64, free func() (uint64, bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch left, known := free(); {
-	case s.all+n > maxSpooled, known && left < uint64(s.least()+n):
+	case s.all+n > maxSpooled, known && left < uint64(s.reserve+n):
 		return errSpoolsFull
 	case s.ofOne[customer]+n > maxSpooledOfOne+customerShare*spoolStep: // steps that are not full
 		return errCustomerFull

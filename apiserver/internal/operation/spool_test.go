@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // All customers together and each alone stay within their bounds, and what is given back can be
 // taken again.
 func TestSpoolsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s spools
+		s := spools{reserve: spoolReserve}
 		held := map[string]int64{}
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			customer := fmt.Sprint("c", rapid.IntRange(0, 5).Draw(t, "customer"))
@@ -66,15 +67,28 @@ func TestNothingIsTakenForAnEmptyBody(t *testing.T) {
 	}
 }
 
+// What bodies leave of a disk is its floor, also where an operator wants none.
+func TestBodiesLeaveTheFloor(t *testing.T) {
+	for bytes, disk := range map[int64]*telemetry.Disk{spoolReserve: nil,
+		0: {Floor: telemetry.NewFloor(0)}, 7: {Floor: telemetry.NewFloor(7)}} {
+		c := &Chain{Disk: disk}
+		c.Handler(nil)
+		if c.spools.reserve != bytes {
+			t.Errorf("%d bytes stay free, want %d", c.spools.reserve, bytes)
+		}
+	}
+}
+
 // A body that finds the disk full is refused by name, and takes nothing any more.
 func TestBodiesLeaveTheDiskItsReserve(t *testing.T) {
 	for _, full := range []bool{false, true} {
-		c := &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) {
-			if full {
-				return spoolReserve, true
-			}
-			return 2 * spoolReserve, true
-		}}
+		c := &Chain{SpoolDir: t.TempDir(), spools: spools{reserve: spoolReserve},
+			free: func(string) (uint64, bool) {
+				if full {
+					return spoolReserve, true
+				}
+				return 2 * spoolReserve, true
+			}}
 		x := &exchange{Chain: c,
 			body: &body{source: &io.LimitedReader{R: zeros{}, N: 3 * spoolStep / 2}, declared: -1}}
 		received, err := x.receive(context.Background(), maxReceived, Verbatim)

@@ -8,11 +8,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Applied tells the dispatcher what a command did. It is the state machine's observer: every
-// command, in order.
-func (d *Dispatcher) Applied(payload command.Payload, result any) {
+// Applied tells the dispatcher what a command did, and which runs it ended. It is the state
+// machine's observer: every command, in order.
+func (d *Dispatcher) Applied(payload command.Payload, result any, ended []ids.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.applied(payload, result)
+	for _, job := range ended {
+		d.end(d.runs[job])
+	}
+}
+
+func (d *Dispatcher) applied(payload command.Payload, result any) {
 	switch p := payload.(type) {
 	case command.LaunchRunPayload:
 		if job := d.config.View().Job(p.Job); job != nil && d.runs[p.Job] == nil {
@@ -25,14 +32,6 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 			if job != nil && d.runs[job.ID] == nil {
 				d.addRun(job)
 			}
-		}
-	case command.StopRunPayload:
-		for _, job := range resultOf[command.StopRunPayload](result).Jobs {
-			d.end(d.runs[job])
-		}
-	case command.StopGroupPayload:
-		for _, stopped := range resultOf[command.StopGroupPayload](result).Jobs {
-			d.end(d.runs[stopped.Job])
 		}
 	case command.ExtendWindowPayload:
 		d.extended(p, resultOf[command.ExtendWindowPayload](result))
@@ -48,6 +47,11 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 		d.feedCustomer(d.byRef[p.Customer])
 	case command.PayTopUpPayload:
 		d.feedCustomer(d.byRef[resultOf[command.PayTopUpPayload](result).TopUp.Customer])
+	case command.ReverseTopUpPayload: // a dispute may have been won
+		paid := d.config.View().TopUpOf(resultOf[command.ReverseTopUpPayload](result).Payment)
+		if paid != nil {
+			d.feedCustomer(d.byRef[paid.Customer])
+		}
 	case command.PutSettingsPayload: // billing may be off now
 		for _, c := range d.customers {
 			d.feedCustomer(c)
@@ -78,6 +82,7 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 		l, picked := r.picked[grant.Seq]
 		if !picked {
 			if l, picked = d.pickAside(r, grant.Seq); !picked {
+				d.adopt(r, grant)
 				continue
 			}
 		}
@@ -101,7 +106,6 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 			d.left(l.host, false)
 		}
 	}
-	view := d.config.View()
 	for _, want := range p.Runs {
 		r := d.runs[want.Job]
 		if r == nil {
@@ -113,9 +117,6 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 				d.out--
 				d.left(l.host, false)
 			}
-		}
-		if job := view.Job(want.Job); job == nil || job.State.Final() {
-			d.end(r)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func (d *Dispatcher) gone(refs []command.SeqRef) {
 			continue // adopted and not located yet: the list's reading comes by it again
 		}
 		delete(d.shards[o.host.shard].outs, command.DispatchRef{Job: ref.Job, Seq: ref.Seq})
-		if !ref.Closed && !r.ended {
+		if !ref.Closed && !r.ended && ref.Seq < r.scanned { // else the reading comes by it
 			d.setAside(r, o.host, ref.Seq)
 		}
 		d.left(o.host, true)

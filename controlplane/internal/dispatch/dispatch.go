@@ -154,13 +154,13 @@ func (d *Dispatcher) Unlocated() map[ids.ID]Located {
 	found := map[ids.ID]Located{}
 	for id, r := range d.runs {
 		if len(r.unlocated) > 0 {
-			found[id] = Located{List: r.list, Seqs: r.unlocated}
+			found[id] = Located{List: r.list, Seqs: slices.Sorted(slices.Values(r.unlocated))}
 		}
 	}
 	return found
 }
 
-// Located names seqs of a list.
+// Located names seqs of a list, in ascending order.
 type Located struct {
 	List ids.ID
 	Seqs []uint32
@@ -174,14 +174,33 @@ func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 	if r == nil {
 		return
 	}
-	r.unlocated = nil
 	for _, l := range links {
 		if o := r.outs[l.Seq]; o != nil && o.host == nil {
 			o.host = d.hostOf(l.URL)
 			o.host.out++
-			d.shards[o.host.shard].outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
+			s := &d.shards[o.host.shard]
+			s.outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
+			if !o.isSent {
+				s.unsent = append(s.unsent, o)
+			}
 		}
 	}
+	r.unlocated = slices.DeleteFunc(r.unlocated, func(seq uint32) bool {
+		o := r.outs[seq]
+		return o == nil || o.host != nil
+	})
+}
+
+// adopt takes over a grant that this leadership did not ask for. The command may have waited since
+// one before it, of the same node.
+func (d *Dispatcher) adopt(r *run, grant command.Grant) {
+	if r.outs[grant.Seq] != nil {
+		return
+	}
+	r.outs[grant.Seq] = &outSeq{grant: grant, trace: r.traceOf(grant.Seq)}
+	r.unlocated = append(r.unlocated, grant.Seq)
+	r.buffer = slices.DeleteFunc(r.buffer, func(l link) bool { return l.seq == grant.Seq })
+	d.out++
 }
 
 // pricesOf are those that a run was launched under.
@@ -360,13 +379,14 @@ func (d *Dispatcher) pick(r *run, l link) {
 	d.out++
 }
 
-// Closable returns the runs of which nothing is out and nothing is left to send.
+// Closable returns the runs of which nothing is out, or about to go out, and nothing is left to
+// send.
 func (d *Dispatcher) Closable() []ids.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var done []ids.ID
 	for id, r := range d.runs {
-		if len(r.outs) == 0 && (r.ended || (len(r.picked) == 0 && r.closed >= uint64(r.links))) {
+		if len(r.outs) == 0 && len(r.picked) == 0 && (r.ended || r.closed >= uint64(r.links)) {
 			done = append(done, id)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Observer sees every applied command in order, on the state machine's goroutine: it must be quick
-// and must not propose.
-type Observer func(payload command.Payload, result any)
+// Observer sees every applied command in order, on the state machine's goroutine, and the runs that
+// it ended. It must be quick and must not propose.
+type Observer func(payload command.Payload, result any, ended []ids.ID)
 
 // FSM applies commands to a store.
 type FSM struct {
@@ -404,11 +404,13 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 			command.Newest, index))
 	}
 	var result Result
+	var ended []ids.ID
 	err := m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {
 		if refused != nil {
 			return refuse(refused)
 		}
 		result = m.applyOnce(tx, &env, m.registry[env.Number], payload)
+		ended = tx.Ended()
 		return nil
 	})
 	if err != nil {
@@ -417,7 +419,7 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 	result.ID = env.ID
 	m.applied.Add(1)
 	if o := m.observer.Load(); o != nil && result.Err == nil && !result.Replayed {
-		(*o)(payload, result.Value)
+		(*o)(payload, result.Value, ended)
 	}
 	return result
 }

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -72,16 +73,20 @@ func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any,
 	return result.Value, result.Err
 }
 
-// observe sees every command that is applied, in order.
-func (l *Leadership) observe(payload command.Payload, result any) {
-	l.dispatcher.Applied(payload, result)
+// observe sees every command that is applied, in order, and the runs that it ended.
+func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID) {
+	l.dispatcher.Applied(payload, result, ended)
+	if len(ended) > 0 {
+		l.finishNow.raise()
+	}
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
 	case command.LaunchRunPayload, command.LaunchRunsPayload:
 		l.planNow.raise()
 		l.finishNow.raise() // it may have failed at once
-	case command.AdjustWalletPayload:
+	case command.AdjustWalletPayload, command.PayTopUpPayload, command.ReverseTopUpPayload,
+		command.PutSettingsPayload: // what was refused for want of money may go out
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
 		l.planNow.raise()
@@ -89,9 +94,7 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise()
 	case command.ExtendWindowPayload:
 		l.publishNow.raise()
-		l.finishNow.raise() // a run that money does not reach any more has ended
-	case command.StopRunPayload, command.StopGroupPayload:
-		l.finishNow.raise()
+		l.finishNow.raise() // an ended run waits for what was picked of it
 	case command.CloseRunPayload:
 		l.runClosed(p.Job) // as long as the state is sure to have it
 	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:

@@ -1,6 +1,7 @@
 package leadership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,15 +76,17 @@ func (l *Leadership) publish(ctx context.Context) error {
 		case <-l.publishNow:
 		}
 		view, full := l.view(), false
+		var failed error
 		for shard := range int(l.config.Shards) {
 			if !l.held(view, shard) {
 				continue
 			}
 			all, err := l.steps.Publish(ctx, shard)
-			if err != nil {
-				return err
-			}
+			failed = cmp.Or(failed, err) // which holds up no other shard
 			full = full || !all
+		}
+		if failed != nil {
+			return failed
 		}
 		l.planLater.raise()
 		if full {

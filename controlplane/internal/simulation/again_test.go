@@ -74,3 +74,86 @@ func (w *world) extend(payload command.ExtendWindowPayload) (command.Window, err
 	}
 	return command.ResultOf[command.ExtendWindowPayload](result)
 }
+
+// TestStoppedWhileItIsPicked closes a run whose seqs were picked, and not proposed yet. Its host
+// has room for others all the same.
+func TestStoppedWhileItIsPicked(t *testing.T) {
+	ctx := context.Background()
+	picked := 0
+	for seed := range uint64(100) {
+		w, err := newWorld(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, truth := range slices.Clone(w.runs) {
+			if err := w.launch(truth); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.leader.Read(ctx); err != nil {
+			t.Fatal(err)
+		}
+		plan := w.leader.Dispatcher.Plan(16)
+		for _, truth := range w.runs {
+			if _, err := w.propose(ctx, command.StopRunPayload{Customer: truth.customer,
+				Scraper: truth.scraper}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.leader.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.extend(command.ExtendWindowPayload{Runs: plan}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.finish(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		picked += len(plan)
+	}
+	if picked < 50 {
+		t.Errorf("%d runs were picked of: too few to tell", picked)
+	}
+}
+
+// TestExtensionComesLate applies an extension under the next leadership, which did not ask for it.
+func TestExtensionComesLate(t *testing.T) {
+	ctx := context.Background()
+	granted := 0
+	for seed := range uint64(100) {
+		w, err := newWorld(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, truth := range slices.Clone(w.runs) {
+			if err := w.launch(truth); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.leader.Read(ctx); err != nil {
+			t.Fatal(err)
+		}
+		plan := w.leader.Dispatcher.Plan(16)
+		if err := w.lead(); err != nil {
+			t.Fatal(err)
+		}
+		for range seed % 4 { // the next leader has read some of the lists, or none
+			if _, err := w.leader.Read(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		window, err := w.extend(command.ExtendWindowPayload{Runs: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.finish(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		} else if _, err := w.verify(""); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		granted += len(window.Grants)
+	}
+	if granted < 100 {
+		t.Errorf("%d seqs were granted: too few to tell", granted)
+	}
+}

@@ -150,7 +150,7 @@ func simulate(seed uint64, faults string) (again int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	w.lossy = faults == "hard" && seed%8 == 0
+	w.lossy, w.harmed = faults == "hard" && seed%8 == 0, faults == "hard"
 	for _, truth := range append([]*runTruth(nil), w.runs...) {
 		if w.r.IntN(3) > 0 {
 			if err := w.launch(truth); err != nil {
@@ -187,7 +187,7 @@ func simulate(seed uint64, faults string) (again int, err error) {
 
 // finish takes all runs to their end, without harm.
 func (w *world) finish() error {
-	w.stalled = false
+	w.stalled, w.harmed = false, false
 	for n := 0; len(w.machine.Store().View().OpenJobs()) > 0; n++ {
 		if n == 100_000 {
 			return fmt.Errorf("never ends: %+v", w.openJobs())
@@ -195,6 +195,10 @@ func (w *world) finish() error {
 		if err := w.step(); err != nil {
 			return err
 		}
+	}
+	left := w.leader.Dispatcher.Stats()
+	if left.Out != 0 || left.Aside != 0 || left.Hosts != 0 || left.Runs != 0 {
+		return fmt.Errorf("all has ended, and the dispatcher has %+v", left)
 	}
 	return nil
 }

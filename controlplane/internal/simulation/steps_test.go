@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -13,13 +14,23 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// step lets one role do one thing.
+// step lets one role do one thing. In the middle of what the leader does others may do something,
+// too (meanwhile).
 func (w *world) step() error {
 	ctx := context.Background()
 	s := w.r.IntN(shards)
 	w.now += int64(w.r.IntN(50))
 	var err error
-	switch w.r.IntN(14) {
+	role := w.r.IntN(14)
+	if w.under != nil {
+		if role <= 1 && *w.under <= 1 || role == *w.under {
+			return nil // each routine of the leader is one
+		}
+	} else if role <= 3 {
+		w.under = &role
+		defer func() { w.under = nil }()
+	}
+	switch role {
 	case 0:
 		_, err = w.leader.Read(ctx)
 	case 1:
@@ -45,7 +56,7 @@ func (w *world) step() error {
 			_, err = w.propose(ctx, command.TickPayload{})
 		}
 	}
-	if err != nil {
+	if err = errors.Join(err, w.failed); err != nil {
 		return err
 	}
 	if w.checked == w.index {
@@ -53,6 +64,21 @@ func (w *world) step() error {
 	}
 	w.checked = w.index
 	return w.check()
+}
+
+// meanwhile lets others do something in the middle of a leader's step, now and then.
+func (w *world) meanwhile() {
+	if w.under == nil || w.failed != nil || w.between || w.r.IntN(8) > 0 {
+		return
+	}
+	w.between = true
+	defer func() { w.between = false }()
+	if w.harmed && w.r.IntN(4) == 0 {
+		w.failed = w.order()
+	}
+	for range 1 + w.r.IntN(24) {
+		w.failed = errors.Join(w.failed, w.step())
+	}
 }
 
 // readTask reads one record of the tasks topic, as a fetcher does.

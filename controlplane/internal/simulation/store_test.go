@@ -34,6 +34,7 @@ type memoryStore struct {
 	lists   map[ids.ID][]string
 	records map[ids.ID]map[model.Unit]*model.Page
 	sealed  map[ids.ID]bool
+	read    func() // lets others do something while a list is read
 }
 
 func newMemoryStore() *memoryStore {
@@ -43,6 +44,7 @@ func newMemoryStore() *memoryStore {
 
 func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
 	error) {
+	s.read()
 	var links []rowstore.Link
 	for seq := from; int(seq) < len(s.lists[list]) && len(links) < min(most, 3); seq++ {
 		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})
@@ -52,6 +54,7 @@ func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most in
 
 func (s *memoryStore) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link,
 	error) {
+	s.read()
 	var links []rowstore.Link
 	for _, seq := range seqs {
 		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})

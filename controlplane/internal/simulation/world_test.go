@@ -118,7 +118,11 @@ type world struct {
 
 	store    *memoryStore
 	stalled  bool
-	lossy    bool // most tasks are lost, so that some seqs run out of attempts
+	harmed   bool  // customers and operators interfere
+	under    *int  // the leader's step that is in its middle
+	between  bool  // others do something in it
+	failed   error // of what they did
+	lossy    bool  // most tasks are lost, so that some seqs run out of attempts
 	backup   []byte
 	restored bool // to a backup, once or more
 	checked  uint64
@@ -157,6 +161,7 @@ func newWorld(seed uint64) (*world, error) {
 			return nil, err
 		}
 	}
+	w.store.read = w.meanwhile
 	return w, w.lead()
 }
 
@@ -308,7 +313,8 @@ func (w *world) lead() error {
 	w.machine.Observe(d.Applied)
 	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store,
 		Propose: w.propose, Store: w.store, Log: taskLog{w: w},
-		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 }, Point: func(string) {}}
+		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 },
+		Point: func(string) { w.meanwhile() }}
 	return nil
 }
 

@@ -182,7 +182,17 @@ func (v *View) OpenJobsOfCustomer(customer string) []*Job {
 }
 
 // PutJob adds or replaces.
-func (t *Tx) PutJob(j *Job) { jobsTable.put(t, j) }
+func (t *Tx) PutJob(j *Job) {
+	if j.State.Final() {
+		if before := t.Job(j.ID); before != nil && !before.State.Final() {
+			t.ended = append(t.ended, j.ID)
+		}
+	}
+	jobsTable.put(t, j)
+}
+
+// Ended are the runs that the command has ended so far, whatever else it is about.
+func (t *Tx) Ended() []ids.ID { return t.ended }
 
 // RemoveJob removes a run that the archive has.
 func (t *Tx) RemoveJob(j *Job) { jobsTable.remove(t, j) }

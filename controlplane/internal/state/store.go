@@ -88,6 +88,7 @@ type Tx struct {
 	touches []touching // what followers are told of then
 	cluster *Cluster   // as the command puts it; nil: it does not
 	sum     uint64     // what the command adds to the sum over all records
+	ended   []ids.ID   // runs that the command ends
 	// for the audit trail
 	actor      *Actor
 	byAdmin    bool

@@ -5,6 +5,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,37 +255,40 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 }
 
 // Close seals and closes the runs of which nothing is left. From then on the row store drops their
-// late pages, and what was stored without being settled is removed.
+// late pages, and what was stored without being settled is removed. One that cannot be closed holds
+// up no other.
 func (l *Steps) Close(ctx context.Context) (bool, error) {
 	jobs := l.Dispatcher.Closable()
+	var failed error
 	for _, id := range jobs {
-		job := l.State().View().Job(id)
-		if job == nil {
-			continue
+		if job := l.State().View().Job(id); job != nil && ctx.Err() == nil {
+			failed = cmp.Or(failed, l.closeRun(ctx, job)) // the first says enough
 		}
-		if wait, err := l.waits(ctx, job); err != nil {
-			return true, err
-		} else if wait {
-			continue
-		}
-		l.Point("leader.before_seal")
-		if err := l.Store.Seal(ctx, id, l.settled(job)); err != nil {
-			return true, fmt.Errorf("leader: seal run %s: %w", id, err)
-		}
-		l.Point("leader.before_close")
-		odd := ""
-		if l.Judge != nil {
-			var err error
-			if odd, err = l.Judge(ctx, job); err != nil {
-				return true, fmt.Errorf("leader: judge run %s: %w", id, err)
-			}
-		}
-		if _, err := l.Propose(ctx, command.CloseRunPayload{Job: id, Odd: odd}); err != nil {
-			return true, err
-		}
-		l.Point("leader.after_close")
 	}
-	return len(jobs) > 0, nil
+	return len(jobs) > 0, failed
+}
+
+func (l *Steps) closeRun(ctx context.Context, job *state.Job) error {
+	if wait, err := l.waits(ctx, job); err != nil || wait {
+		return err
+	}
+	l.Point("leader.before_seal")
+	if err := l.Store.Seal(ctx, job.ID, l.settled(job)); err != nil {
+		return fmt.Errorf("leader: seal run %s: %w", job.ID, err)
+	}
+	l.Point("leader.before_close")
+	odd := ""
+	if l.Judge != nil {
+		var err error
+		if odd, err = l.Judge(ctx, job); err != nil {
+			return fmt.Errorf("leader: judge run %s: %w", job.ID, err)
+		}
+	}
+	if _, err := l.Propose(ctx, command.CloseRunPayload{Job: job.ID, Odd: odd}); err != nil {
+		return err
+	}
+	l.Point("leader.after_close")
+	return nil
 }
 
 // waits says whether an ended run is not to be closed yet, because that would remove what is to be

@@ -22,12 +22,11 @@ import (
 // not wait for the others.
 func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	l.Counts.MarkersBack.Add(uint64(len(markers)))
+	var failed error
 	for lost := range slices.Chunk(l.lost(markers), planMost) {
-		if err := l.recover(ctx, lost); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, l.recover(ctx, lost))
 	}
-	return nil
+	return failed
 }
 
 // lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was
@@ -78,16 +77,12 @@ func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 			counted = append(counted, seq.DispatchRef)
 		}
 	}
-	if err := l.settleExhausted(ctx, exhausted); err != nil {
-		return err
-	}
+	failed := l.settleExhausted(ctx, exhausted) // which holds up nothing else
 	if n := len(uncounted); n > 0 {
-		if err := l.redispatch(ctx,
-			command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, l.redispatch(ctx,
+			command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}))
 	}
-	return l.redispatch(ctx, command.RedispatchPayload{Lost: counted})
+	return errors.Join(failed, l.redispatch(ctx, command.RedispatchPayload{Lost: counted}))
 }
 
 func (l *Steps) redispatch(ctx context.Context, again command.RedispatchPayload) error {
@@ -231,27 +226,33 @@ func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWr
 	}, true
 }
 
-func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
+// settleExhausted settles pages that stand for dispatches. One whose address cannot be read waits
+// for the next marker.
+func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) (failed error) {
 	view := l.State().View()
 	writes = slices.DeleteFunc(writes, func(w rowstore.PageWrite) bool {
-		return view.Job(w.Page.Job) == nil // it has been closed meanwhile, and is history
+		job := view.Job(w.Page.Job)
+		if job == nil {
+			return true // it has been closed meanwhile, and is history
+		}
+		links, err := l.Store.LinksAt(ctx, job.List, []uint32{w.Page.Unit.Seq})
+		if err == nil && len(links) != 1 {
+			err = rowstore.ErrListUnknown
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("leader: address of an exhausted link: %w", err),
+				l.endListless(ctx, job.ID, err))
+			return true
+		}
+		w.Page.URL = links[0].URL
+		return false
 	})
 	if len(writes) == 0 {
-		return nil
-	}
-	for i := range writes {
-		job := view.Job(writes[i].Page.Job)
-		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
-		if err != nil || len(links) != 1 {
-			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w",
-				errors.Join(err, rowstore.ErrListUnknown)),
-				l.endListless(ctx, job.ID, err))
-		}
-		writes[i].Page.URL = links[0].URL
+		return failed
 	}
 	stored, err := l.Store.PutPages(ctx, writes)
 	if err != nil {
-		return fmt.Errorf("leader: store exhausted links: %w", err)
+		return errors.Join(failed, fmt.Errorf("leader: store exhausted links: %w", err))
 	}
 	var receipts []model.Receipt
 	for _, receipt := range stored {
@@ -260,5 +261,5 @@ func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite
 		}
 	}
 	l.Counts.Exhausted.Add(uint64(len(writes)))
-	return l.settleReceipts(ctx, receipts)
+	return errors.Join(failed, l.settleReceipts(ctx, receipts))
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -367,5 +368,28 @@ func TestProtectedUploadsSortOnce(t *testing.T) {
 	if len(rows) != 3*importedRows+20 || len(slices.Compact(rowIDs)) != len(rows) ||
 		rows[9] != `{"id":"000009"}` || rows[10] != `{"id":"000010","a":"1"}` {
 		t.Errorf("%d rows, %s", len(rows), rows[:11])
+	}
+}
+
+// What is noted of the runs that a file is added to stays noted while it rests. Else a run that is
+// deleted meanwhile would leave batches of two orders.
+func TestProtectedUploadsRestWithTheirNote(t *testing.T) {
+	u := newUploaded(t)
+	u.whole("jsonl", `{"id":"1"}`)
+	u.protect()
+	job := u.send("id", "jsonl", `{"id":"2"}`)
+	noted, _ := u.stepOn(job, nil)
+	if len(noted.Progress) == 0 {
+		t.Fatal("nothing is noted")
+	}
+	u.client.Short(t, "voter-1")
+	if rests, _ := u.stepOn(job, noted.Progress); rests.End != work.Rested ||
+		!bytes.Equal(rests.Progress, noted.Progress) {
+		t.Errorf("while disks are short: %+v, noted %q", rests, noted.Progress)
+	}
+	u.client.Short(t, "")
+	if _, died := u.stepOn(job, noted.Progress); died ||
+		u.client.View().Job(job).State != model.Completed {
+		t.Errorf("%+v", u.client.View().Job(job))
 	}
 }

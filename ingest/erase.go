@@ -88,24 +88,21 @@ func (c *ErasureConfig) erase(ctx context.Context, customer string) error {
 // stepCustomers removes what the row store has of removed customers, once nothing can be added and
 // the rows of deleted groups and scrapers are gone. A customer that is not so far waits. One that
 // cannot be done is told, and tried again after all others.
-func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error) {
+func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	leaving := leavingCustomers(view, func(customer string) bool {
-		return !c.passed.has(customer) && !view.Leaves(customer) &&
+		return !c.passed.has(nameCustomer(customer)) && !view.Leaves(customer) &&
 			len(view.DeletedGroupsOf(customer)) == 0 && len(view.RemovalsOf(customer)) == 0 &&
-			len(view.HarvestsFor(customer)) == 0 && len(view.OpenJobsOfCustomer(customer)) == 0
+			len(view.HarvestsFor(customer)) == 0 && len(view.Imports(customer)) == 0 &&
+			len(view.OpenJobsOfCustomer(customer)) == 0
 	})
 	for _, customer := range leaving {
-		if err := c.passed.note(customer, c.eraseStored(ctx, customer)); err != nil {
-			return false, fmt.Errorf("customer %s: %w", customer, err)
-		}
+		c.tried(nameCustomer(customer), c.eraseStored(ctx, customer), &failed)
 	}
-	if len(leaving) == removedAtOnce {
-		return true, nil
-	}
-	c.passed.forget()
-	return false, nil
+	return len(leaving) == removedAtOnce, failed
 }
+
+func nameCustomer(ref string) string { return "customer " + ref }
 
 // eraseStored removes all that the row store has of a customer, and tells the state so.
 func (c *RemovalConfig) eraseStored(ctx context.Context, customer string) error {

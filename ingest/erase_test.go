@@ -126,3 +126,34 @@ func TestErasureHeedsARestore(t *testing.T) {
 	r.removeStep(0)
 	r.check()
 }
+
+// A customer is removed while a batch of its file is about to be stored. Its run is sealed before
+// the state forgets it, so that nothing is stored of who is erased.
+func TestErasedCustomersImportStoresNothing(t *testing.T) {
+	u := newUploaded(t)
+	job := u.upload("csv", column(1, 2))
+	u.point = func(name string) {
+		if name != "work.import.before_put" || u.client.View().Customer("ann").Removed() {
+			return
+		}
+		deletion := client.Deletion{Customer: "ann", Operation: client.OpRemoveCustomer}
+		u.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
+		u.client.Must(t, client.RemoveCustomer{Deletion: deletion, Token: "t", By: "root"})
+		for _, kind := range []work.Kind{Erasure(ErasureConfig{Client: u.client}),
+			Removal(RemovalConfig{Client: u.client, Store: u.store, Clock: u.clock,
+				History: client.NewHistory(u.store)})} {
+			for range 3 {
+				if _, err := kind.Step(t.Context(), work.Item{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if end, _ := u.step(job); end != work.Ended {
+		t.Errorf("the import: %v", end)
+	}
+	jobs, err := u.store.JobsOf(t.Context(), "ann", ids.ID{}, 10)
+	if err != nil || len(jobs) > 0 || u.client.View().Customer("ann").ErasedAt == 0 {
+		t.Errorf("%+v is left of who was erased: %v", jobs, err)
+	}
+}

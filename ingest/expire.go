@@ -48,27 +48,39 @@ func Expiry(config ExpiryConfig) work.Kind {
 	}
 	config.passed = newPassed[ids.ID]()
 	return work.Kind{Name: work.Expire, Recurring: true,
-		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
-			now, err := config.Safe(ctx)
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := config.step(ctx, item)
 			if err != nil {
-				return work.Outcome{}, fmt.Errorf("ingest: expire rows: %w", err)
+				return outcome, fmt.Errorf("ingest: expire rows: %w", err)
 			}
-			more, err := config.expire(ctx, now)
-			if err != nil {
-				return work.Outcome{}, fmt.Errorf("ingest: expire rows: %w", err)
-			}
-			note := rowstore.NoteExpiry(now.Add(-rowstore.Expiry))
-			if more {
-				return work.GoOn(note), nil
-			}
-			return work.Rest(note, expireEvery), nil
+			return outcome, nil
 		}}
+}
+
+// step notes up to when runs are shown no more, or removes what is of before the note. So no read
+// finds half a run. The next step begins when all can know the note.
+func (c *ExpiryConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	now, err := c.Safe(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	noted := time.UnixMicro(rowstore.ReadExpiry(item.Progress))
+	if due := now.Add(-rowstore.Expiry); due.Sub(noted) >= expireEvery/2 {
+		return work.Rest(rowstore.NoteExpiry(due), 0), nil
+	}
+	more, err := c.expire(ctx, noted, now)
+	switch {
+	case err != nil:
+		return work.Outcome{}, err
+	case more:
+		return work.GoOn(item.Progress), nil
+	}
+	return work.Rest(item.Progress, expireEvery), nil
 }
 
 // expire condenses some runs, or removes what may go when there are no more of them. One that
 // cannot be condensed is told, and tried again after all others.
-func (c *ExpiryConfig) expire(ctx context.Context, now time.Time) (more bool, err error) {
-	before := now.Add(-rowstore.Expiry)
+func (c *ExpiryConfig) expire(ctx context.Context, before, now time.Time) (more bool, err error) {
 	most := expiredAtOnce + c.passed.count()
 	jobs, err := c.Store.Expiring(ctx, before, most)
 	if err != nil {

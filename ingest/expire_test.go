@@ -62,16 +62,24 @@ func TestRowsExpireBySafeTime(t *testing.T) {
 		t.Errorf("while nobody knows the time: %v, removed %d times", err, store.times)
 	}
 	unsure = nil
+	want := now.Add(-rowstore.Expiry)
+	// What goes is noted before it does, so that no read finds half a run.
+	noted, err := kind.Step(t.Context(), work.Item{})
+	if err != nil || noted.End != work.Rested || noted.Rest != 0 || store.times > 0 ||
+		rowstore.ReadExpiry(noted.Progress) != want.UnixMicro() {
+		t.Fatalf("%+v, %v, removed %d times", noted, err, store.times)
+	}
+	item := work.Item{Progress: noted.Progress}
 	store.fail = errors.New("down")
-	if _, err := kind.Step(t.Context(), work.Item{}); !errors.Is(err, store.fail) {
+	if _, err := kind.Step(t.Context(), item); !errors.Is(err, store.fail) {
 		t.Errorf("without the row store: %v", err)
 	}
 	store.fail = nil
-	rests, err := kind.Step(t.Context(), work.Item{})
+	now = now.Add(time.Minute) // by which nothing is noted yet
+	rests, err := kind.Step(t.Context(), item)
 	if err != nil || rests.End != work.Rested || rests.Rest != time.Hour {
 		t.Errorf("%+v, %v", rests, err)
 	}
-	want := now.Add(-rowstore.Expiry)
 	if !store.before.Equal(want) {
 		t.Errorf("rows of before %v are removed, want %v", store.before, want)
 	}
@@ -94,6 +102,11 @@ func newRuns(t *testing.T) *runs {
 	r.Random = &ids.Random{Now: func() time.Time { return r.now }}
 	r.group = r.New()
 	return r
+}
+
+// noted is the work once it is noted what goes.
+func (r *runs) noted() work.Item {
+	return work.Item{Progress: rowstore.NoteExpiry(r.now.Add(-rowstore.Expiry))}
 }
 
 func (r *runs) started(age time.Duration) rowstore.Job {
@@ -144,7 +157,7 @@ func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for end := work.End(0); end != work.Rested; {
-				outcome, err := kind.Step(t.Context(), work.Item{})
+				outcome, err := kind.Step(t.Context(), r.noted())
 				if err != nil {
 					t.Error(err)
 					return
@@ -222,8 +235,8 @@ func TestExpiryCutOffAnywhere(t *testing.T) {
 					panic("cut off")
 				}
 			}}
-		_ = reading.Catch(func() { _, _ = Expiry(config).Step(t.Context(), work.Item{}) })
-		if _, err := Expiry(config).Step(t.Context(), work.Item{}); err != nil {
+		_ = reading.Catch(func() { _, _ = Expiry(config).Step(t.Context(), r.noted()) })
+		if _, err := Expiry(config).Step(t.Context(), r.noted()); err != nil {
 			t.Fatal(err)
 		}
 		for _, job := range jobs {

@@ -128,9 +128,9 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		return work.Done(), c.drop(ctx, item)
 	case view.IsShort():
 		c.sortings.dropAll()
-		return work.Rest(nil, shortRests), nil
+		return work.Rest(item.Progress, shortRests), nil // what is noted stays noted
 	case i.known.Heavy && waits(view, item.ID):
-		return work.Rest(nil, heavyRests), nil
+		return work.Rest(item.Progress, heavyRests), nil
 	}
 	i.stamp = rowstore.Job{ID: i.job.ID, Customer: i.job.Customer, Group: i.job.Group,
 		Scraper: i.job.Scraper, Started: i.job.Started * 1000}
@@ -140,9 +140,9 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		return i.end(ctx, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
-	case errors.Is(err, errNoRoom): // on this node, of which the state may not know yet
+	case errors.Is(err, errNoRoom): // on this node: it is a failure, so that somebody hears of it
 		c.sortings.dropAll()
-		return work.Rest(item.Progress, shortRests), nil
+		return work.Outcome{}, err
 	case errors.Is(err, errTurn): // the next one finds what is stored
 		return work.Rest(item.Progress, 0), nil
 	case errors.Is(err, errNoted):
@@ -346,8 +346,8 @@ func (i *importing) withoutFile(ctx context.Context) error {
 
 // put stores a batch, unless it is stored, as long as the upload is open.
 func (i *importing) put(ctx context.Context, batch [][]byte) error {
-	if known := i.Client.View().Import(i.job.ID); known != nil && known.Ended != 0 {
-		return errStopped
+	if err := i.open(); err != nil {
+		return err
 	}
 	unit := model.Unit{Seq: i.seq}
 	i.seq++

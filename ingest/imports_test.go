@@ -37,6 +37,7 @@ type uploaded struct {
 	name    string // of a new scraper
 	point   func(name string)
 	disk    *telemetry.Disk
+	failed  error // of the last step of a merge
 }
 
 // starter makes a product on an engine of the row store.

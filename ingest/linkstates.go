@@ -154,7 +154,7 @@ func (t *telling) put(ctx context.Context) error {
 	for i, link := range links {
 		canonical, err := address.Canonical(link.URL)
 		if err != nil {
-			return fmt.Errorf("link %d: %w", link.Seq, err)
+			continue // what is no address any more no site has: it would be refused
 		}
 		outcomes = append(outcomes, rowstore.LinkOutcome{Hash: rowstore.LinkHash(canonical),
 			State: t.states[i]})

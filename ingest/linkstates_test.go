@@ -59,7 +59,13 @@ func newVisited(t *testing.T) *visited {
 	return v
 }
 
-func linkAt(n int) string { return fmt.Sprintf("https://a.test/%d", n) }
+// linkAt is an address; below 0 it is one that is none any more.
+func linkAt(n int) string {
+	if n < 0 {
+		return "https://[/"
+	}
+	return fmt.Sprintf("https://a.test/%d", n)
+}
 
 func (v *visited) must(err error) {
 	v.t.Helper()
@@ -175,6 +181,17 @@ func TestLinkStatesFollowRuns(t *testing.T) {
 			v.is(visited, visited, visited, visited)
 		})
 	}
+}
+
+// A rule of addresses may become stricter than it was when a list was taken. The other links of the
+// run, and the runs behind it, tell their states all the same.
+func TestOneAddressThatIsNoneStopsNoStates(t *testing.T) {
+	v := newVisited(t)
+	d := []model.Outcome{model.Delivered}
+	v.run(v.scrapers[0], []int{0, -1, 2}, d, d, d)
+	v.run(v.scrapers[0], []int{1}, []model.Outcome{model.Errored})
+	v.tell(0)
+	v.is(rowstore.LinkVisited, rowstore.LinkErrored, rowstore.LinkVisited, rowstore.LinkPending)
 }
 
 // Where nobody has a site, a node that begins reads nothing of the history that has left the state.

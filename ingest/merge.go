@@ -116,9 +116,10 @@ func (i *importing) sortRun(ctx context.Context, sorted *sorting, run ids.ID, pl
 	return i.allRead(ctx, job, rows)
 }
 
-// open says whether the run is still wanted.
+// open says whether the run is still wanted. One that the state has forgotten has ended, or its
+// customer was erased.
 func (i *importing) open() error {
-	if known := i.Client.View().Import(i.job.ID); known != nil && known.Ended != 0 {
+	if known := i.Client.View().Import(i.job.ID); known == nil || known.Ended != 0 {
 		return errStopped
 	}
 	return nil

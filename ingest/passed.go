@@ -1,6 +1,10 @@
 package ingest
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // maxPassed bounds what is noted as passed over.
 const maxPassed = 1_000
@@ -41,6 +45,13 @@ func (p *passed[K]) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.things)
+}
+
+// all are those that are passed over.
+func (p *passed[K]) all() []K {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.things))
 }
 
 // forget lets all be tried again.

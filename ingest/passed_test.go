@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,11 +18,19 @@ import (
 
 var errBroken = errors.New("a record cannot be read")
 
-// broken is a row store that cannot read the records of one run, or the runs of one customer.
+// broken is a row store that cannot read the records of one run, remove its rows, or read the runs
+// of one customer.
 type broken struct {
 	*sqlite.Store
 	run      ids.ID
 	customer string
+}
+
+func (b *broken) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
+	if job == b.run {
+		return errBroken
+	}
+	return b.Store.DeleteJob(ctx, job, records)
 }
 
 func (b *broken) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
@@ -42,15 +51,18 @@ func (b *broken) JobsOf(ctx context.Context, customer string, after ids.ID,
 // stepAll takes a kind of work on until it rests, or for as many steps, and counts its failures.
 func stepAll(t *testing.T, kind work.Kind, steps int) (failures int) {
 	t.Helper()
+	item := work.Item{}
 	for range steps {
-		outcome, err := kind.Step(t.Context(), work.Item{})
+		outcome, err := kind.Step(t.Context(), item)
 		switch {
 		case errors.Is(err, errBroken):
 			failures++
 		case err != nil:
 			t.Fatal(err)
-		case outcome.End == work.Rested:
+		case outcome.End == work.Rested && outcome.Rest > 0:
 			return failures
+		default:
+			item.Progress = outcome.Progress
 		}
 	}
 	t.Fatalf("it does not rest within %d steps", steps)
@@ -108,7 +120,7 @@ func TestOneAddressThatIsNoneStopsNoExpiry(t *testing.T) {
 	}
 	kind := Expiry(ExpiryConfig{Store: r.store, Reruns: always,
 		Safe: func(context.Context) (time.Time, error) { return r.now, nil }})
-	stepAll(t, kind, 1)
+	stepAll(t, kind, 2)
 }
 
 // TestOneCustomerThatCannotBeErasedStopsNoOther: nor do customers that have to wait, however many.
@@ -149,4 +161,88 @@ func TestOneCustomerThatCannotBeErasedStopsNoOther(t *testing.T) {
 		t.Errorf("once it can be read: %d failures, %d of %d are erased", failures, erased(),
 			len(all))
 	}
+}
+
+// TestOneRunThatCannotBeRemovedStopsNoOther: neither a deleted run nor a deleted scraper holds up
+// what comes behind it.
+func TestOneRunThatCannotBeRemovedStopsNoOther(t *testing.T) {
+	r := newReplaced(t, openStore(t))
+	for range 2 {
+		for _, scraper := range r.scrapers {
+			r.launch(scraper, 3)
+			r.end(0)
+		}
+	}
+	remove := func(deletion client.Deletion) {
+		r.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
+		if deletion.Operation == client.OpDeleteRun {
+			r.client.Must(t, client.DeleteRun{Deletion: deletion, Token: "t"})
+		} else {
+			r.client.Must(t, client.DeleteScraper{Deletion: deletion, Token: "t"})
+		}
+	}
+	first := r.order[r.scrapers[0]]
+	for _, job := range first {
+		remove(client.Deletion{Customer: "ann", Operation: client.OpDeleteRun, Target: job,
+			Run: &client.TargetRun{Group: r.groups[0], Scraper: r.scrapers[0]}})
+	}
+	remove(client.Deletion{Customer: "ann", Operation: client.OpDeleteScraper,
+		Target: r.scrapers[1], Query: client.WithData, Rows: 6})
+	store := &broken{Store: r.store, run: first[0]}
+	kind := Removal(RemovalConfig{Client: r.client, Store: store, Clock: r.clock,
+		History: client.NewHistory(r.store)})
+	if failures := stepAll(t, kind, 4); failures != 1 {
+		t.Errorf("%d failures", failures)
+	}
+	for _, gone := range append(slices.Clone(r.order[r.scrapers[1]]), first[1]) {
+		r.rows[gone] = 0
+	}
+	r.check()
+	store.run = ids.ID{}
+	if failures := stepAll(t, kind, 4); failures != 0 {
+		t.Errorf("once it can be removed: %d failures", failures)
+	}
+	r.rows[first[0]] = 0
+	r.check()
+}
+
+// TestOneScraperThatCannotBeRetainedStopsNoOther: it is told, and done once it can be.
+func TestOneScraperThatCannotBeRetainedStopsNoOther(t *testing.T) {
+	r := newReplaced(t, openStore(t))
+	r.group(0, 1, false)
+	for range 2 {
+		for _, scraper := range r.scrapers {
+			r.launch(scraper, 3)
+			r.end(0)
+		}
+	}
+	held := r.order[r.scrapers[0]][0]
+	store := &broken{Store: r.store, run: held}
+	kind := Retention(RetentionConfig{View: r.client.View, Store: store,
+		History: client.NewHistory(r.store)})
+	item, failures := work.Item{}, 0
+	for range 4 {
+		outcome, err := kind.Step(t.Context(), item)
+		switch {
+		case errors.Is(err, errBroken):
+			failures++
+		case err != nil:
+			t.Fatal(err)
+		default:
+			item.Progress = outcome.Progress
+		}
+	}
+	for _, scraper := range r.scrapers {
+		r.rows[r.order[scraper][0]] = 0
+	}
+	r.rows[held] = 3
+	if r.check(); failures == 0 {
+		t.Error("nobody hears of it")
+	}
+	store.run = ids.ID{}
+	if outcome, err := kind.Step(t.Context(), item); err != nil || outcome.End != work.Rested {
+		t.Errorf("once it can be done: %+v, %v", outcome, err)
+	}
+	r.rows[held] = 0
+	r.check()
 }

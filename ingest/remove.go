@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
@@ -32,7 +34,7 @@ type RemovalConfig struct {
 	// "work.remove.before_forget".
 	Point func(name string)
 
-	passed *passed[string] // customers
+	passed *passed[string] // customers, and ids of what is removed
 }
 
 // Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
@@ -57,77 +59,96 @@ func Removal(config RemovalConfig) work.Kind {
 		}}
 }
 
-// step removes some, and says whether there are more.
-func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
+// step removes some, and says whether there are more. What cannot be removed is told, and tried
+// again after all others.
+func (c *RemovalConfig) step(ctx context.Context) (more bool, failed error) {
 	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
 		c.stepImports, c.stepScrapers, c.stepCustomers} {
 		others, err := some(ctx)
-		if err != nil {
-			return false, err
-		}
+		failed = cmp.Or(failed, err)
 		more = more || others
 	}
-	return more, nil
+	if !more && failed == nil {
+		c.passed.forget()
+	}
+	return more, failed
+}
+
+// tried says whether something was removed. Its failure is added to failed, and it is passed over
+// until all others are removed.
+func (c *RemovalConfig) tried(what string, err error, failed *error) bool {
+	if err = c.passed.note(what, err); err != nil {
+		*failed = cmp.Or(*failed, fmt.Errorf("%s: %w", what, err))
+	}
+	return err == nil
 }
 
 // stepScrapers removes the rows of some deleted scrapers, and says whether there are more. Those of
 // a scraper that has a run which is not closed wait: until then pages of it are stored.
-func (c *RemovalConfig) stepScrapers(ctx context.Context) (more bool, err error) {
+func (c *RemovalConfig) stepScrapers(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []*client.Removal
 	view.Removals(func(r *client.Removal) bool {
-		if len(view.OpenJobsOf(r.Scraper)) == 0 {
+		if len(view.OpenJobsOf(r.Scraper)) == 0 && !c.passed.has(nameRemoval(r)) {
 			due = append(due, r)
 		}
 		return len(due) < removedAtOnce
 	})
-	if len(due) == 0 {
-		return false, nil
-	}
 	forget := client.ForgetRemovals{}
 	for _, r := range due {
-		if err := c.remove(ctx, r); err != nil {
-			return false, err
+		if c.tried(nameRemoval(r), c.remove(ctx, r), &failed) {
+			forget.Removals = append(forget.Removals,
+				client.RemovalRef{Group: r.Group, Scraper: r.Scraper})
 		}
-		forget.Removals = append(forget.Removals,
-			client.RemovalRef{Group: r.Group, Scraper: r.Scraper})
 	}
-	c.Point("work.remove.before_forget")
-	_, err = client.Do(ctx, c.Client, forget, nil)
-	return len(due) == removedAtOnce, err
+	if len(forget.Removals) > 0 {
+		c.Point("work.remove.before_forget")
+		_, err := client.Do(ctx, c.Client, forget, nil)
+		failed = cmp.Or(failed, err)
+	}
+	return len(due) == removedAtOnce, failed
+}
+
+func nameRemoval(r *client.Removal) string {
+	return fmt.Sprintf("scraper %s in group %s", r.Scraper, r.Group)
 }
 
 // stepGroups removes what is left of some deleted groups, and says whether there are more. First go
 // their scrapers, some by each command, and then their rows if they go. A group whose rows go waits
 // while a run in it is not closed.
-func (c *RemovalConfig) stepGroups(ctx context.Context) (more bool, err error) {
+func (c *RemovalConfig) stepGroups(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []*client.DeletedGroup
 	view.DeletedGroups(func(d *client.DeletedGroup) bool {
-		if !d.Rows || hasMembers(view, d.Group) || !openIn(view, d) {
+		if (!d.Rows || hasMembers(view, d.Group) || !openIn(view, d)) &&
+			!c.passed.has(nameGroup(d)) {
 			due = append(due, d)
 		}
 		return len(due) < removedAtOnce
 	})
 	for _, group := range due {
-		if err := c.removeMembers(ctx, group.Group); err != nil {
-			return false, err
-		}
-		if group.Rows && openIn(c.Client.View(), group) {
-			continue
-		}
-		if group.Rows {
-			if err := c.removeRows(ctx, group.Group); err != nil {
-				return false, err
-			}
-		}
-		c.Point("work.remove.before_forget")
-		if _, err := client.Do(ctx, c.Client, client.ForgetGroup{Group: group.Group},
-			nil); err != nil {
-			return false, err
+		c.tried(nameGroup(group), c.removeGroup(ctx, group), &failed)
+	}
+	return len(due) == removedAtOnce, failed
+}
+
+func nameGroup(d *client.DeletedGroup) string { return "group " + d.Group.String() }
+
+func (c *RemovalConfig) removeGroup(ctx context.Context, group *client.DeletedGroup) error {
+	if err := c.removeMembers(ctx, group.Group); err != nil {
+		return err
+	}
+	if group.Rows && openIn(c.Client.View(), group) {
+		return nil
+	}
+	if group.Rows {
+		if err := c.removeRows(ctx, group.Group); err != nil {
+			return err
 		}
 	}
-	return len(due) == removedAtOnce, nil
+	c.Point("work.remove.before_forget")
+	_, err := client.Do(ctx, c.Client, client.ForgetGroup{Group: group.Group}, nil)
+	return err
 }
 
 // hasMembers says whether a group has scrapers.
@@ -169,50 +190,55 @@ func (c *RemovalConfig) removeRows(ctx context.Context, group ids.ID) error {
 
 // stepRuns removes the rows of some deleted runs, and says whether there are more. A run that is
 // not closed waits: until then pages of it are stored.
-func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, err error) {
+func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []ids.ID
 	view.DeletedHeld(func(d *client.DeletedRun) bool {
-		if job := view.Job(d.Job); job == nil || job.Closed { // none has left the state open
+		if job := view.Job(d.Job); (job == nil || job.Closed) && // none has left the state open
+			!c.passed.has(nameRun(d.Job)) {
 			due = append(due, d.Job)
 		}
 		return len(due) < removedAtOnce
 	})
-	if len(due) == 0 {
-		return false, nil
+	more = len(due) == removedAtOnce
+	due = slices.DeleteFunc(due, func(job ids.ID) bool {
+		return !c.tried(nameRun(job), c.removeRun(ctx, job), &failed)
+	})
+	if len(due) > 0 {
+		c.Point("work.remove.before_forget")
+		_, err := client.Do(ctx, c.Client, client.NoteRowsRemoved{Jobs: due}, nil)
+		failed = cmp.Or(failed, err)
 	}
-	for _, job := range due {
-		if err := c.removeRun(ctx, job); err != nil {
-			return false, err
-		}
-	}
-	c.Point("work.remove.before_forget")
-	_, err = client.Do(ctx, c.Client, client.NoteRowsRemoved{Jobs: due}, nil)
-	return len(due) == removedAtOnce, err
+	return more, failed
 }
+
+func nameRun(job ids.ID) string { return "run " + job.String() }
 
 // stepImports removes some of the rows that uploads hide, and says whether there are more. Of those
 // that were stopped, or failed, nothing stays.
-func (c *RemovalConfig) stepImports(ctx context.Context) (more bool, err error) {
+func (c *RemovalConfig) stepImports(ctx context.Context) (more bool, failed error) {
 	var due []*client.Import
 	c.Client.View().EndedImports(func(i *client.Import) bool {
-		due = append(due, i)
+		if !c.passed.has(nameUpload(i)) {
+			due = append(due, i)
+		}
 		return len(due) < removedAtOnce
 	})
-	if len(due) == 0 {
-		return false, nil
-	}
 	forget := client.ForgetImports{}
 	for _, i := range due {
-		if err := c.removeHidden(ctx, i); err != nil {
-			return false, err
+		if c.tried(nameUpload(i), c.removeHidden(ctx, i), &failed) {
+			forget.Jobs = append(forget.Jobs, i.Job)
 		}
-		forget.Jobs = append(forget.Jobs, i.Job)
 	}
-	c.Point("work.remove.before_forget")
-	_, err = client.Do(ctx, c.Client, forget, nil)
-	return len(due) == removedAtOnce, err
+	if len(forget.Jobs) > 0 {
+		c.Point("work.remove.before_forget")
+		_, err := client.Do(ctx, c.Client, forget, nil)
+		failed = cmp.Or(failed, err)
+	}
+	return len(due) == removedAtOnce, failed
 }
+
+func nameUpload(i *client.Import) string { return "rows that upload " + i.Job.String() + " hides" }
 
 // removeHidden removes the rows that an upload hides, unless a restore has made it another one
 // meanwhile.

@@ -25,7 +25,7 @@ const maxUnitPages = 10
 // readLot makes the pages of a lot and hands them on: all at once, or several times while their
 // rows are many bytes.
 func (r *reextracting) readLot(ctx context.Context, b *lot, made chan<- *lot) error {
-	if known := r.Client.View().Import(r.job.ID); known != nil && known.Ended != 0 {
+	if known := r.Client.View().Import(r.job.ID); known == nil || known.Ended != 0 {
 		return errStopped
 	}
 	units := make([]model.Unit, len(b.records))

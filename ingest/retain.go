@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,8 @@ type RetentionConfig struct {
 	// Point is called at named places, "work.retain.before_delete" and "work.retain.after_delete",
 	// so that tests can end the process there.
 	Point func(name string)
+
+	passed *passed[ids.ID] // scrapers
 }
 
 // Retention is the removal of the rows of runs that newer ones replace, once a run is closed
@@ -42,6 +45,7 @@ func Retention(config RetentionConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
+	config.passed = newPassed[ids.ID]()
 	return work.Kind{Name: work.Retain, Recurring: true, AtStart: true,
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			outcome, err := config.step(ctx, item)
@@ -87,10 +91,18 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 		progress, err := json.Marshal(at)
 		return work.Rest(progress, 0), err // the next step begins when all can know it
 	}
-	for _, scraper := range due {
-		if err := c.retain(ctx, view, scraper); err != nil {
-			return work.Outcome{}, err
+	var failed error
+	for _, scraper := range due { // one that fails is told, and tried again after all others
+		if !c.passed.has(scraper.ID) {
+			err := c.passed.note(scraper.ID, c.retain(ctx, view, scraper))
+			failed = cmp.Or(failed, err)
 		}
+	}
+	if failed == nil && !more {
+		failed = c.retainPassed(ctx, view)
+	}
+	if failed != nil {
+		return work.Outcome{}, failed
 	}
 	progress, err := json.Marshal(client.Retaining{Upto: upto})
 	if err != nil {
@@ -100,6 +112,18 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 		return work.GoOn(progress), nil
 	}
 	return work.Rest(progress, retainEvery), nil
+}
+
+// retainPassed tries those again that were passed over.
+func (c *RetentionConfig) retainPassed(ctx context.Context, view *client.View) (failed error) {
+	for _, id := range c.passed.all() {
+		err := error(nil)
+		if scraper := view.Scraper(id); scraper != nil {
+			err = c.retain(ctx, view, scraper)
+		}
+		failed = cmp.Or(failed, c.passed.note(id, err))
+	}
+	return failed
 }
 
 // retain removes the rows of a scraper's runs that came before its newest ones with rows.

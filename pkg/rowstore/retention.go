@@ -28,14 +28,14 @@ type Retention interface {
 	// Expiring returns sealed jobs that started before a time, have page records and are not
 	// condensed, at most most of them.
 	Expiring(ctx context.Context, before time.Time, most int) ([]Job, error)
-	// KeepCharged keeps a part of a job's charged addresses, durably. The same part again replaces
-	// it.
+	// KeepCharged keeps a part of a job's charged addresses, durably. The same part again changes
+	// nothing: the first one was made while all records were there.
 	KeepCharged(ctx context.Context, kept Kept) error
 	// EachCharged calls visit with the hashes that are kept of a scraper's jobs, some at a time, in
 	// no order, until visit fails. One may come more than once.
 	EachCharged(ctx context.Context, scraper ids.ID, visit func(hashes []uint64) error) error
 	// Condense notes the sum of a sealed job's records, durably: they may go from now on. at is
-	// when.
+	// when. The first sum stands.
 	Condense(ctx context.Context, job ids.ID, sum Recount, at time.Time) error
 	// Holding returns jobs that have rows in a scope, at most most of them, in no order.
 	Holding(ctx context.Context, scope Scope, most int) ([]ids.ID, error)

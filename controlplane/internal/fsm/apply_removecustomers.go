@@ -154,11 +154,11 @@ func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, 
 // waitsForRows says whether other background work has to remove rows of the customer first.
 func waitsForRows(tx *state.Tx, ref string) bool {
 	return len(tx.DeletedGroupsOf(ref)) > 0 || len(tx.RemovalsOf(ref)) > 0 ||
-		len(tx.HarvestsFor(ref)) > 0
+		len(tx.HarvestsFor(ref)) > 0 || len(tx.Imports(ref)) > 0
 }
 
 // eraseSome removes about erasedAtOnce of a customer's records that may be many. A group's scrapers
-// go by its own removal.
+// go by its own removal, and so do uploads: their runs are sealed first.
 func eraseSome(tx *state.Tx, ref string) {
 	room := erasedAtOnce
 	for _, group := range firstOf(tx.Groups(ref), &room) {
@@ -184,9 +184,6 @@ func eraseSome(tx *state.Tx, ref string) {
 	}
 	for _, e := range firstOf(tx.Exports(ref), &room) {
 		removeExport(tx, e)
-	}
-	for _, i := range firstOf(tx.Imports(ref), &room) {
-		tx.RemoveImport(i)
 	}
 	for _, site := range firstOf(tx.Sites(ref), &room) {
 		tx.RemoveSite(site)

@@ -184,6 +184,13 @@ func TestRemovalReachesEveryTable(t *testing.T) {
 			Scraper: r.Scraper}}})
 	}
 	b.must(command.EraseCustomerPayload{Customer: leaver, Rows: true})
+	if b.view().Customer(leaver).ErasedAt != 0 {
+		t.Error("the runs of its uploads were not sealed, and it is erased")
+	}
+	for _, i := range b.view().Imports(leaver) {
+		b.must(command.ForgetImportsPayload{Jobs: []ids.ID{i.Job}})
+	}
+	b.must(command.EraseCustomerPayload{Customer: leaver, Rows: true})
 	if b.view().Customer(leaver).ErasedAt == 0 {
 		t.Fatal("the removal is not over")
 	}

@@ -19,7 +19,7 @@ func (v *View) Leaves(customer string) bool {
 		len(v.WorkFor(customer)) > 0 || len(v.Exports(customer)) > 0 ||
 		len(v.Sites(customer)) > 0 || len(v.FeedbackOf(customer)) > 0 ||
 		len(v.HeldRunsOf(customer)) > 0 ||
-		len(v.DeletedRunsOf(customer)) > 0 || len(v.Imports(customer)) > 0 ||
+		len(v.DeletedRunsOf(customer)) > 0 ||
 		inboxesTable.first(v, "id", customer) != nil ||
 		launchesTable.first(v, "id", customer) != nil ||
 		v.Daily(customer) != nil && len(v.OpenJobsOfCustomer(customer)) == 0

@@ -352,7 +352,7 @@ func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
 		return err
 	}
 	left, err := past(ctx, s, `SELECT 1 FROM `+runs+` WHERE `+old+` LIMIT 1`,
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+		scanOne)
 	if err == nil && len(left) > 0 {
 		err = s.exec(ctx, removeTimeout, `DELETE FROM `+runs+` WHERE `+old)
 	}

@@ -193,7 +193,7 @@ type listWriter struct {
 // KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	infos, err := read(ctx, s, `SELECT 1 FROM `+s.table("lists")+` WHERE list = `+id(list),
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+		scanOne)
 	if err == nil && len(infos) > 0 {
 		err = fmt.Errorf("there is one already")
 	}

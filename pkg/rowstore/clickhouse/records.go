@@ -149,6 +149,9 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 	if err != nil {
 		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
 	}
+	if noted, condensed, err := s.noted(ctx, job); err != nil || condensed {
+		return noted, err // its records may have gone while they were read
+	}
 	for _, g := range groups {
 		switch model.Outcome(g.outcome) {
 		case model.Delivered:

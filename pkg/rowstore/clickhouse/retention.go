@@ -68,7 +68,15 @@ func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]
 
 // KeepCharged is rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
-	err := s.fill(ctx, "charged", chargedColumns, chargedTypes, 1, func(int) []any {
+	there, err := past(ctx, s, fmt.Sprintf(`SELECT 1 FROM %s WHERE scraper = %s AND job = %s AND part = %d LIMIT 1`,
+		s.table("charged"), id(kept.Scraper), id(kept.Job), kept.Part), scanOne)
+	if err == nil && len(there) > 0 {
+		return nil // a late owner may have read a part of the records alone
+	}
+	if err != nil {
+		return fmt.Errorf("row store: keep what %s was charged for: %w", kept.Job, err)
+	}
+	err = s.fill(ctx, "charged", chargedColumns, chargedTypes, 1, func(int) []any {
 		return []any{kept.Scraper[:], kept.Job[:], kept.Part, record.PackHashes(kept.Hashes)}
 	})
 	if err != nil {
@@ -113,7 +121,11 @@ func (s *Store) EachCharged(ctx context.Context, scraper ids.ID,
 func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	at time.Time) error {
 	encoded, err := record.EncodeSum(sum)
+	condensed := false
 	if err == nil {
+		_, condensed, err = s.noted(ctx, job)
+	}
+	if err == nil && !condensed { // a late owner may find no record any more
 		err = s.fill(ctx, "sums", sumColumns, sumTypes, 1,
 			func(int) []any { return []any{job[:], at.UnixMilli(), encoded} })
 	}
@@ -130,7 +142,7 @@ func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, co
 	if err != nil || !l.weekly {
 		return sum, false, err
 	}
-	found, err := read(ctx, s, `SELECT sum FROM `+s.table("sums")+` WHERE job = `+id(job)+` LIMIT 1`,
+	found, err := read(ctx, s, `SELECT sum FROM `+s.table("sums")+` WHERE job = `+id(job)+` ORDER BY noted LIMIT 1`,
 		func(rows driver.Rows) (encoded string, err error) { return encoded, rows.Scan(&encoded) })
 	if err != nil || len(found) == 0 {
 		return sum, false, err
@@ -138,6 +150,9 @@ func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, co
 	sum, err = record.DecodeSum([]byte(found[0]))
 	return sum, true, err
 }
+
+// scanOne reads a row of which nothing but its being there counts.
+func scanOne(driver.Rows) (struct{}, error) { return struct{}{}, nil }
 
 // dropKept removes what is kept of a job's records.
 func (s *Store) dropKept(ctx context.Context, l layout, job ids.ID) error {
@@ -217,7 +232,7 @@ func (s *Store) expireParts(ctx context.Context, table source, before time.Time,
 		records := fmt.Sprintf(`FROM %s WHERE _partition_id = %s AND kind = 0`, table.from, text(part.id))
 		held, err := read(ctx, s, fmt.Sprintf(`SELECT 1 %s AND job NOT IN
 			(SELECT job FROM %s WHERE job IN (SELECT job %[1]s)) LIMIT 1`, records, s.table("sums")),
-			func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+			scanOne)
 		if err != nil {
 			return err
 		}
@@ -255,7 +270,7 @@ func (s *Store) leaveRows(ctx context.Context, l layout) error {
 // removeIfAny removes for good, and waits until it is done.
 func (s *Store) removeIfAny(ctx context.Context, table, where string) error {
 	found, err := read(ctx, s, `SELECT 1 FROM `+s.table(table)+` WHERE `+where+` LIMIT 1`,
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+		scanOne)
 	if err != nil || len(found) == 0 {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *Store) seal(ctx context.Context, job ids.ID,
 func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
 	found, err := read(ctx, s,
 		`SELECT 1 FROM `+s.table("jobs")+` WHERE job = `+id(job)+` AND sealed = 1 LIMIT 1`,
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+		scanOne)
 	if err != nil {
 		return false, fmt.Errorf("row store: whether %s is sealed: %w", job, err)
 	}

@@ -52,7 +52,8 @@ func testExpire(s *suite) {
 	s.ok(err)
 	s.equal("jobs of one look", 1, len(one))
 	s.ok(s.store.Condense(s.ctx, jobs[0].ID, sum, cut))
-	s.ok(s.store.Condense(s.ctx, jobs[0].ID, sum, cut))
+	// A late owner may find no record any more: the first sum stands.
+	s.ok(s.store.Condense(s.ctx, jobs[0].ID, rowstore.Recount{}, cut.Add(40*24*time.Hour)))
 	for range 2 {
 		s.ok(s.store.Expire(s.ctx, cut))
 		s.equal("rows", young, s.rows(scope))
@@ -109,7 +110,7 @@ func testKeepCharged(s *suite) {
 			Hashes: hashes}))
 	}
 	keep(job, 0, many...)
-	keep(job, 0, many...)
+	keep(job, 0, 3) // of a late owner that has read a part of the records alone
 	keep(job, 1, 1<<63+1)
 	keep(other, 0, 5, 7)
 	keep(foreign, 0, 9)

@@ -12,6 +12,7 @@ import (
 
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -449,4 +450,10 @@ func testCountUpto(s *suite) {
 	s.equal("up to where a look ended", int64(7), rest)
 	s.ok(s.store.DeleteJob(s.ctx, second.ID, false))
 	s.equal("once some are removed", int64(30), count(whole, upto))
+	gone := map[uint32]bool{0: true, 7: true, 8: true, 20: true, 29: true}
+	s.ok(s.store.Seal(s.ctx, first.ID, func(unit model.Unit, _ bool) bool {
+		return !gone[unit.Seq]
+	}))
+	s.equal("without what was not settled", int64(25), count(whole, upto))
+	s.equal("rows that are left", 25, len(s.rows(whole[0])))
 }

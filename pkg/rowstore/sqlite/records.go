@@ -171,5 +171,8 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 	if err != nil {
 		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
 	}
+	if noted, condensed, err := s.noted(ctx, job); err != nil || condensed {
+		return noted, err // its records may have gone while they were read
+	}
 	return sum, nil
 }

@@ -66,7 +66,7 @@ func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]
 // KeepCharged is rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	err := s.writer.do(ctx, s.writer.bulk, func() error {
-		_, err := s.writer.exec(`INSERT OR REPLACE INTO charged (scraper, job, part, hashes)
+		_, err := s.writer.exec(`INSERT OR IGNORE INTO charged (scraper, job, part, hashes)
 			VALUES (?, ?, ?, ?)`, kept.Scraper[:], kept.Job[:], kept.Part,
 			record.PackHashes(kept.Hashes))
 		return err

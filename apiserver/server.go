@@ -135,7 +135,7 @@ type Config struct {
 	Boot ids.ID
 	// Blobs is where kept exports, uploads and parts of files are; nil: none are.
 	Blobs uploads.Blobs
-	// Disk is that of DataDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
+	// Disk is that of DataDir, whose floor bodies leave free, if it has one; nil: 1 GiB stays free.
 	Disk   *telemetry.Disk
 	Logger *slog.Logger
 	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.

@@ -13,8 +13,13 @@ type Floor struct {
 // NewFloor makes the floor of one disk; one of 0 bytes is never reached.
 func NewFloor(bytes uint64) *Floor { return &Floor{bytes: bytes} }
 
-// Bytes is how many are to stay free.
-func (f *Floor) Bytes() uint64 { return f.bytes }
+// Bytes is how many stay free; 0 of a nil floor.
+func (f *Floor) Bytes() uint64 {
+	if f == nil {
+		return 0
+	}
+	return f.bytes
+}
 
 // Above says whether a disk with so many bytes free has room, by what it had before.
 func (f *Floor) Above(free uint64) bool {

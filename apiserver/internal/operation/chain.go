@@ -82,7 +82,7 @@ type Chain struct {
 	// SpoolDir is a folder for bodies that are being received; the system's for temporary files
 	// when "".
 	SpoolDir string
-	// Disk is that of SpoolDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
+	// Disk is that of SpoolDir. Bodies leave its floor free, if it has one; nil: 1 GiB stays free.
 	Disk *telemetry.Disk
 
 	underway underway

@@ -69,8 +69,8 @@ func TestNothingIsTakenForAnEmptyBody(t *testing.T) {
 
 // What bodies leave of a disk is its floor, also where an operator wants none.
 func TestBodiesLeaveTheFloor(t *testing.T) {
-	for bytes, disk := range map[int64]*telemetry.Disk{spoolReserve: nil,
-		0: {Floor: telemetry.NewFloor(0)}, 7: {Floor: telemetry.NewFloor(7)}} {
+	for bytes, disk := range map[int64]*telemetry.Disk{spoolReserve: nil, 0: {},
+		7: {Floor: telemetry.NewFloor(7)}} {
 		c := &Chain{Disk: disk}
 		c.Handler(nil)
 		if c.spools.reserve != bytes {

@@ -19,7 +19,6 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
-	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
 )
@@ -122,7 +121,7 @@ func (n *node) buildIngest(context.Context) error {
 	n.worker.Add(ingest.Wipe(ingest.WipeConfig{Client: client, Store: n.services.store,
 		Safe: client.SafeTime, Point: n.point}))
 	importing := ingest.ImportConfig{Client: client, Store: n.services.store, History: history,
-		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Disk: n.watched(),
+		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Disk: n.disk,
 		Point: n.point}
 	if n.services.blobs != nil { // and no interface that holds a nil pointer
 		importing.Files = n.services.blobs
@@ -215,7 +214,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
 		Values: on.cache, Lag: on.lag,
 		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids,
-		DataDir: config.Data, Disk: n.watched(), Certificate: certificate,
+		DataDir: config.Data, Disk: n.disk, Certificate: certificate,
 		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
@@ -236,14 +235,6 @@ func (n *node) buildAPI(context.Context) (err error) {
 	n.worker.Add(n.api.Changes(n.point))
 	n.worker.Add(n.api.Harvests(n.egress, config.HostRate, n.point))
 	return nil
-}
-
-// watched is the disk of the data directory, where it has a floor.
-func (n *node) watched() *telemetry.Disk {
-	if n.disk == nil || n.disk.Floor == nil {
-		return nil
-	}
-	return n.disk
 }
 
 func (n *node) apiPart() lifecycle.Part {

@@ -255,6 +255,18 @@ func TestRunOfAGroupWithoutMoney(t *testing.T) {
 	r.nothingLeft(t)
 }
 
+// A call without a key leaves no record of one.
+func TestRunOfAGroupWithoutKey(t *testing.T) {
+	r := start(t)
+	r.newScraper(t, "a", "https://shop.test/")
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Status: 200,
+		Do: "POST /api/scraper/group/" + r.group.String() + "/run"})
+	r.nothingLeft(t)
+	if n := r.Client.View().ClaimsOf("alice"); n > 0 {
+		t.Errorf("%d records", n)
+	}
+}
+
 // When nobody knows whether the runs were made, nothing is taken back, and the key answers the
 // rest.
 func TestRunOfAGroupWithUnknownOutcome(t *testing.T) {

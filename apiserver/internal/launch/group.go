@@ -68,14 +68,13 @@ func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 	return launched, err
 }
 
-// commitGroup makes the runs. Unlike a lone run they stand under the call in any case, whose record
-// is what has them made once.
+// commitGroup makes the runs.
 func (t *intake) commitGroup(ctx context.Context, runs client.LaunchRuns) (client.LaunchedRuns,
 	error) {
 	if err := t.hold(ctx); err != nil {
 		return client.LaunchedRuns{}, err
 	}
-	launched, err := client.Do(ctx, t.Client, runs, t.call)
+	launched, err := client.Do(ctx, t.Client, runs, t.under())
 	t.made = err == nil
 	t.maybe = uncertain(err)
 	return launched, err

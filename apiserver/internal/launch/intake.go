@@ -230,11 +230,7 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		run.Customer = t.call.Customer
 	}
 	run.Trace = telemetry.FromContext(ctx)
-	under := t.call
-	if t.own {
-		under = nil
-	}
-	launched, err := client.Do(ctx, t.Client, run, under)
+	launched, err := client.Do(ctx, t.Client, run, t.under())
 	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
 	// run may be another.
 	t.made, t.run = err == nil && launched.Job == run.Job, run.Job
@@ -243,6 +239,14 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		t.from.Job = run.Job
 	}
 	return launched, err
+}
+
+// under is the call that the effect stands under; nil: it has no key, and leaves no record of one.
+func (t *intake) under() *client.Call {
+	if t.own {
+		return nil
+	}
+	return t.call
 }
 
 // uncertain says of a command's error whether the command may have been applied all the same.

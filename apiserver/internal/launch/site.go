@@ -102,11 +102,7 @@ func (t *intake) putSite(ctx context.Context, in *SiteInput) (client.Site, error
 	if !put.Named {
 		put.ID = t.IDs.New()
 	}
-	under := t.call
-	if t.own {
-		under = nil
-	}
-	site, err := client.Do(ctx, t.Client, put, under)
+	site, err := client.Do(ctx, t.Client, put, t.under())
 	t.made = err == nil && site.Version == t.list
 	t.maybe = uncertain(err)
 	return site, err

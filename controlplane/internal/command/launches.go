@@ -20,8 +20,7 @@ const (
 const LaunchesSince = 2
 
 // LaunchRunsPayload makes runs of scrapers of one group, all in one step. What the state refuses of
-// them is skipped, with the reason. It stands under a call, whose record is what makes it happen
-// once, or has an Item. Faults: not_found, customer_blocked.
+// them is skipped, with the reason. Faults: not_found, customer_blocked.
 type LaunchRunsPayload struct {
 	Customer string     `cbor:"1,keyasint"`
 	Group    ids.ID     `cbor:"2,keyasint,omitempty"` // zero: the scrapers are of any groups
@@ -70,7 +69,7 @@ type SkippedScraper struct {
 
 // Declaration implements Payload.
 func (LaunchRunsPayload) Declaration() Declaration {
-	return Declaration{Number: 200, By: APIServer, Since: LaunchesSince}
+	return Declaration{Number: 200, By: APIServer, Kept: true, Since: LaunchesSince}
 }
 
 func (LaunchRunsPayload) yields(LaunchedRuns) {}

@@ -68,9 +68,15 @@ func TestGroupIsLaunchedOnce(t *testing.T) {
 	before := count()
 	for _, id := range []ids.ID{{1, 1}, {1, 2}} { // the same command, and the call once more
 		again := b.under("k", id, p)
-		if !again.Replayed || !reflect.DeepEqual(again.Value, first.Value) || count() != before {
+		if !reflect.DeepEqual(again.Value, first.Value) || count() != before {
 			t.Errorf("again: %+v, %d runs", again, count())
 		}
+	}
+	p = b.groupLaunch(group, members[0]) // under no key, the command's id alone says it
+	first = b.by(nil, ids.ID{1, 3}, p)
+	if again := b.by(nil, ids.ID{1, 3}, p); !reflect.DeepEqual(again, first) ||
+		count() != before+1 {
+		t.Errorf("%+v, then %+v, %d runs", first, again, count())
 	}
 	b.refused(command.LaunchRunsPayload{Customer: "b", Group: group}, fault.NotFound)
 	b.refused(command.StopGroupPayload{Customer: "b", Group: group}, fault.NotFound)

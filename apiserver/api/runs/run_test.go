@@ -108,6 +108,44 @@ func TestClaimIsRenewed(t *testing.T) {
 		Header: key("k"), Status: 200})
 }
 
+// A claim whose call ended without hearing of it expires, although others of the node live on.
+func TestClaimOfADeadCallExpires(t *testing.T) {
+	slow := &flaky{}
+	r := &rig{store: apitest.NewStore(t)}
+	slow.Store = r.store
+	r.Server = apitest.Start(t, apitest.WithStore(slow))
+	r.group = r.NewGroup(t, "alice", "g")
+	dead := apitest.Scenario{Name: "dead", As: apitest.User, Header: key("dead"), Status: 503,
+		Do: "POST /api/scraper/" + r.newScraper(t, "dead", "https://shop.test/").String() + "/run"}
+	living := apitest.Scenario{Name: "living", As: apitest.User, Header: key("living"), Status: 200,
+		Do: "POST /api/scraper/" + r.newScraper(t, "slow", "https://shop.test/").String() + "/run"}
+	r.Client.Lose(1)
+	r.Run(t, dead)
+	expires := func() (at int64) {
+		for _, claim := range r.Client.View().ClaimsUnderWay("test") {
+			at = max(at, claim.Expires)
+		}
+		return at
+	}
+	slow.adding = func() {
+		for range 10 {
+			before := expires()
+			for expires() == before {
+				if t.Context().Err() != nil {
+					t.Error("the claim is not renewed")
+					return
+				}
+				r.Clock.Advance(time.Second)
+			}
+		}
+		r.Client.Tick(t)
+	}
+	r.Run(t, living)
+	slow.adding = nil
+	dead.Status = 200
+	r.Run(t, dead)
+}
+
 // When nobody knows whether the run was made, nothing of it is taken back; the key answers the
 // rest.
 func TestRunWithUnknownOutcome(t *testing.T) {

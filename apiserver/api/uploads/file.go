@@ -188,8 +188,8 @@ func (f *file) keepClaim(ctx context.Context) (end func(failed *error)) {
 	renewal.Go(func() {
 		for clock.Pause(renewing, f.Clock, renewEvery) {
 			// A failed renewal is made up for by the next.
-			_, _ = client.Do(renewing, f.Client, client.RenewClaims{Node: f.Node, Boot: f.Boot},
-				nil)
+			_, _ = client.Do(renewing, f.Client, client.RenewClaims{Node: f.Node, Boot: f.Boot,
+				Ticket: f.from.Call.Ticket}, nil)
 		}
 	})
 	return func(failed *error) {

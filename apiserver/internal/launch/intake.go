@@ -50,7 +50,7 @@ type intake struct {
 	maybe   bool   // the run may be there: nothing is to be taken back
 
 	endRenewal context.CancelFunc
-	renewal    sync.WaitGroup
+	renewing   sync.WaitGroup
 }
 
 // claimCall claims the call by its idempotency key. A call that was made before answers what it
@@ -89,20 +89,25 @@ func (t *intake) claim() client.ClaimCall {
 func (t *intake) keepClaim(ctx context.Context) {
 	renewing, end := context.WithCancel(ctx)
 	t.endRenewal = end
-	t.renewal.Go(func() { t.renew(renewing) })
+	t.renewing.Go(func() { t.renew(renewing) })
 }
 
 func (t *intake) renew(ctx context.Context) {
 	for clock.Pause(ctx, t.Clock, renewEvery) {
 		// A failed renewal is made up for by the next, or seen by hold.
-		_, _ = client.Do(ctx, t.Client, client.RenewClaims{Node: t.Node, Boot: t.Boot}, nil)
+		_, _ = client.Do(ctx, t.Client, t.renewal(), nil)
 	}
+}
+
+// renewal renews this call's claim alone: one that ended without a word must not live by it.
+func (t *intake) renewal() client.RenewClaims {
+	return client.RenewClaims{Node: t.Node, Boot: t.Boot, Ticket: t.call.Ticket}
 }
 
 // end takes back what was begun, unless the run was made. It works also when ctx has ended.
 func (t *intake) end(ctx context.Context) {
 	t.endRenewal()
-	t.renewal.Wait()
+	t.renewing.Wait()
 	if t.maybe || t.made && !t.own {
 		return
 	}
@@ -261,8 +266,7 @@ func (t *intake) hold(ctx context.Context) error {
 	if t.Clock.Now().Sub(t.begun) < renewEvery {
 		return nil
 	}
-	if _, err := client.Do(ctx, t.Client, client.RenewClaims{Node: t.Node, Boot: t.Boot},
-		nil); err != nil {
+	if _, err := client.Do(ctx, t.Client, t.renewal(), nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.Patience)

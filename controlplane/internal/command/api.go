@@ -231,10 +231,13 @@ func (ClaimCallPayload) Declaration() Declaration {
 
 func (ClaimCallPayload) yields(*state.Claim) {}
 
-// RenewClaimsPayload keeps the node's claims under way from expiring.
+// RenewClaimsPayload keeps a claim under way from expiring. A claim whose call has ended without a
+// word is renewed by nobody, and expires.
 type RenewClaimsPayload struct {
 	Node string `cbor:"1,keyasint"`
 	Boot ids.ID `cbor:"2,keyasint"`
+	// Ticket is the claim's; zero: all claims of this start of the node, as in version 1.
+	Ticket ids.ID `cbor:"3,keyasint,omitzero" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -244,7 +244,7 @@ func claimCall(tx *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
 
 func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (command.None, error) {
 	for _, c := range tx.ClaimsUnderWay(p.Node) {
-		if c.Boot != p.Boot {
+		if c.Boot != p.Boot || !p.Ticket.IsZero() && c.Ticket != p.Ticket {
 			continue
 		}
 		renewed := *c

@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/fault"
@@ -66,5 +68,39 @@ func TestRefusalsThatPassAreNotKept(t *testing.T) {
 				t.Errorf("once more: %+v", again)
 			}
 		})
+	}
+}
+
+// A call renews its own claim. Without a ticket, as version 1 does it, all claims of the same start
+// of the node are renewed.
+func TestClaimsAreRenewed(t *testing.T) {
+	b := newBench(t)
+	boot, names := ids.ID{5}, []string{"mine", "its neighbour", "of an earlier start"}
+	for n, name := range names {
+		claim := command.ClaimCallPayload{Node: "n", Boot: boot}
+		if n == 2 {
+			claim.Boot = ids.ID{6}
+		}
+		if got := b.under(name, ids.ID{9, byte(n)}, claim); got.Err != nil {
+			t.Fatal(got.Err)
+		}
+	}
+	renewed := func(p command.RenewClaimsPayload) (all []string) {
+		b.now += time.Minute.Milliseconds()
+		b.must(p)
+		for _, name := range names {
+			if b.view().Claim("a", "run", name).Expires == b.now+claimHeldMillis {
+				all = append(all, name)
+			}
+		}
+		return all
+	}
+	p := command.RenewClaimsPayload{Node: "n", Boot: boot, Ticket: ids.ID{9, 0}}
+	if got := renewed(p); !slices.Equal(got, names[:1]) {
+		t.Errorf("with a ticket: %q", got)
+	}
+	p.Ticket = ids.ID{}
+	if got := renewed(p); !slices.Equal(got, names[:2]) {
+		t.Errorf("without one: %q", got)
 	}
 }

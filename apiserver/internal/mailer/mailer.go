@@ -24,9 +24,16 @@ const (
 	atOnce    = 20 // e-mails of one step, over one connection
 	lookEvery = 15 * time.Second
 	maxTries  = 8 // of one e-mail that the server puts off, in about a day
+	// maxBroken are the tries of an e-mail on which connections break, in more than a day. A server
+	// that takes connections and no e-mail must not use them up at once.
+	maxBroken = 10
+	// brokenInRow is after how many such e-mails in a row the server is taken to have failed.
+	brokenInRow = 3
+	// standBack is for how long an e-mail lets others go first after which the server was gone.
+	standBack = time.Minute
 )
 
-// tryAgain is how long an e-mail waits that the server has put off.
+// tryAgain is how long an e-mail waits that the server has put off, or broken off.
 var tryAgain = retry.Backoff{First: 5 * time.Minute, Most: 8 * time.Hour}
 
 // Config is what a Kind works with. Link and Point may be left out.
@@ -98,6 +105,7 @@ type outgoing struct {
 	to       string // "": nowhere
 	at       time.Time
 	tries    uint32 // that failed
+	broken   bool   // a connection broke on it in this step
 	content  content
 }
 
@@ -134,7 +142,9 @@ func (m *mailer) told(mails []client.Mail) []outgoing {
 	return all
 }
 
-// send sends e-mails until the server fails, and says what became of each until then.
+// send sends e-mails until the server fails, and says what became of each until then. One on which
+// the connection breaks goes behind the others, over a new connection. When the server is not there
+// for that, nothing is counted against it.
 func (m *mailer) send(ctx context.Context, mails []outgoing) (record client.RecordMails,
 	failed error) {
 	if len(mails) == 0 {
@@ -144,26 +154,72 @@ func (m *mailer) send(ctx context.Context, mails []outgoing) (record client.Reco
 	if err != nil {
 		return record, err
 	}
-	defer connection.close()
-	for i := range mails {
-		mail, outcome := &mails[i], "nowhere"
+	for inRow := 0; len(mails) > 0; {
+		mail, outcome := mails[0], "nowhere"
+		mails = mails[1:]
+		var broke error
 		if mail.to != "" {
-			if outcome, err = m.deliver(connection, mail); err != nil {
-				return record, err
-			}
+			outcome, broke = m.deliver(connection, &mail)
 		}
-		if outcome == "later" {
+		if broke == nil {
+			m.note(&record, &mail, outcome)
+			inRow = 0
+			continue
+		}
+		connection.close()
+		if connection, err = m.Server.dial(ctx); err != nil {
 			record.Later = append(record.Later, client.MailLater{ID: mail.id,
-				After: tryAgain.After(int(mail.tries) + 1).Milliseconds()})
-		} else {
-			record.Done = append(record.Done, mail.id)
+				After: standBack.Milliseconds(), Untried: true})
+			return record, errors.Join(broke, err)
 		}
-		m.sent.WithLabelValues(outcome).Inc()
+		inRow++
+		if mail.broken {
+			m.breakOff(&record, &mail, broke)
+		} else {
+			mail.broken = true
+			mails = append(mails, mail)
+		}
+		if inRow == brokenInRow {
+			failed = broke
+			break
+		}
 	}
-	return record, nil
+	connection.close()
+	for i := range mails {
+		if mails[i].broken {
+			m.breakOff(&record, &mails[i], failed)
+		}
+	}
+	return record, failed
 }
 
-// deliver sends one e-mail. Its error is the server's, by which no other one would be sent either.
+// note says what became of an e-mail.
+func (m *mailer) note(record *client.RecordMails, mail *outgoing, outcome string) {
+	if outcome == "later" {
+		record.Later = append(record.Later, client.MailLater{ID: mail.id,
+			After: tryAgain.After(int(mail.tries) + 1).Milliseconds()})
+	} else {
+		record.Done = append(record.Done, mail.id)
+	}
+	m.sent.WithLabelValues(outcome).Inc()
+}
+
+// breakOff puts off an e-mail on which connections break, or gives it up.
+func (m *mailer) breakOff(record *client.RecordMails, mail *outgoing, failed error) {
+	if mail.tries+1 < maxBroken {
+		m.note(record, mail, "later")
+		return
+	}
+	m.giveUp(mail, failed)
+	m.note(record, mail, "refused")
+}
+
+func (m *mailer) giveUp(mail *outgoing, err error) {
+	m.Logger.Warn("an e-mail was refused for good", "mail", mail.id.String(), "customer",
+		mail.customer, "error", err)
+}
+
+// deliver sends one e-mail. Its error is the connection's, which sends no other one.
 func (m *mailer) deliver(connection *connection, mail *outgoing) (outcome string, err error) {
 	message, err := m.Server.message(mail)
 	if err != nil { // nobody can send it, and it holds up no other
@@ -181,7 +237,6 @@ func (m *mailer) deliver(connection *connection, mail *outgoing) (outcome string
 	case refused.passing && mail.tries+1 < maxTries:
 		return "later", nil
 	}
-	m.Logger.Warn("an e-mail was refused for good", "mail", mail.id.String(), "customer",
-		mail.customer, "error", err)
+	m.giveUp(mail, err)
 	return "refused", nil
 }

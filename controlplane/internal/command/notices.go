@@ -57,6 +57,8 @@ type RecordMailsPayload struct {
 type MailLater struct {
 	ID    ids.ID `cbor:"1,keyasint"`
 	After int64  `cbor:"2,keyasint"` // milliseconds from the command's time on
+	// Untried says that the server failed, not the e-mail: it only goes behind the others.
+	Untried bool `cbor:"3,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

@@ -110,14 +110,16 @@ func dropLetters(tx *state.Tx, email string) {
 }
 
 // recordLetter notes what became of a letter that was due: it was sent, or is tried again some time
-// after. What would be tried when its link is good no more is not sent.
-func recordLetter(tx *state.Tx, known *state.Letter, after int64) {
+// after. It counts a try if tried. What would be tried when its link is good no more is not sent.
+func recordLetter(tx *state.Tx, known *state.Letter, after int64, tried bool) {
 	letter := *known
 	if letter.At == 0 {
 		return
 	}
 	if letter.At = 0; after > 0 {
-		letter.Tries++
+		if tried {
+			letter.Tries++
+		}
 		if at := tx.Now + max(after, gatherMillis); at < letter.Expires {
 			letter.At = at
 		}

@@ -75,18 +75,20 @@ func recordMails(tx *state.Tx, p command.RecordMailsPayload) (command.None, erro
 			tx.RemoveMail(mail)
 		}
 		if letter := tx.Letter(id); letter != nil {
-			recordLetter(tx, letter, 0)
+			recordLetter(tx, letter, 0, false)
 		}
 	}
 	for _, later := range p.Later {
 		if known := tx.Mail(later.ID); known != nil && known.Taken {
 			mail := *known
-			mail.Tries++
+			if !later.Untried {
+				mail.Tries++
+			}
 			mail.At = tx.Now + max(later.After, gatherMillis)
 			tx.PutMail(&mail)
 		}
 		if letter := tx.Letter(later.ID); letter != nil {
-			recordLetter(tx, letter, max(later.After, 1))
+			recordLetter(tx, letter, max(later.After, 1), !later.Untried)
 		}
 	}
 	return command.None{}, nil

@@ -155,8 +155,12 @@ func TestMailsThatArePutOff(t *testing.T) {
 	if again := b.take(1)[0]; again.Tries != 1 || again.ID != mail.ID {
 		t.Errorf("%+v", again)
 	}
-	b.must(command.RecordMailsPayload{Later: []command.MailLater{{ID: mail.ID, After: -1}}})
+	b.must(command.RecordMailsPayload{Later: []command.MailLater{{ID: mail.ID, After: -1,
+		Untried: true}}})
 	b.take(0)
+	if stays := b.view().Mail(mail.ID); stays.Tries != 1 {
+		t.Errorf("%d tries", stays.Tries)
+	}
 	if taken := b.must(command.TakeMailsPayload{}).([]state.Mail); len(taken) != 0 {
 		t.Errorf("none is asked for, %d come", len(taken))
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/forwarded"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
@@ -71,7 +72,8 @@ func accept(t *testing.T, l *listener, inner *arriving, from string, want int) n
 func TestConnectionsMayAllBeTaken(t *testing.T) {
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
-	l := listen(inner, callers{log: slog.New(slog.DiscardHandler), refused: metrics.refused})
+	l := listen(inner, callers{log: slog.New(slog.DiscardHandler), refused: metrics.refused},
+		clock.System{})
 	var last net.Conn
 	for i := range maxConnections {
 		last = accept(t, l, inner, fmt.Sprintf("10.%d.%d.1:80", i/256, i%256), 0)
@@ -100,7 +102,8 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
 	l := listen(inner, callers{proxies: forwarded.Proxies{netip.MustParsePrefix("10.0.0.0/8")},
-		log: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused})
+		log: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused},
+		clock.System{})
 	var first net.Conn
 	for i := range maxOfAddress {
 		for _, from := range []string{"192.0.2.1:%d", "[2001:db8::%x]:80", "10.0.0.1:%d",

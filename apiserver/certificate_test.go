@@ -25,6 +25,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 // pairFiles are where a test keeps a certificate and its key.
@@ -155,7 +156,7 @@ func TestGoneOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := listen(inner, callers{unlimited: true})
+	l := listen(inner, callers{unlimited: true}, clock.System{})
 	l.secure = certificate.config(slog.New(slog.DiscardHandler))
 	defer func() { _ = l.Close() }()
 	accepted := make(chan *conn, 1)

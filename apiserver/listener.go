@@ -7,12 +7,15 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
@@ -35,6 +38,8 @@ type listener struct {
 	secure    *tls.Config // of its connections; nil: they are in the clear
 
 	callers callers
+	clock   clock.Clock
+	ended   chan struct{} // closed with it
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
@@ -42,15 +47,53 @@ type listener struct {
 	closed bool
 }
 
-func listen(l net.Listener, callers callers) *listener {
-	return &listener{Listener: l, callers: callers, open: map[*conn]struct{}{},
-		held: map[string]int{}}
+func listen(l net.Listener, callers callers, clock clock.Clock) *listener {
+	return &listener{Listener: l, callers: callers, clock: clock, ended: make(chan struct{}),
+		open: map[*conn]struct{}{}, held: map[string]int{}}
+}
+
+// acceptAgain is the pause after connections that could not be taken, and warnEvery how often that
+// is told.
+var acceptAgain = retry.Backoff{First: 5 * time.Millisecond, Most: time.Second}
+
+const warnEvery = time.Minute
+
+// passes says of an error of Accept whether a later one may go well. Then the process or the system
+// had no room for a connection, or the client was gone again.
+func passes(err error) bool {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.ECONNABORTED} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes the next connection. An error that passes must not end the server.
+func (l *listener) take() (net.Conn, error) {
+	var warned time.Time
+	for failures := 1; ; failures++ {
+		accepted, err := l.Listener.Accept()
+		if err == nil || !passes(err) {
+			return accepted, err
+		}
+		if now := l.clock.Now(); failures == 1 || now.Sub(warned) >= warnEvery {
+			warned = now
+			l.callers.log.Warn("a connection could not be taken", "error", err)
+		}
+		select {
+		case <-l.clock.After(acceptAgain.After(failures)):
+		case <-l.ended:
+			return nil, net.ErrClosed
+		}
+	}
 }
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		accepted, err := l.Listener.Accept()
+		accepted, err := l.take()
 		if err != nil {
 			return nil, err
 		}
@@ -110,6 +153,7 @@ func (l *listener) Close() error {
 		return nil
 	}
 	l.closed = true
+	close(l.ended)
 	return l.Listener.Close()
 }
 

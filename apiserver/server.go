@@ -389,12 +389,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,
 		log: s.config.Logger, refused: s.refused}
-	open := listeners{listen(l, from)}
+	open := listeners{listen(l, from, s.config.Clock)}
 	if s.config.Certificate != nil {
 		open[0].secure = s.config.Certificate.config(s.config.Logger)
 	}
 	if s.config.Operators != nil {
-		open = append(open, listen(s.config.Operators, from))
+		open = append(open, listen(s.config.Operators, from, s.config.Clock))
 		open[1].operators = true
 	}
 	server := s.newServer()

@@ -280,7 +280,7 @@ func TestListenersEndAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := listen(inner, callers{unlimited: true})
+	l := listen(inner, callers{unlimited: true}, clock.System{})
 	defer func() { _ = l.Close() }()
 	there, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

@@ -17,7 +17,7 @@ func (s *Server) launcher() *launch.Launcher {
 	c := &s.config
 	return &launch.Launcher{Client: c.Client, Store: c.Store, History: client.NewHistory(c.Store),
 		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
-		Boot: c.Boot, Plans: s.plans}
+		Boot: c.Boot, Plans: s.plans, Logger: c.Logger}
 }
 
 // uploads is what takes files.

@@ -26,6 +26,7 @@ const (
 	SkipInvalid      = state.SkipInvalid
 	SkipUnaffordable = state.SkipUnaffordable
 	SkipLimit        = state.SkipLimit
+	SkipUnreachable  = state.SkipUnreachable
 	SkipSchema       = state.SkipSchema
 	SkipPlan         = state.SkipPlan
 	SkipBlocked      = state.SkipBlocked

@@ -38,6 +38,12 @@ type addresses interface {
 	place() string
 }
 
+// storedAddresses can be read again from the first one on.
+type storedAddresses interface {
+	addresses
+	rewind()
+}
+
 // listed are the addresses of a JSON body.
 type listed struct {
 	field string
@@ -52,6 +58,8 @@ func (l *listed) next(context.Context) (listing, error) {
 	l.read++
 	return listing{url: l.urls[l.read-1]}, nil
 }
+
+func (l *listed) rewind() { l.read = 0 }
 
 func (l *listed) place() string {
 	if l.field == "urls" {

@@ -101,11 +101,12 @@ type gathering struct {
 // member is a scraper that is about to be launched.
 type member struct {
 	run     client.GroupRun
-	begin   addresses
+	begin   storedAddresses
 	engine  *model.SearchEngine
 	host    string // where it begins; "": at the links of its site
 	reason  client.SkipReason
 	written bool  // its list is there
+	failed  bool  // its list failed, and is tried once more
 	page    int64 // what its cheapest page costs, in micros
 	free    bool  // free requests pay for its pages while there are any
 	first   int64 // what its first page costs: 0 where a free request is left for it
@@ -247,20 +248,20 @@ func (g *gathering) priceSites(ctx context.Context) {
 func (g *gathering) makeReady(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, g.within)
 	defer cancel()
-	hosts := map[string]error{}
+	hosts := map[string]client.SkipReason{}
 	for i := range g.runs {
 		if host := g.runs[i].host; host != "" {
-			hosts[host] = nil
+			hosts[host] = 0
 		}
 	}
 	g.checkHosts(within, hosts)
 	for i := range g.runs {
-		if hosts[g.runs[i].host] != nil {
-			g.runs[i].reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
-		}
+		g.runs[i].reason = hosts[g.runs[i].host]
 	}
-	if err := g.each(within, g.writeList); err != nil && within.Err() == nil {
-		return err
+	for range 2 { // what failed is tried once more
+		if err := g.each(within, g.writeList); err != nil && within.Err() == nil {
+			return err
+		}
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("launch a group: %w", ctx.Err())
@@ -280,8 +281,11 @@ func (g *gathering) makeReady(ctx context.Context) error {
 	return nil
 }
 
-// checkHosts says of each host whether it may be reached.
-func (g *gathering) checkHosts(ctx context.Context, hosts map[string]error) {
+// checkHosts says of each host why it is not begun at, if it is not. It leaves a third of the time
+// to the lists. Of what it could not ask until then nobody knows whether it may be reached.
+func (g *gathering) checkHosts(ctx context.Context, hosts map[string]client.SkipReason) {
+	ctx, cancel := context.WithTimeout(ctx, g.within*2/3)
+	defer cancel()
 	var mu sync.Mutex
 	names := make(chan string, len(hosts))
 	for host := range hosts {
@@ -295,8 +299,15 @@ func (g *gathering) checkHosts(ctx context.Context, hosts map[string]error) {
 				asking, cancel := context.WithTimeout(ctx, reachTime)
 				err := g.Guard.CheckHost(asking, host)
 				cancel()
+				reason := client.SkipReason(0)
+				switch {
+				case ctx.Err() != nil:
+					reason = client.SkipLimit
+				case err != nil:
+					reason = client.SkipUnreachable
+				}
 				mu.Lock()
-				hosts[host] = err
+				hosts[host] = reason
 				mu.Unlock()
 			}
 		})
@@ -304,14 +315,14 @@ func (g *gathering) checkHosts(ctx context.Context, hosts map[string]error) {
 	workers.Wait()
 }
 
-// each does something for each member that is not skipped, several at a time. Its error is the
-// first one's.
+// each does something for each member that is neither skipped nor ready, several at a time. Its
+// error is the first one's.
 func (g *gathering) each(ctx context.Context, do func(context.Context, *member) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	places := make(chan int, len(g.runs))
 	for i := range g.runs {
-		if g.runs[i].reason == 0 {
+		if g.runs[i].reason == 0 && !g.runs[i].written {
 			places <- i
 		}
 	}
@@ -333,8 +344,11 @@ func (g *gathering) each(ctx context.Context, do func(context.Context, *member) 
 	return context.Cause(ctx)
 }
 
-// writeList writes a member's list. A member whose list has an address that is none is skipped.
+// writeList writes a member's list. A member whose list has an address that is none is skipped. So
+// is one whose list fails twice although the store works. An error is the store's.
 func (g *gathering) writeList(ctx context.Context, m *member) error {
+	m.listed = 0
+	m.begin.rewind()
 	t := &intake{Launcher: g.Launcher, list: m.run.List}
 	taken, err := t.storeAddresses(ctx, m.begin, g.weighing(m))
 	switch code := fault.CodeOf(err); {
@@ -346,11 +360,42 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 		defer cancel()
 		_ = t.writer.Abort(clean) // what stays is an orphan, and goes as one
 		if code == fault.InvalidURL || code == fault.StartURLsUnreachable {
-			m.reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
+			m.reason = client.SkipUnreachable
 			return nil
 		}
 	}
-	return err
+	if ctx.Err() != nil || g.tryStore(ctx) != nil {
+		return err
+	}
+	m.run.List = g.IDs.New()
+	if m.failed {
+		m.reason = client.SkipLimit
+		g.Logger.Error("a scraper is not launched: its links could not be listed", "scraper",
+			m.run.Scraper.String(), "customer", g.customer, "error", err)
+	}
+	m.failed = true
+	return nil
+}
+
+// tryStore says whether the store takes a list, of no use.
+func (g *gathering) tryStore(ctx context.Context) error {
+	const anywhere = "https://example.com/"
+	list := g.IDs.New()
+	writer, err := g.Store.CreateList(ctx, list)
+	if err != nil {
+		return err
+	}
+	if _, err = writer.Add(ctx, anywhere, anywhere); err == nil {
+		_, err = writer.Finish(ctx)
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	if err != nil {
+		_ = writer.Abort(clean) // what stays is an orphan, and goes as one
+		return err
+	}
+	_ = g.Store.DropList(clean, list)
+	return nil
 }
 
 // weighing adds up what a page of each link of a member costs, where domains have prices of their

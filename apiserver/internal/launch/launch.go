@@ -5,6 +5,7 @@ package launch
 
 import (
 	"context"
+	"log/slog"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/plans"
@@ -26,6 +27,7 @@ type Launcher struct {
 	IDs     ids.Source
 	Guard   Guard
 	Plans   *plans.Source
+	Logger  *slog.Logger
 	// Engines are the search engines that the operator has configured, the default first.
 	Engines []model.SearchEngine
 	// Node and Boot name this process in claims of idempotency keys.

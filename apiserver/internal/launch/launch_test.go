@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,8 @@ func newRig(t *testing.T) *rig {
 	r := &rig{state: clienttest.New(t, now), guard: &everyHost{}}
 	r.Launcher = &Launcher{Client: r.state, Store: store, Clock: now,
 		IDs: ids.Random{Now: now.Now}, Guard: r.guard, Node: "test",
-		Plans: plans.NewSource(plans.Standard())}
+		Logger: slog.New(slog.DiscardHandler),
+		Plans:  plans.NewSource(plans.Standard())}
 	r.Boot, r.group, r.scraper = r.IDs.New(), r.IDs.New(), r.IDs.New()
 	r.state.Must(t, client.OpenCustomer{Customer: "alice", Entry: r.IDs.New()})
 	r.state.Must(t, client.PutGroup{Create: true, ID: r.group, Customer: "alice", Name: "g",

@@ -258,6 +258,8 @@ type siteAddresses struct {
 
 func (s *siteAddresses) place() string { return "a link of site " + s.site.ID.String() }
 
+func (s *siteAddresses) rewind() { s.links, s.from, s.all = nil, 0, false }
+
 func (s *siteAddresses) next(ctx context.Context) (listing, error) {
 	for len(s.links) == 0 {
 		if s.from >= s.site.Links {

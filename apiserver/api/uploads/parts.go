@@ -45,7 +45,7 @@ func (r Resource) putPart() *operation.Operation {
 		Errors: []fault.Code{fault.UnsupportedMediaType, fault.LengthRequired,
 			fault.PayloadTooLarge, fault.OutOfSpace, fault.IngestCapacity, fault.UploadsNotTaken},
 	}, func(ctx context.Context, from *operation.Caller, in *putPartRequest) (FileParts, error) {
-		most := limits.UploadBytes(from.View, from.Customer, upload.CSV)
+		most := limits.PartedBytes(from.View, from.Customer)
 		switch {
 		case r.Blobs == nil:
 			return FileParts{}, errNotTaken()
@@ -72,17 +72,30 @@ func (r Resource) putPart() *operation.Operation {
 		}
 		known.length = in.Length
 		index := in.Offset / upload.PartBytes
-		if !known.has[index] && known.ofCustomer >= upload.MaxParts {
-			return FileParts{}, fault.New(fault.IngestCapacity, "%d parts of files that are not "+
-				"whole are kept, each for 24 hours; send this file whole, or finish others",
-				known.ofCustomer)
+		isNew := !known.has[index]
+		if isNew && known.ofCustomer >= upload.MaxParts {
+			return FileParts{}, errManyParts()
 		}
-		if _, err := r.Blobs.Put(ctx, known.key(index), bytes.NewReader(in.Body)); err != nil {
+		key := known.key(index)
+		if _, err := r.Blobs.Put(ctx, key, bytes.NewReader(in.Body)); err != nil {
 			return FileParts{}, fmt.Errorf("keep a part of a file: %w", err)
 		}
-		known.has[index] = true
+		if known, err = r.partsOf(ctx, from.Customer, in.ID); err != nil {
+			return FileParts{}, err
+		}
+		if isNew && known.ofCustomer > upload.MaxParts { // others came at the same time
+			cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+			defer cancel()
+			_ = r.Blobs.Delete(cleaning, key) // else it expires
+			return FileParts{}, errManyParts()
+		}
 		return known.answer(), nil
 	})
+}
+
+func errManyParts() error {
+	return fault.New(fault.IngestCapacity, "%d parts of files that are not whole are kept, each "+
+		"for 24 hours; send this file whole, or finish others", upload.MaxParts)
 }
 
 type getPartsRequest struct {

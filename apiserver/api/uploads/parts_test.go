@@ -1,12 +1,16 @@
 package uploads_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/api/uploads"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/upload"
@@ -201,4 +205,53 @@ func TestPartsAreBounded(t *testing.T) {
 		t.Errorf("%d %s", made.Status, made.Body)
 	}
 	r.Run(t, part("one more", uploadID, 0, 4, "a\n1\n"))
+}
+
+// crowded stores another part of alice's when it is told to store one.
+type crowded struct {
+	uploads.Blobs
+	others int
+}
+
+func (c *crowded) Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
+	error) {
+	if c.others > 0 {
+		c.others--
+		other := key
+		other.ID = fmt.Sprintf("another-%d.4.0", c.others)
+		if written, err := c.Blobs.Put(ctx, other, strings.NewReader("a\n1\n")); err != nil {
+			return written, err
+		}
+	}
+	return c.Blobs.Put(ctx, key, from)
+}
+
+// The bound holds, too, when parts come at the same time.
+func TestPartsAtOnceAreBounded(t *testing.T) {
+	crowd := &crowded{}
+	r := start(t, func(config *apiserver.Config) {
+		crowd.Blobs = config.Blobs
+		config.Blobs = crowd
+	})
+	for n := range upload.MaxParts - 1 {
+		r.Run(t, part("kept", fmt.Sprintf("%s-%d", uploadID, n), 0, 4, "a\n1\n"))
+	}
+	crowd.others = 1
+	r.Run(t, refused("one more", part("", uploadID, 0, 4, "a\n1\n"), 429, "INGEST_CAPACITY"))
+	if n := r.parts(t); n != upload.MaxParts {
+		t.Errorf("%d parts are kept", n)
+	}
+}
+
+// A workbook in parts may be as long as one that comes whole, however short other files must be.
+func TestWorkbookInPartsHasItsOwnLimit(t *testing.T) {
+	r := start(t)
+	sheet := string(book(t, []any{"a"}, []any{1}))
+	r.Run(t, apitest.Scenario{Name: "limit", As: apitest.Admin, Status: 200, Body: `{"maxBytes":10}`,
+		Do: "PUT /api/admin/customers/alice/upload-limits"},
+		part("sheet", uploadID, 0, len(sheet), sheet),
+		refused("as csv", r.ends("x", uploadID), 413, "payload_too_large"))
+	ends := r.first("x", "xlsx", xlsx, "")
+	ends.Do += "&uploadId=" + uploadID
+	r.Run(t, ends)
 }

@@ -19,6 +19,15 @@ func UploadBytes(v *client.View, customer string, format upload.Format) int64 {
 	return min(most, cmp.Or(own, most))
 }
 
+// PartedBytes is the most that a file of a customer may have that comes in parts: nobody knows its
+// format until it is whole.
+func PartedBytes(v *client.View, customer string) (most int64) {
+	for _, format := range upload.Format("").Values() {
+		most = max(most, UploadBytes(v, customer, upload.Format(format)))
+	}
+	return most
+}
+
 // UploadTime is how long a file may take to come.
 func UploadTime(v *client.View) time.Duration {
 	if set := v.Settings().Uploads.Seconds; set > 0 {

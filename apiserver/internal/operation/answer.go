@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"sync"
 )
 
 // spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it
@@ -44,14 +45,18 @@ func (x *exchange) send(data []byte) error {
 // spooledAnswer is read while it is sent. The server closes it when the client has it, or is gone.
 type spooledAnswer struct {
 	io.Reader
-	file  *os.File
-	leave func()
+	file   *os.File
+	leave  func()
+	closed sync.Once
 }
 
-// Close implements io.Closer.
-func (a *spooledAnswer) Close() error {
-	defer a.leave()
-	return a.file.Close()
+// Close implements io.Closer. It may be called again, and gives back what was taken once.
+func (a *spooledAnswer) Close() (err error) {
+	a.closed.Do(func() {
+		defer a.leave()
+		err = a.file.Close()
+	})
+	return err
 }
 
 // OrNone is an answer of type T, or none, which is 204 No Content.

@@ -45,8 +45,14 @@ func TestLongAnswersWaitOnDisk(t *testing.T) {
 		if !bytes.Equal(got, data) {
 			t.Errorf("%d bytes: %d others are sent", test.bytes, len(got))
 		}
+		body, _ := x.rc.Response.BodyStream().(io.Closer)
 		if err := x.rc.Response.CloseBodyStream(); err != nil {
 			t.Fatal(err)
+		}
+		if test.waits { // others may close it again
+			if err := body.Close(); err != nil {
+				t.Errorf("closed again: %v", err)
+			}
 		}
 		if c.spools.all != 0 {
 			t.Errorf("%d bytes stay taken", c.spools.all)

@@ -15,6 +15,7 @@ type batch struct {
 	open      map[name]*client.Webhook // what is under way
 	webhooks  map[ids.ID]int           // how much of it is each webhook's
 	customers map[string]int           // and each customer's
+	failingOf map[string]int           // of that, what goes to webhooks that fail
 	failing   int                      // how much goes to webhooks that fail
 	late      bool                     // these begin no more
 	answers   chan answer              // has room for all of it
@@ -30,14 +31,15 @@ type answer struct {
 
 func newBatch(c *caller) *batch {
 	return &batch{caller: c, open: map[name]*client.Webhook{}, webhooks: map[ids.ID]int{},
-		customers: map[string]int{}, answers: make(chan answer, atOnce)}
+		customers: map[string]int{}, failingOf: map[string]int{},
+		answers: make(chan answer, atOnce)}
 }
 
 // wait waits for the calls under way, whose context has ended.
 func (b *batch) wait() { b.running.Wait() }
 
 // fill begins calls that are due, within the bounds. Who is slow or dead holds up no other: each
-// webhook and customer has a share, and those that fail have half of all together.
+// webhook and customer has a share. Those that fail have half of a customer's, and of all.
 func (b *batch) fill(ctx context.Context) {
 	view, now := b.Client.View(), b.Clock.Now().UnixMilli()
 	view.WebhooksDue(func(w *client.Webhook) bool {
@@ -64,7 +66,7 @@ func (b *batch) fill(ctx context.Context) {
 func (b *batch) room(w *client.Webhook) bool {
 	most := ofWebhook
 	if w.FailingSince != 0 {
-		if most = 1; b.failing == failing || b.late {
+		if most = 1; b.failing == failing || b.failingOf[w.Customer] == failingOfOne || b.late {
 			return false
 		}
 	}
@@ -87,6 +89,7 @@ func (b *batch) count(w *client.Webhook, n int) {
 	b.customers[w.Customer] += n
 	if w.FailingSince != 0 {
 		b.failing += n
+		b.failingOf[w.Customer] += n
 	}
 }
 

@@ -26,13 +26,14 @@ import (
 
 // Bounds of what is under way at once, and of one request.
 const (
-	atOnce     = 64
-	ofCustomer = 8
-	ofWebhook  = 4 // one while it fails
-	failing    = atOnce / 2
-	timeout    = 15 * time.Second
-	maxAnswer  = 16 << 10 // bytes; what is beyond is not read
-	maxError   = 200      // bytes
+	atOnce       = 64
+	ofCustomer   = 8
+	ofWebhook    = 4 // one while it fails
+	failing      = atOnce / 2
+	failingOfOne = ofCustomer / 2 // customer
+	timeout      = 15 * time.Second
+	maxAnswer    = 16 << 10 // bytes; what is beyond is not read
+	maxError     = 200      // bytes
 )
 
 // How long a step goes on with what comes due, and how long none begins after it. Calls that may

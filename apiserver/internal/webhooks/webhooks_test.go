@@ -392,6 +392,14 @@ func TestRoom(t *testing.T) {
 		add(good(fmt.Sprint("good ", n), 110+n), ofWebhook)
 	}
 	add(good("late", 200), 0)
+
+	b = newBatch(&caller{})
+	for n := range byte(failingOfOne + 1) {
+		dead := good("ann", n)
+		dead.FailingSince = 1
+		add(dead, min(1, failingOfOne-int(n)))
+	}
+	add(good("ann", 100), ofWebhook) // the rest of its customer's share
 }
 
 // TestKilledBetweenCallingAndNoting kills the caller behind each answer in turn. Nothing is lost,

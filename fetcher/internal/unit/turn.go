@@ -386,7 +386,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure, unasked 
 	}
 	another := failure.Retry || failure.IsTurnedAway()
 	wait := firstRetry << (s.failures - 1)
-	next.Wait = wait/2 + rand.N(wait)
+	next.Wait = max(wait/2+rand.N(wait), failure.Wait)
 	wait = max(next.Wait, failure.RetryAfter)
 	switch {
 	case s.asked != "", !t.mayTry(wait): // another page of the unit gets one try
@@ -394,7 +394,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure, unasked 
 	// The same again takes as long again.
 	case failure.Retry && s.failures < maxTries && !t.settled() && t.mayTry(wait+s.spent):
 	case another && s.climb(t.tiers, model.AllTiers):
-		next.Wait = 0
+		next.Wait = failure.Wait // what is known of robots.txt holds for every tier
 	default:
 		if another {
 			t.units.hosts.forget(address.AuthorityOf(t.address()))

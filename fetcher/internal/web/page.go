@@ -88,7 +88,9 @@ type Failure struct {
 	// RetryAfter is how long the site asked us to stay away, at most MaxRetryAfter; 0 when it did
 	// not ask.
 	RetryAfter time.Duration
-	Cause      error
+	// Wait is how long another try would only be told the same, without a request.
+	Wait  time.Duration
+	Cause error
 }
 
 // Error is the code, and the cause where there is one.

@@ -26,8 +26,11 @@ const (
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
-	robotsRetry     = 15 * time.Second // how long a failure to read the file is remembered
-	robotsTimeout   = 15 * time.Second
+	// How long a host's first failure to read the file is remembered. Each further one in a row
+	// doubles it, up to robotsRetry. All pages of the host share what is asked then.
+	firstRobotsRetry = time.Second
+	robotsRetry      = 15 * time.Second
+	robotsTimeout    = 15 * time.Second
 )
 
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
@@ -58,7 +61,9 @@ type site struct {
 	rules   *robots.Rules
 	err     *Failure
 	expires time.Time
-	size    int // in the cache's memory, under its lock
+	// failures in a row, this one included
+	failures int
+	size     int // in the cache's memory, under its lock
 }
 
 // newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
@@ -112,6 +117,9 @@ func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duratio
 	if entry.err != nil {
 		failed := *entry.err // the file's; the page is each caller's own
 		failed.Final = url
+		if failed.Retry {
+			failed.Wait = max(0, entry.expires.Sub(r.clock.Now()))
+		}
 		return 0, &failed
 	}
 	if !entry.rules.Allow(path) {
@@ -144,13 +152,17 @@ func (s *site) isDone() bool {
 func (r *Robots) site(origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if entry, known := r.sites.Get(origin); known {
-		if !entry.isDone() || r.clock.Now().Before(entry.expires) {
-			return entry
+	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
+	if old, known := r.sites.Get(origin); known {
+		now := r.clock.Now()
+		if !old.isDone() || now.Before(old.expires) {
+			return old
+		}
+		if now.Sub(old.expires) < robotsRetry {
+			entry.failures = old.failures // of longer ago they say nothing
 		}
 		r.sites.Remove(origin)
 	}
-	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
 	if r.ctx.Err() != nil {
 		entry.err = refusal(fault.Wrap(fault.Unavailable, r.ctx.Err(),
 			"The fetcher is stopping."), true)
@@ -179,13 +191,24 @@ func (r *Robots) load(entry *site) {
 		found, failed = r.read(entry.origin, body)
 	}
 	if failed != nil {
-		r.keep(entry, nil, failed, r.clock.Now().Add(robotsRetry))
+		entry.failures++
+		r.keep(entry, nil, failed, r.clock.Now().Add(entry.untilRetry(failed)))
 		return
 	}
+	entry.failures = 0
 	r.keep(entry, found, nil, expires)
 	if r.shared != nil && !shared {
 		r.shared.Set(r.ctx, r.sharedKey(entry.origin), sharedRobots(body, expires), robotsTTL)
 	}
+}
+
+// untilRetry is how long a failure is remembered. One that may pass does so within a page's tries,
+// or else is asked for ever more seldom.
+func (s *site) untilRetry(failed *Failure) time.Duration {
+	if !failed.Retry {
+		return robotsRetry
+	}
+	return min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
 }
 
 // read makes rules of a file.

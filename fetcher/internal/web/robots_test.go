@@ -57,7 +57,7 @@ func TestRobots(t *testing.T) {
 			io.WriteString(w, "no gzip")
 		}
 	})
-	robots := openRobots(t, client, nil)
+	robots := openRobots(t, client, clock.NewManual(time.Unix(0, 0)))
 	for _, test := range []struct {
 		url   string
 		want  fault.Code
@@ -116,7 +116,7 @@ func TestRobotsOfADeadHost(t *testing.T) {
 func TestRobotsAges(t *testing.T) {
 	var asked atomic.Int32
 	client := web(t, func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) == 1 {
+		if asked.Add(1) <= 6 || asked.Load() == 8 {
 			w.WriteHeader(500)
 		}
 	})
@@ -126,14 +126,27 @@ func TestRobotsAges(t *testing.T) {
 		advance time.Duration
 		asked   int32
 		want    fault.Code
+		wait    time.Duration
 	}{
-		{0, 1, fault.PageRobots}, {robotsRetry - 1, 1, fault.PageRobots}, {1, 2, ""},
-		{robotsTTL - 1, 2, ""}, {1, 3, ""},
+		{0, 1, fault.PageRobots, time.Second},
+		{time.Second - 1, 1, fault.PageRobots, 1},
+		{1, 2, fault.PageRobots, 2 * time.Second},
+		{2 * time.Second, 3, fault.PageRobots, 4 * time.Second},
+		{4 * time.Second, 4, fault.PageRobots, 8 * time.Second},
+		{8 * time.Second, 5, fault.PageRobots, robotsRetry},
+		{robotsRetry, 6, fault.PageRobots, robotsRetry},
+		{robotsRetry - 1, 6, fault.PageRobots, 1},
+		{1, 7, "", 0},
+		{robotsTTL - 1, 7, "", 0},
+		{1, 8, fault.PageRobots, time.Second},
+		{time.Second, 9, "", 0},
 	} {
 		now.Advance(step.advance)
 		_, err := robots.CheckRules(t.Context(), "http://a.example/")
-		if asked.Load() != step.asked || fault.CodeOf(err) != step.want {
-			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
+		var failed *Failure
+		if asked.Load() != step.asked || fault.CodeOf(err) != step.want ||
+			errors.As(err, &failed) && failed.Wait != step.wait {
+			t.Errorf("step %d: asked %d times, %+v", i, asked.Load(), failed)
 		}
 	}
 }

@@ -95,6 +95,9 @@ func (t *Transport) failure(page *Page, err error) error {
 	code := coded.Code
 	failed := page.fail(err, code)
 	failed.Retry = retryable(err)
+	if before := (*Failure)(nil); errors.As(err, &before) {
+		failed.Wait = before.Wait
+	}
 	if page.exit != nil && (code == fault.PageBlocked || page.Status == 403 ||
 		page.Status == 429) {
 		// The site turns this proxy away; it may let another one through.

@@ -145,9 +145,12 @@ func TestBeforeHop(t *testing.T) {
 	if _, err := transport.Fetch(t.Context(), ask); !errors.Is(err, own) {
 		t.Errorf("got %v", err)
 	}
-	ask.BeforeHop = refuse(refusal(fault.New(fault.PageRobots, "no"), true))
+	refused := refusal(fault.New(fault.PageRobots, "no"), true)
+	refused.Wait = time.Second
+	ask.BeforeHop = refuse(refused)
 	page, err := transport.Fetch(t.Context(), ask)
-	if failed := failureOf(t, page, err); failed.Code != fault.PageRobots || !failed.Retry {
+	if failed := failureOf(t, page, err); failed.Code != fault.PageRobots || !failed.Retry ||
+		failed.Wait != time.Second {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
 	ask.BeforeHop = func(ctx context.Context, _ string,

@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/hold"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
@@ -173,6 +174,27 @@ func TestRequestsEndWithTheLease(t *testing.T) {
 			t.Errorf("at the lease's end: %+v", c)
 		}
 		r.nothingMore()
+	})
+}
+
+// A page that comes when its shard has just gone is thrown away, and its bytes are given back.
+func TestPageBehindTheLeaseIsGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, _ *Config) {
+			r.web.at("http://a.test/", func(ctx context.Context, _ web.Request) (*web.Page, error) {
+				<-ctx.Done()
+				return r.web.html("http://a.test/", "<h1>x</h1>"), nil
+			})
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		o.to(client.Leases{})
+		r.nothingMore()
+		r.web.mu.Lock()
+		defer r.web.mu.Unlock()
+		if r.web.released != 1 || len(r.web.asked) != 1 {
+			t.Errorf("%d of %d pages are given back", r.web.released, len(r.web.asked))
+		}
 	})
 }
 

@@ -200,6 +200,9 @@ func (t *Turn) tryPage(ctx context.Context, started time.Time) Step {
 	t.fetch.spent += t.units.config.Clock.Now().Sub(started)
 	switch {
 	case ctx.Err() != nil:
+		if response != nil {
+			response.Release() // it came just before the end
+		}
 		return Step{}
 	case err != nil:
 		return t.followError(ctx, next, err)

@@ -23,7 +23,16 @@ func (c *Client) exchange(
 ) (*Response, error) {
 	stop := interruptOn(ctx, conn)
 	resp := c.newResponse(req.Caller)
+	ended := false
+	defer func() {
+		if !ended { // what reads an answer has panicked
+			stop()
+			conn.Close()
+			resp.forget()
+		}
+	}()
 	reusable, err := c.roundTrip(conn, to, req, deadline, resp)
+	ended = true
 	resp.WireBytes = conn.read
 	if !stop() {
 		reusable, err = false, contextError(ctx)

@@ -79,6 +79,13 @@ func (r *Response) Release() {
 	c.responses.Put(r)
 }
 
+// forget gives back what is counted of a response that nobody gets. Its buffers are in a state that
+// nobody knows, so none is used again.
+func (r *Response) forget() {
+	r.client.held.give(r.caller, r.reserved)
+	r.reserved = 0
+}
+
 // keptBuffer is the largest body buffer that is kept for the next answer.
 const keptBuffer = 1 << 20
 

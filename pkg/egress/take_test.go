@@ -1,12 +1,16 @@
 package egress
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,5 +98,50 @@ func TestTake(t *testing.T) {
 			t.Errorf("%+v: body %q, truncated %v", c, response.Body, response.Truncated)
 		}
 		response.Release()
+	}
+}
+
+// panicking is a connection whose answer cannot be read to its end.
+type panicking struct {
+	net.Conn
+	answer io.Reader
+	closed atomic.Bool
+}
+
+func (p *panicking) Read(to []byte) (int, error) {
+	n, err := p.answer.Read(to)
+	if err != nil {
+		panic("a reader's")
+	}
+	return n, nil
+}
+
+func (p *panicking) Close() error {
+	p.closed.Store(true)
+	return p.Conn.Close()
+}
+
+// A panic of what reads an answer leaves nothing behind: no bytes that count, and no connection.
+func TestPanicOnTheWayIn(t *testing.T) {
+	url, _ := script(t, func(net.Conn, string) {})
+	c := newClient(t, Config{})
+	broken := &panicking{answer: strings.NewReader(
+		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab")}
+	connect := c.connect
+	c.connect = func(ctx context.Context, to netip.AddrPort, by time.Time) (_ net.Conn, err error) {
+		broken.Conn, err = connect(ctx, to, by)
+		return broken, err
+	}
+	defer func() { _ = broken.Conn.Close() }() // the server waits for it, whoever leaves it open
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is hidden")
+			}
+		}()
+		_, _ = c.Do(t.Context(), &Request{URL: url, Caller: "a"})
+	}()
+	if held := c.held.total(); held != 0 || len(c.held.of) != 0 || !broken.closed.Load() {
+		t.Errorf("%d bytes are held, closed %v", held, broken.closed.Load())
 	}
 }

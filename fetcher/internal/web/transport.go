@@ -72,6 +72,12 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 		return nil, page.fail(fault.New(fault.Unavailable, "Tier %s is not available.", req.Tier),
 			fault.Unavailable)
 	}
+	delivered := false
+	defer func() {
+		if !delivered { // also when what reads it panics
+			page.Release()
+		}
+	}()
 	err := by.fetch(ctx, &req, time.Now().Add(t.config.Timeout), page)
 	if err == nil {
 		err = verdict(req.URL, page)
@@ -80,9 +86,9 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 		page.Body, err = toUTF8(page.Body, page.ContentType)
 	}
 	if err == nil {
+		delivered = true
 		return page, nil
 	}
-	defer page.Release()
 	return nil, t.failure(page, err)
 }
 

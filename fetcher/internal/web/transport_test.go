@@ -127,6 +127,35 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// garbled is a tier, and the answer that it brings, whose header cannot be read.
+type garbled struct{ released int }
+
+func (u *garbled) fetch(_ context.Context, _ *Request, _ time.Time, page *Page) error {
+	page.Status, page.Body, page.Answer = 200, []byte("<p>x"), u
+	return nil
+}
+
+func (u *garbled) Header(string) string { panic("a reader's") }
+func (u *garbled) Release()             { u.released++ }
+
+// A page whose reading panics is given back.
+func TestPanicOfAPage(t *testing.T) {
+	transport := newTransport(newEgress(t, egress.Config{}), Config{}, nil)
+	page := &garbled{}
+	transport.tiers[model.Plain] = page
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is hidden")
+			}
+		}()
+		_, _ = transport.Fetch(t.Context(), Request{URL: "http://a.example/"})
+	}()
+	if page.released != 1 {
+		t.Errorf("the page is given back %d times", page.released)
+	}
+}
+
 func TestBeforeHop(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "a.example" {

@@ -126,7 +126,7 @@ func TestPanicOnTheWayIn(t *testing.T) {
 	url, _ := script(t, func(net.Conn, string) {})
 	c := newClient(t, Config{})
 	broken := &panicking{answer: strings.NewReader(
-		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab")}
+		"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + strings.Repeat("x", 50_000))}
 	connect := c.connect
 	c.connect = func(ctx context.Context, to netip.AddrPort, by time.Time) (_ net.Conn, err error) {
 		broken.Conn, err = connect(ctx, to, by)

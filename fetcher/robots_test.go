@@ -53,6 +53,24 @@ func (w *unreadRobots) CheckRules(ctx context.Context, url string) (time.Duratio
 	return 0, &web.Failure{Code: fault.PageRobots, Final: url, Retry: true, Wait: w.wait()}
 }
 
+// A redirect's target is asked no sooner again than its robots.txt wants, whoever asks it first.
+func TestDelayBehindARedirect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, nil)
+		defer stop()
+		r.web.robots["b.test"] = 10 * time.Second
+		r.web.known["a.test"], r.web.known["b.test"] = true, true
+		r.web.redirect("http://a.test/", "http://b.test/0")
+		r.send(r.task(0, "http://a.test/"))
+		r.pages(1)
+		r.send(r.task(1, "http://b.test/1"))
+		r.pages(1)
+		if at := r.web.startsAt("b.test"); len(at) != 2 || at[1]-at[0] < int64(10*time.Second) {
+			t.Errorf("starts at %v", at)
+		}
+	})
+}
+
 // A page whose robots.txt could not be read waits until that may be asked for again. All pages of
 // the host share each request, and each gets its three tries by each tier.
 func TestUnreadRobots(t *testing.T) {

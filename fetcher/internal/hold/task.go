@@ -360,12 +360,17 @@ func (t *Task) IsFresh() bool {
 }
 
 // MayHop says whether a request may start now at a host that a redirect leads to, whose pace is the
-// scraper's at any host. It is counted there then.
-func (t *Task) MayHop(host string, pace frontier.Pace) bool {
+// scraper's at any host. It is counted there then. A host that nobody asks is known from then on
+// only, so the delay that its robots.txt asks for is set behind it.
+func (t *Task) MayHop(host string, pace frontier.Pace, delay time.Duration) bool {
 	h := t.shard.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.frontier.Hop(&t.item, host, h.paceAt(host, pace), h.config.Clock.Now())
+	ok := h.frontier.Hop(&t.item, host, h.paceAt(host, pace), h.config.Clock.Now())
+	if ok && delay > 0 {
+		h.frontier.Delay(host, delay)
+	}
+	return ok
 }
 
 // DelayHost lets at least a time pass between two starts at a host.

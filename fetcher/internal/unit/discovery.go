@@ -183,7 +183,7 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 	next := Step{Again: true}
 	if !t.recipe.ignoreRobots {
 		known := site.KnowsRules(d.at)
-		if err := t.checkRobots(ctx, d.at); err != nil {
+		if _, err := t.checkRobots(ctx, d.at); err != nil {
 			next.Answer.Unasked = known
 			return nil, next, err
 		}

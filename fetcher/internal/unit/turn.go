@@ -272,7 +272,7 @@ func (t *Turn) ask(ctx context.Context) (Step,
 	}
 	if !t.recipe.ignoreRobots {
 		known := site.KnowsRules(at)
-		if err := t.checkRobots(ctx, at); err != nil {
+		if _, err := t.checkRobots(ctx, at); err != nil {
 			return Step{Answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !t.fetch.permit {
@@ -309,17 +309,17 @@ func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Pa
 	return response, err
 }
 
-// checkRobots says whether robots.txt allows a page. Reading it may have taken longer than the
-// shard's lease.
-func (t *Turn) checkRobots(ctx context.Context, url string) error {
+// checkRobots says whether robots.txt allows a page, and how long it wants to be left alone between
+// two starts. Reading it may have taken longer than the shard's lease.
+func (t *Turn) checkRobots(ctx context.Context, url string) (time.Duration, error) {
 	delay, err := t.units.config.Web.CheckRules(ctx, url)
 	if delay > 0 {
 		t.lease.DelayHost(address.AuthorityOf(url), delay)
 	}
 	if err == nil && !t.lease.IsFresh() {
-		return errStale
+		return delay, errStale
 	}
-	return err
+	return delay, err
 }
 
 // errNotReady says that a redirect leads where no request may start at the moment.
@@ -335,7 +335,8 @@ type ledAway struct {
 func (*ledAway) Error() string { return errNotReady.Error() }
 
 // mayHop says whether a redirect may be followed at once.
-func (t *Turn) mayHop(ctx context.Context, to string) error {
+func (t *Turn) mayHop(ctx context.Context, to string) (err error) {
+	var delay time.Duration
 	if !t.lease.IsFresh() {
 		return errStale
 	}
@@ -343,11 +344,11 @@ func (t *Turn) mayHop(ctx context.Context, to string) error {
 		if !t.units.config.Web.KnowsRules(to) {
 			return errNotReady
 		}
-		if err := t.checkRobots(ctx, to); err != nil {
+		if delay, err = t.checkRobots(ctx, to); err != nil {
 			return err
 		}
 	}
-	if !t.lease.MayHop(address.AuthorityOf(to), t.recipe.pace) {
+	if !t.lease.MayHop(address.AuthorityOf(to), t.recipe.pace, delay) {
 		return errNotReady
 	}
 	return nil

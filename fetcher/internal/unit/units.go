@@ -30,8 +30,9 @@ import (
 type Lease interface {
 	// IsFresh says whether a request may start.
 	IsFresh() bool
-	// MayHop says whether one may start now where a redirect leads to.
-	MayHop(host string, pace frontier.Pace) bool
+	// MayHop says whether one may start now where a redirect leads to, whose robots.txt asks for a
+	// delay between two starts; 0: for none.
+	MayHop(host string, pace frontier.Pace, delay time.Duration) bool
 	// DelayHost lets at least a time pass between two starts at a host.
 	DelayHost(host string, delay time.Duration)
 	// BeginReading says that a page of so many bytes has come. The hosts asked for it are not kept

@@ -383,3 +383,22 @@ func TestGoneBehindARedirect(t *testing.T) {
 		r.checkSpacing(1)
 	})
 }
+
+// A host that wants to be left alone is, also where its answer was a discovery's.
+func TestThrottledDiscovery(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, unrobotic(withTokens()), nil)
+		defer stop()
+		r.web.fails(shop, -1, web.Failure{Code: fault.PageStatus, Status: 429, Retry: true,
+			RetryAfter: 20 * time.Second})
+		for seq := range 2 {
+			r.send(r.task(seq, api))
+			if got := shorthand(r.pages(1)[0]); got != "0 errored prelaunch_refresh_failed last" {
+				t.Errorf("page is %q", got)
+			}
+		}
+		if at := r.web.startsAt("b.test"); len(at) != 2 || at[1]-at[0] < int64(20*time.Second) {
+			t.Errorf("starts at %v", at)
+		}
+	})
+}

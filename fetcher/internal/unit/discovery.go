@@ -214,12 +214,14 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 			BeforeHop: beforeHop})
 	var led *ledAway
 	var failure *web.Failure
+	if errors.As(err, &failure) && failure.Status != 0 {
+		next.Answer = answerOf(failure) // what the page fails with says nothing of it
+	}
 	switch {
 	case errors.As(err, &led):
 		d.at, d.permit = led.to, false
 		return nil, next, nil
-	case errors.As(err, &failure) && failure.IsTurnedAway() && d.climb(t.tiers):
-		next.Answer.Host = address.AuthorityOf(failure.Final)
+	case failure != nil && failure.IsTurnedAway() && d.climb(t.tiers):
 		return nil, next, nil
 	case err != nil:
 		return nil, next, err

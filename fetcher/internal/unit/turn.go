@@ -236,13 +236,13 @@ func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
 			Answer: frontier.Answer{Unasked: true}}
 	case !errors.As(err, &failure):
 		return t.followFailure(ctx, &web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err},
-			false)
+			frontier.Answer{})
 	case t.renew(failure):
 		t.noteTry(t.tiers[t.fetch.tier], failure.Code, failure.Status, failure.Wire)
 		t.restart()
 		return Step{Again: true, Answer: frontier.Answer{Host: address.AuthorityOf(failure.Final)}}
 	}
-	return t.followFailure(ctx, failure, tried.Answer.Unasked)
+	return t.followFailure(ctx, failure, tried.Answer)
 }
 
 // tiersFor are the ways in which a page may be fetched, cheapest first.
@@ -378,15 +378,15 @@ func (c *Chain) isMissing() bool {
 }
 
 // followFailure decides what follows a try that brought no page: another one, the next tier, or the
-// end. Unasked says that no request was made.
-func (t *Turn) followFailure(ctx context.Context, failure *web.Failure, unasked bool) Step {
+// end. Answered is what a host has answered besides, to what had to be read before the page.
+func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
+	answered frontier.Answer) Step {
 	s := &t.fetch
 	t.noteTry(t.tiers[s.tier], failure.Code, failure.Status, failure.Wire)
 	s.failures++
-	next := Step{Again: true, Answer: frontier.Answer{RetryAfter: failure.RetryAfter,
-		Throttled: failure.Status == 429 || failure.Status == 503, Unasked: unasked}}
+	next := Step{Again: true, Answer: answered}
 	if failure.Status != 0 {
-		next.Answer.Host = address.AuthorityOf(failure.Final)
+		next.Answer = answerOf(failure)
 	}
 	another := failure.Retry || failure.IsTurnedAway()
 	wait := firstRetry << (s.failures - 1)
@@ -413,6 +413,12 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure, unasked 
 	}
 	t.repeat()
 	return next
+}
+
+// answerOf is how a host answered a try that brought no page.
+func answerOf(failure *web.Failure) frontier.Answer {
+	return frontier.Answer{Host: address.AuthorityOf(failure.Final), RetryAfter: failure.RetryAfter,
+		Throttled: failure.Status == 429 || failure.Status == 503}
 }
 
 // settled says that a browser has met what another tier met before it. That is the page's fate, and

@@ -285,6 +285,42 @@ func TestNewEpochBeginsAnew(t *testing.T) {
 	})
 }
 
+// slowTail is a log that takes long to open a shard for the first time.
+type slowTail struct {
+	stream.Log
+	tails atomic.Int64
+	open  chan struct{}
+}
+
+func (l *slowTail) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
+	if l.tails.Add(1) == 1 {
+		<-l.open
+	}
+	return l.Log.Tail(topic, partition)
+}
+
+// A shard may come back while the log still opens it for the epoch before. It is taken once.
+func TestLateTailEndsNoNewerOne(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		slow := &slowTail{open: make(chan struct{})}
+		r, o, stop := startOrdered(t, title, func(r *rig, config *Config) {
+			slow.Log = r.memory
+			config.Log = slow
+		})
+		defer stop()
+		o.to(client.Leases{})
+		pass(3 * time.Second)
+		o.to(client.Leases{Hold: []client.ShardEpoch{{Shard: 0, Epoch: 2}}})
+		pass(3 * time.Second)
+		close(slow.open)
+		pass(10 * time.Second)
+		synctest.Wait()
+		if c := r.f.Counts(); holding(r.control) != "[{0 2}]" || c.Taken != 1 {
+			t.Errorf("holding %s, taken %d times", holding(r.control), c.Taken)
+		}
+	})
+}
+
 func TestUnnamedShardIsDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		leases := client.Leases{For: time.Minute,

@@ -103,6 +103,7 @@ type Hold struct {
 	untold   uint64    // skipped since
 	shards   map[uint16]*shard
 	opening  map[uint16]*opening
+	tailing  map[uint16]bool    // shards whose tasks the log is opening
 	beats    uint64             // heartbeats sent
 	timed    map[*Task]struct{} // tasks that wait and whose unit has a time limit, or keeps pages
 	keeping  map[*Task]struct{} // of these, those that keep pages
@@ -123,6 +124,7 @@ func New(config Config) *Hold {
 		frontier: frontier.New(config.Clock.Now(), config.Workers, config.MaxBytes, rand.Float64),
 		shards:   map[uint16]*shard{},
 		opening:  map[uint16]*opening{},
+		tailing:  map[uint16]bool{},
 		timed:    map[*Task]struct{}{},
 		keeping:  map[*Task]struct{}{},
 		fetchers: 1,

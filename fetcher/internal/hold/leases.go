@@ -162,15 +162,26 @@ func (h *Hold) openShard(held client.ShardEpoch, until time.Time) {
 	}
 	o = &opening{held: held, until: until, beat: h.beats}
 	h.opening[held.Shard] = o
-	h.running.Go(func() {
-		reader, err := h.config.Log.Tail(stream.Tasks, int(held.Shard))
+	if !h.tailing[held.Shard] {
+		h.tailing[held.Shard] = true
+		h.running.Go(func() { h.openTails(held.Shard) })
+	}
+}
+
+// openTails opens a shard's tasks for who wants them, one after the other. Who opens them ends the
+// reader that was opened before. So one that comes late must not do that to a newer holder's.
+func (h *Hold) openTails(number uint16) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for o := h.opening[number]; o != nil && o.reader == nil; o = h.opening[number] {
+		h.mu.Unlock()
+		reader, err := h.config.Log.Tail(stream.Tasks, int(number))
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		switch wanted := h.opening[held.Shard] == o; {
+		switch wanted := h.opening[number] == o; {
 		case err != nil:
-			h.config.Logger.Warn("fetcher: cannot open a shard", "shard", held.Shard, "error", err)
+			h.config.Logger.Warn("fetcher: cannot open a shard", "shard", number, "error", err)
 			if wanted {
-				delete(h.opening, held.Shard) // the next answer asks again
+				delete(h.opening, number) // the next answer asks again
 			}
 		case !wanted:
 			_ = reader.Close() // it gives back what nobody has used
@@ -178,7 +189,8 @@ func (h *Hold) openShard(held client.ShardEpoch, until time.Time) {
 			o.reader = reader
 			h.beginShard(o)
 		}
-	})
+	}
+	delete(h.tailing, number)
 }
 
 // beginShard works on a shard that is open, unless a heartbeat was sent meanwhile that did not

@@ -337,16 +337,16 @@ func (t *Task) endTurn(o Outcome) {
 func (h *Hold) waitForTurn(t *Task, o Outcome, now time.Time) {
 	s := t.shard
 	t.begun, t.until = o.Begun, o.Until
-	if s.releasing && (!t.begun || !now.Before(s.finishBy)) {
-		h.layDownTask(t)
-		h.releaseWhenDone(s)
-		return
-	}
 	if !t.until.IsZero() || t.kept > 0 {
 		h.timed[t] = struct{}{}
 	}
 	if t.kept > 0 {
 		h.keeping[t] = struct{}{}
+	}
+	if s.releasing && (!t.begun || !now.Before(s.finishBy)) {
+		h.layDownTask(t) // it may be taken up again, in its time and with what it keeps
+		h.releaseWhenDone(s)
+		return
 	}
 	h.frontier.Resume(&t.item, now.Add(o.Wait), now)
 }

@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/clock"
@@ -23,6 +24,27 @@ func TestPaceAtAHost(t *testing.T) {
 	}
 	if got := h.paceAt("ab", pace(2, 2)); got != (pace(0.5, 1)) {
 		t.Errorf("pace at another's host is %+v", got)
+	}
+}
+
+// A task that is laid down and taken up again ends in its time, and goes on when too much is held.
+func TestTakenUpTasksAreTimed(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	h := New(Config{Clock: clock.NewManual(now), MaxBytes: 1 << 20})
+	s := &shard{hold: h, releasing: true, finishBy: now, until: now.Add(time.Hour), tasks: 2}
+	task := &Task{shard: s, task: &model.Task{Customer: "a"}, kept: 100}
+	s.open = map[ids.ID]map[uint32]*Task{{1}: {0: task}}
+	task.item = frontier.Item{Customer: "a", Job: ids.ID{1}, Host: "a.test", Value: task}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waitForTurn(task, Outcome{Again: true, Begun: true, Until: now.Add(time.Minute)}, now)
+	if !task.down {
+		t.Fatal("the task is not laid down")
+	}
+	h.keepShard(s)
+	_, timed := h.timed[task]
+	if _, keeping := h.keeping[task]; task.down || !timed || !keeping {
+		t.Errorf("down %v, timed %v, keeping %v", task.down, timed, keeping)
 	}
 }
 

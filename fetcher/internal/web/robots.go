@@ -179,6 +179,7 @@ func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
 	if !shared {
+		r.fetches.Add(1)
 		panicked := r.reader.Run(reading.Page{URL: entry.origin + robots.Path},
 			func() { body, failed = r.fetch(entry.origin) })
 		if panicked != nil {
@@ -191,6 +192,7 @@ func (r *Robots) load(entry *site) {
 		found, failed = r.read(entry.origin, body)
 	}
 	if failed != nil {
+		r.failures.Add(1)
 		entry.failures++
 		r.keep(entry, nil, failed, r.clock.Now().Add(entry.untilRetry(failed)))
 		return

@@ -149,6 +149,10 @@ func TestRobotsAges(t *testing.T) {
 			t.Errorf("step %d: asked %d times, %+v", i, asked.Load(), failed)
 		}
 	}
+	if robots.fetches.Load() != 9 || robots.failures.Load() != 7 {
+		t.Errorf("%d fetches and %d failures are counted", robots.fetches.Load(),
+			robots.failures.Load())
+	}
 }
 
 func TestRobotsCoalesces(t *testing.T) {

@@ -41,6 +41,9 @@ type PlanOrder struct {
 	Plan     string
 	Cents    int64  // of a euro, a month
 	Revision uint64 // of the change, by our count
+	// Replaces is the contract that ends once this one is paid; "": none. What is left of its
+	// period counts towards this one.
+	Replaces string
 }
 
 // Amendment is how a contract goes on.

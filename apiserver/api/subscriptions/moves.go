@@ -213,7 +213,7 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	defer cancel()
 	session, err := r.Payments.Subscribe(asking, payment.PlanOrder{Key: begun.Move.String(),
 		Customer: from.Customer, Cluster: clusterOf(from.View), Plan: plan.Name,
-		Cents: plan.Cents(), Revision: begun.Revision})
+		Cents: plan.Cents(), Revision: begun.Revision, Replaces: replacedBy(&begun)})
 	if err != nil {
 		r.releaseMove(ctx, from.Customer, begun.Move)
 		return Subscription{}, err
@@ -222,6 +222,14 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 		Move: begun.Move, Checkout: client.Checkout{Session: session.ID, URL: session.URL,
 			Plan: plan.Name, Expires: session.Expires.UnixMilli()}}, nil)
 	return r.newSubscription(&made), err
+}
+
+// replacedBy is the contract that a new one takes the place of; "": none.
+func replacedBy(s *client.Subscription) string {
+	if !s.Active() {
+		return ""
+	}
+	return s.Contract.ID
 }
 
 // amend has the contract go on differently. Whoever dies in between has amended it: the provider

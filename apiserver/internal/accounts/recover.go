@@ -171,7 +171,7 @@ func (s *Service) SetPassword(ctx context.Context, id ids.ID, password string) e
 		return err
 	}
 	_, err = client.Do(ctx, s.Client, client.SetPassword{Account: id, Was: account.Password,
-		Password: hash}, nil)
+		Password: hash, Expels: true}, nil)
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return fault.New(fault.Unavailable, "the password was changed meanwhile: try again")
 	}

@@ -50,6 +50,17 @@ func (p *Provider) Subscribe(ctx context.Context, order payment.PlanOrder) (paym
 				clusterMember: order.Cluster, planMember: order.Plan,
 				revisionMember: strconv.FormatUint(order.Revision, 10)}},
 	}
+	if order.Replaces != "" {
+		// Stripe credits what was not used to its own record of the customer. Without the same
+		// record no later invoice would have it taken off.
+		known, err := p.client.V1Subscriptions.Retrieve(ctx, order.Replaces, nil)
+		if err != nil {
+			return payment.Session{}, failed(err)
+		}
+		if known.Customer != nil {
+			params.Customer = stripe.String(known.Customer.ID)
+		}
+	}
 	params.SetIdempotencyKey(order.Key)
 	made, err := p.client.V1CheckoutSessions.Create(ctx, params)
 	if err != nil {
@@ -116,10 +127,10 @@ func (p *Provider) Amend(ctx context.Context, change payment.Amendment) (payment
 	return *contract, nil
 }
 
-// End implements payment.Provider.
+// End implements payment.Provider. What was not used is invoiced, which credits it to the customer.
 func (p *Provider) End(ctx context.Context, contract string) error {
-	_, err := p.client.V1Subscriptions.Cancel(ctx, contract,
-		&stripe.SubscriptionCancelParams{Prorate: stripe.Bool(true)})
+	_, err := p.client.V1Subscriptions.Cancel(ctx, contract, &stripe.SubscriptionCancelParams{
+		Prorate: stripe.Bool(true), InvoiceNow: stripe.Bool(true)})
 	if refused := (*stripe.Error)(nil); errors.As(err, &refused) &&
 		refused.HTTPStatusCode == http.StatusNotFound {
 		return nil // it has ended

@@ -155,6 +155,21 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
+// TestSubscribeInPlaceOfAnother: both contracts are of one customer at Stripe, whose credit from
+// the one counts towards the other.
+func TestSubscribeInPlaceOfAnother(t *testing.T) {
+	p, asked := answering(t, 200, `{"id": "cs_1", "expires_at": 1767409445,
+		"url": "https://checkout.test/cs_1", "customer": "cus_7"}`)
+	if _, err := p.Subscribe(t.Context(), payment.PlanOrder{Key: "k", Customer: "alice",
+		Cluster: "c1", Plan: "PRO", Cents: 7_900, Revision: 3, Replaces: "sub_1"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(*asked) != 2 || (*asked)[0].URL.Path != "/v1/subscriptions/sub_1" ||
+		(*asked)[1].PostForm.Get("customer") != "cus_7" {
+		t.Errorf("%+v", *asked)
+	}
+}
+
 // TestAmend: the revision goes on above the one that Stripe has, and what comes back is told.
 func TestAmend(t *testing.T) {
 	p, asked := answering(t, 200, contractOf(false))
@@ -193,8 +208,10 @@ func TestEnd(t *testing.T) {
 		p, asked := answering(t, status, body)
 		if err := p.End(t.Context(), "sub_1"); (err == nil) != ends ||
 			(*asked)[0].Method != http.MethodDelete ||
-			(*asked)[0].URL.Path != "/v1/subscriptions/sub_1" {
-			t.Errorf("%d: %v", status, err)
+			(*asked)[0].URL.Path != "/v1/subscriptions/sub_1" ||
+			(*asked)[0].Form.Get("prorate") != "true" ||
+			(*asked)[0].Form.Get("invoice_now") != "true" {
+			t.Errorf("%d: %v, asked %v", status, err, (*asked)[0].Form)
 		}
 	}
 }

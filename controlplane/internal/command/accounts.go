@@ -86,6 +86,8 @@ type SetPasswordPayload struct {
 	Password string `cbor:"3,keyasint"` // the new hash
 	// Keep is the session that stays; zero: none.
 	Keep state.Hash `cbor:"4,keyasint,omitzero"`
+	// Expels removes its passkeys, too: one may be of who knew the password.
+	Expels bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

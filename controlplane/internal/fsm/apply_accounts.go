@@ -136,6 +136,9 @@ func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, erro
 	tx.PutAccount(&next)
 	signOut(tx, account.ID, p.Keep)
 	dropLetters(tx, account.Email)
+	if p.Expels {
+		dropPasskeys(tx, account.ID)
+	}
 	return command.None{}, nil
 }
 

@@ -57,11 +57,11 @@ func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, er
 // which they were sealed, so the newest says it all.
 func countArchived(tx *state.Tx, entry *state.Entry) {
 	wallet := *tx.Wallet(entry.Customer)
-	if entry.Sequence <= wallet.Archived {
-		return
-	}
-	wallet.Archived, wallet.ArchivedSum = entry.Sequence, entry.BalanceAfter
+	// Entries may come in another order than they were sealed in.
 	wallet.ToppedUp = wallet.ToppedUp || entry.Amount > 0
+	if entry.Sequence > wallet.Archived {
+		wallet.Archived, wallet.ArchivedSum = entry.Sequence, entry.BalanceAfter
+	}
 	tx.PutWallet(&wallet)
 }
 

@@ -72,6 +72,9 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if tx.Customer(p.Customer).Removed() {
 		return state.Key{}, errRemoved()
 	}
+	if tx.Customer(p.Customer).Blocked() && tx.ClusterVersion() >= 2 {
+		return state.Key{}, fault.New(fault.CustomerBlocked, "the customer is blocked")
+	}
 	if len(tx.Keys(p.Customer)) >= maxKeys {
 		return state.Key{}, fault.New(fault.LimitReached, "a customer has at most %d keys", maxKeys)
 	}

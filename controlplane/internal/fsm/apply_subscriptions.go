@@ -167,6 +167,9 @@ func chooseFree(tx *state.Tx, p command.ChooseFreePayload) (state.Subscription, 
 	}
 	if !next.Active() {
 		next.Free = true
+		if next.Contract.Standing == state.ContractLapsed && next.Contract.ID != "" {
+			leaveContract(next, next.Contract.ID) // else a late payment would bring its plan back
+		}
 	}
 	return saveSubscription(tx, next), nil
 }

@@ -51,7 +51,7 @@ func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error
 	wallet := books.wallet(paid.Customer)
 	paid.Status, paid.Paid, paid.Payment, paid.EndedAt = state.TopUpApplied, p.Amount, p.Payment,
 		tx.Now
-	if wallet == nil || p.Amount == 0 {
+	if wallet == nil || p.Amount == 0 || tx.Customer(paid.Customer).Removed() {
 		wallet, paid.Status = nil, state.TopUpUnmatched
 	}
 	if err := books.clear(wallet, p.Amount); err != nil {

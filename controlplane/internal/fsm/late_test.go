@@ -1,0 +1,61 @@
+package fsm
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// What a customer paid after it was removed is nobody's, and told as that.
+func TestPaidAfterRemoval(t *testing.T) {
+	b := newBench(t)
+	b.open("s")
+	b.remove("a")
+	balance := b.view().Wallet("a").Balance()
+	if paid := b.pay("s", 10_000_000); paid.TopUp.Status != state.TopUpUnmatched ||
+		b.view().Wallet("a").Balance() != balance {
+		t.Errorf("%+v, the wallet %+v", paid, b.view().Wallet("a"))
+	}
+	if books := b.view().Books(); books.Unmatched == 0 {
+		t.Errorf("%+v", books)
+	}
+}
+
+// Who chose the free plan while a contract was not paid for does not get it back by a late payment.
+func TestLapsedContractIsLeft(t *testing.T) {
+	b := newBench(t)
+	b.contract(contract("c"))
+	b.contract(contract("c", func(c *state.Contract) {
+		c.Standing, c.ToldAt = state.ContractLapsed, 2
+	}))
+	b.must(command.ChooseFreePayload{Customer: "a"})
+	if leaving, _ := b.ending(); len(leaving) != 1 || leaving[0] != "c" {
+		t.Errorf("%v is left", leaving)
+	}
+}
+
+// A key whose call was let in before the block is not made behind it.
+func TestBlockedCustomersMintNothing(t *testing.T) {
+	b := newBench(t)
+	mint := command.MintKeyPayload{ID: b.ids.New(), Customer: "a", Prefix: "late"}
+	b.must(command.BlockCustomerPayload{Customer: "a", By: "root"})
+	b.refused(mint, fault.CustomerBlocked)
+	b.must(command.UnblockCustomerPayload{Customer: "a"})
+	b.must(mint)
+}
+
+// A password that an admin sets leaves no passkey: one may be of who knew the one before.
+func TestAdminsPasswordExpelsPasskeys(t *testing.T) {
+	for _, expels := range []bool{false, true} {
+		b := newBench(t)
+		b.must(ann)
+		b.must(adding(1))
+		b.must(command.SetPasswordPayload{Account: ann.ID, Was: ann.Password, Password: "p2",
+			Expels: expels})
+		if left := len(b.view().Passkeys(ann.ID)); (left == 0) != expels {
+			t.Errorf("expels %v: %d passkeys are left", expels, left)
+		}
+	}
+}

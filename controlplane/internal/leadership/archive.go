@@ -1,6 +1,7 @@
 package leadership
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,7 +32,7 @@ const expireHistoryEvery = 24 * time.Hour
 // happens.
 func (l *Leadership) archivePast(ctx context.Context) error {
 	for advanced := false; ; {
-		more := false
+		more, failed := false, error(nil)
 		if l.view().ClusterVersion() >= 2 {
 			if !advanced {
 				if err := l.config.Store.Advance(ctx); err != nil {
@@ -41,17 +42,12 @@ func (l *Leadership) archivePast(ctx context.Context) error {
 				advanced = true
 			}
 			runs, err := l.archiveSome(ctx)
-			if err != nil {
-				return err
-			}
-			entries, err := l.archiveAudit(ctx)
-			if err != nil {
-				return err
-			}
+			entries, unwritten := l.archiveAudit(ctx) // the one holds up neither of the others
+			failed = cmp.Or(err, unwritten)
 			more = runs || entries
 		}
-		if err := l.expireHistory(ctx); err != nil {
-			return err
+		if failed = cmp.Or(failed, l.expireHistory(ctx)); failed != nil {
+			return failed
 		}
 		if !more && !clock.Pause(ctx, l.config.Clock, l.config.ArchiveEvery) {
 			return nil

@@ -3,6 +3,8 @@ package leadership
 import (
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 )
@@ -27,6 +29,9 @@ func (l *Leadership) Assign() error {
 // leadership is over, whatever becomes of the call that led to it. An answer must not overtake a
 // change that is still on its way.
 func (l *Leadership) reassign() error {
+	if l.ctx.Err() != nil {
+		return raft.ErrLeadershipLost // while it waited: the next leader plans
+	}
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())
 	if len(changes) == 0 {

@@ -210,7 +210,7 @@ func (p *plan) next(s *state.Shard, best string) command.ShardChange {
 		change.Owner = best
 	case p.t.letGo(owner, s) && (best != "" || departing):
 		change.Owner, change.Planned = best, true
-	case p.t.silent(s.Owner, owner, p.now) && best != "":
+	case p.t.silent(s.Owner, p.now) && best != "":
 		change.Owner = best
 	case departing || p.stays[s.Owner] && s.Next != "":
 		change.Next = best
@@ -231,8 +231,8 @@ func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 
 // silent says that nothing was heard of an owner for so long that it cannot be at work. Its record
 // may have been removed while it was.
-func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
-	return t.silence(name, owner, now) >= t.wait()
+func (t *Tracker) silent(name string, now time.Time) bool {
+	return t.silence(name, now) >= t.wait()
 }
 
 // Due returns after how long an owner that is not heard can be replaced, at most a quarter of a
@@ -246,18 +246,18 @@ func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration 
 		owners[n.Name] = n
 	}
 	for _, s := range shards {
-		if left := t.wait() - t.silence(s.Owner, owners[s.Owner], now); s.Owner != "" && left > 0 {
+		if left := t.wait() - t.silence(s.Owner, now); s.Owner != "" && left > 0 {
 			due = min(due, left)
 		}
 	}
 	return due
 }
 
-// silence is for how long an owner has not been heard, although it could have been.
-func (t *Tracker) silence(name string, owner *state.Node, now time.Time) time.Duration {
-	since := t.attends // an earlier leader may have heard this start of it
-	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) &&
-		m.heard.After(since) {
+// silence is for how long an owner has not been heard, although it could have been. A start of it
+// before counts: who starts anew is to have its shards with its first heartbeat.
+func (t *Tracker) silence(name string, now time.Time) time.Duration {
+	since := t.attends // an earlier leader may have heard it
+	if m := t.members[name]; m != nil && m.heard.After(since) {
 		since = m.heard
 	}
 	return now.Sub(since)
@@ -277,7 +277,7 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	for _, s := range shards {
 		if s.Owner != node.Name {
 			// before the next regular heartbeat
-			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.config.Lease/2
+			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, now) <= t.config.Lease/2
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}

@@ -124,6 +124,41 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	}
 }
 
+// Others plan while a node that has crashed starts anew. Its shards wait for its first heartbeat.
+func TestRestartedNodeKeepsItsShards(t *testing.T) {
+	now := time.Unix(100, 0)
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	one := &state.Node{Name: "one", Boot: ids.ID{1}, Capacity: 1}
+	two := &state.Node{Name: "two", Boot: ids.ID{2}, Capacity: 1}
+	list := []*state.Shard{{Number: 0, Owner: "one", Epoch: 1}, {Number: 1, Owner: "two", Epoch: 1}}
+	hear := func(n *state.Node, shard uint16) {
+		tracker.Heard(client.Heartbeat{Node: n.Name, Boot: n.Boot,
+			Holding: []client.ShardEpoch{{Shard: shard, Epoch: 1}}})
+	}
+	for range 100 { // longer than a node may be silent
+		hear(one, 0)
+		hear(two, 1)
+		tracker.Plan([]*state.Node{one, two}, list)
+		now = now.Add(100 * time.Millisecond)
+	}
+	anew := *one
+	anew.Boot = ids.ID{3}
+	hear(two, 1)
+	if changes := tracker.Plan([]*state.Node{&anew, two}, list); len(changes) > 0 {
+		t.Errorf("while it starts: %+v", changes)
+	}
+	for range 100 { // it never comes
+		hear(two, 1)
+		tracker.Plan([]*state.Node{&anew, two}, list)
+		now = now.Add(100 * time.Millisecond)
+	}
+	if changes := tracker.Plan([]*state.Node{&anew, two}, list); len(changes) != 1 ||
+		changes[0].Owner != "two" {
+		t.Errorf("it was silent for too long: %+v", changes)
+	}
+}
+
 // Who is short of disk hands over bit by bit to those who are not, and keeps all where nobody else
 // is there.
 func TestNodesWithoutRoomHandOver(t *testing.T) {

@@ -53,14 +53,21 @@ func (l *Steps) lost(markers []model.Marker) []lostSeq {
 	return slices.CompactFunc(lost, func(a, b lostSeq) bool { return a.Number == b.Number })
 }
 
-// recover settles or sends again at most planMost dispatches.
+// recover settles or sends again at most planMost dispatches. Those of a run that the row store
+// cannot say anything of wait for the next markers, and hold up no other.
 func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
-	if err := l.settleStored(ctx, lost); err != nil {
+	unread := map[ids.ID]error{}
+	if err := l.settleStored(ctx, lost, unread); err != nil {
 		return err
 	}
-	if err := l.endSealed(ctx, lost); err != nil {
+	if err := l.endSealed(ctx, lost, unread); err != nil {
 		return err
 	}
+	var failed error
+	for job, err := range unread { // one says enough
+		failed = fmt.Errorf("leader: look for stored pages of run %s: %w", job, err)
+	}
+	lost = slices.DeleteFunc(lost, func(seq lostSeq) bool { return unread[seq.Job] != nil })
 	var counted, uncounted []command.DispatchRef
 	var exhausted []rowstore.PageWrite
 	for _, seq := range lost {
@@ -77,7 +84,7 @@ func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 			counted = append(counted, seq.DispatchRef)
 		}
 	}
-	failed := l.settleExhausted(ctx, exhausted) // which holds up nothing else
+	failed = errors.Join(failed, l.settleExhausted(ctx, exhausted)) // which holds up nothing else
 	if n := len(uncounted); n > 0 {
 		failed = errors.Join(failed, l.redispatch(ctx,
 			command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}))
@@ -101,8 +108,8 @@ func (l *Steps) redispatch(ctx context.Context, again command.RedispatchPayload)
 }
 
 // settleStored settles lost dispatches as far as the row store has their pages. It reads many of a
-// run at once.
-func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
+// run at once, and notes the runs that cannot be read.
+func (l *Steps) settleStored(ctx context.Context, lost []lostSeq, unread map[ids.ID]error) error {
 	lost = slices.Clone(lost)
 	slices.SortFunc(lost, func(a, b lostSeq) int {
 		return cmp.Or(bytes.Compare(a.Job[:], b.Job[:]), cmp.Compare(a.Seq, b.Seq))
@@ -118,12 +125,13 @@ func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
 			}
 		}
 		lost = lost[n:]
-		if len(units) == 0 {
+		if len(units) == 0 || unread[job] != nil {
 			continue
 		}
 		stored, err := l.Store.Records(ctx, job, units)
 		if err != nil {
-			return fmt.Errorf("leader: look for stored pages: %w", err)
+			unread[job] = err
+			continue
 		}
 		receipts = append(receipts, upToGaps(units, stored)...)
 		if len(receipts) >= settleMost {
@@ -158,16 +166,18 @@ func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 // endSealed ends the runs of which something is lost that the row store will not take. They were
 // sealed, and then a backup from before was restored. What they lack would never be stored, however
 // often it is fetched.
-func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
+func (l *Steps) endSealed(ctx context.Context, lost []lostSeq, unread map[ids.ID]error) error {
 	asked := map[ids.ID]bool{}
 	for _, ref := range lost {
-		if _, _, out := l.stillOut(ref.DispatchRef); !out || asked[ref.Job] || l.ended(ref.Job) {
+		if _, _, out := l.stillOut(ref.DispatchRef); !out || asked[ref.Job] || l.ended(ref.Job) ||
+			unread[ref.Job] != nil {
 			continue
 		}
 		asked[ref.Job] = true
 		sealed, err := l.Store.Sealed(ctx, ref.Job)
 		if err != nil {
-			return fmt.Errorf("leader: %w", err)
+			unread[ref.Job] = err
+			continue
 		}
 		if !sealed {
 			continue

@@ -2,6 +2,7 @@ package steps_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -70,5 +71,68 @@ func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 	}
 	if reads != 2 || commands != 1 {
 		t.Errorf("%d reads and %d commands for %d markers", reads, commands, len(markers))
+	}
+}
+
+// unreadStore has no pages, and cannot say so of one run.
+type unreadStore struct {
+	emptyStore
+	job ids.ID
+}
+
+var errUnread = errors.New("a record cannot be read")
+
+func (s unreadStore) Records(ctx context.Context, job ids.ID, units []model.Unit) (
+	[]model.Receipt, error) {
+	if job == s.job {
+		return nil, errUnread
+	}
+	return s.emptyStore.Records(ctx, job, units)
+}
+
+// A run whose pages cannot be looked for waits, and is told. What another one lost goes out again.
+func TestRunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	const links = 20
+	l, ctx := newLoop(t, links), t.Context()
+	first := l.view().Job(l.job)
+	second := command.LaunchRunPayload{Job: ids.ID{9, 1}, Entry: ids.ID{9, 2}, Customer: "c",
+		Scraper: ids.ID{9, 3}, List: ids.ID{9, 4}, Links: links, Tiers: model.TiersOf(model.Plain)}
+	for _, payload := range []command.Payload{command.PutScraperPayload{Create: true,
+		ID: second.Scraper, Customer: "c", Group: first.Group, Spec: model.Scraper{Name: "t"}},
+		second} {
+		if _, err := l.propose(ctx, payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := 0
+	l.Store = unreadStore{emptyStore{webList{links: links}, &reads}, l.job}
+	for range 100 {
+		if _, err := l.Extend(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var markers []model.Marker
+	for shard := range loopShards {
+		if _, err := l.Publish(ctx, shard); err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := l.Dispatcher.Mark(shard); ok {
+			markers = append(markers, m)
+		}
+	}
+	again := map[ids.ID]int{}
+	l.Propose = func(ctx context.Context, payload command.Payload) (any, error) {
+		if p, ok := payload.(command.RedispatchPayload); ok {
+			for _, ref := range p.Lost {
+				again[ref.Job]++
+			}
+		}
+		return l.propose(ctx, payload)
+	}
+	if err := l.Returned(ctx, markers...); !errors.Is(err, errUnread) {
+		t.Errorf("nobody hears of it: %v", err)
+	}
+	if again[second.Job] != links || again[l.job] != 0 {
+		t.Errorf("%v went out again", again)
 	}
 }

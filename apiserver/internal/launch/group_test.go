@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,13 @@ import (
 type picky struct {
 	Store
 	at    string
-	times int
+	times atomic.Int64
+}
+
+func newPicky(store Store, at string, times int64) *picky {
+	p := &picky{Store: store, at: at}
+	p.times.Store(times)
+	return p
 }
 
 type pickyWriter struct {
@@ -33,8 +40,7 @@ func (p *picky) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 }
 
 func (w pickyWriter) Add(ctx context.Context, url, canonical string) (bool, error) {
-	if strings.Contains(url, w.store.at) && w.store.times > 0 {
-		w.store.times--
+	if strings.Contains(url, w.store.at) && w.store.times.Add(-1) >= 0 {
 		return false, errors.New("no such part")
 	}
 	return w.ListWriter.Add(ctx, url, canonical)
@@ -45,7 +51,7 @@ func (w pickyWriter) Add(ctx context.Context, url, canonical string) (bool, erro
 func TestGroupOfWhichOneFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		at            string
-		times         int
+		times         int64
 		jobs, skipped int
 	}{
 		"once":     {"broken.test", 1, 4, 0},
@@ -54,7 +60,7 @@ func TestGroupOfWhichOneFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &dueRig{rig: newRig(t), t: t}
-			r.Store = &picky{r.Store, c.at, c.times}
+			r.Store = newPicky(r.Store, c.at, c.times)
 			r.add("one", "https://one.test/", "")
 			r.add("broken", "https://broken.test/", "")
 			r.add("two", "https://two.test/", "")
@@ -76,7 +82,7 @@ func TestGroupOfWhichOneFails(t *testing.T) {
 // What is due and fails by itself does not come for ever. What the store fails at does.
 func TestDueScraperThatFails(t *testing.T) {
 	r := &dueRig{rig: newRig(t), t: t}
-	store := &picky{r.Store, "", 100}
+	store := newPicky(r.Store, "", 100)
 	r.Store = store
 	r.add("broken", "https://broken.test/", "0 0 * * *")
 	broken := r.state.View().ScraperByName("alice", "broken").ID

@@ -56,14 +56,9 @@ func LinkStates(config LinkStatesConfig) work.Kind {
 		}}
 }
 
-// stated is how far the states are: the index up to which closed runs have told theirs.
-type stated struct {
-	Upto uint64
-}
-
 // step looks at the next runs that were closed.
 func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
-	var at stated
+	var at client.Stated
 	if len(item.Progress) > 0 {
 		if err := json.Unmarshal(item.Progress, &at); err != nil {
 			return work.Outcome{}, work.GiveUp(err)

@@ -191,7 +191,7 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 // lookAtSource says what a member reads, unless there is a reason to skip it.
 func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason {
 	if site := SiteOf(g.view, s); site != nil {
-		m.begin = &siteAddresses{store: g.Store, site: site}
+		m.begin = g.siteRun(site)
 		if site.Links == 0 {
 			return client.SkipNoSource
 		}

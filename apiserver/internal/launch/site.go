@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -246,11 +248,33 @@ func SiteOf(v *client.View, scraper *client.Scraper) *client.Site {
 	return v.SiteOf(scraper.ID)
 }
 
+// How long a launch waits for what the run before it made of the links, at most, and how often it
+// looks. States are written in the background, some seconds after a run's end. Without them the
+// links that were just paid for would be read again.
+const (
+	statesTime = 10 * time.Second
+	statesLook = 100 * time.Millisecond
+)
+
+// siteRun are the links of a site for a run, once it is known what the run before made of them.
+func (l *Launcher) siteRun(site *client.Site) *siteAddresses {
+	return &siteAddresses{store: l.Store, site: site, await: func(ctx context.Context) {
+		until := l.Clock.Now().Add(statesTime)
+		for client.StatesAreBehind(l.Client.View(), site.Scraper) && l.Clock.Now().Before(until) {
+			if !clock.Pause(ctx, l.Clock, statesLook) {
+				return // the read that follows says why
+			}
+		}
+	}}
+}
+
 // siteAddresses are the links of a site: first those that no run has visited, then the others
 // (decision 51). States may change meanwhile, so the second pass has all: the list takes each once.
 type siteAddresses struct {
 	store rowstore.Sites
 	site  *client.Site
+	// await waits for the states that the run before gave; nil: as they are.
+	await func(ctx context.Context)
 	links []string // read and not yet handed on
 	from  uint32
 	all   bool // the second pass
@@ -261,6 +285,9 @@ func (s *siteAddresses) place() string { return "a link of site " + s.site.ID.St
 func (s *siteAddresses) rewind() { s.links, s.from, s.all = nil, 0, false }
 
 func (s *siteAddresses) next(ctx context.Context) (listing, error) {
+	if s.await != nil && s.from == 0 && !s.all {
+		s.await(ctx)
+	}
 	for len(s.links) == 0 {
 		if s.from >= s.site.Links {
 			if s.all {

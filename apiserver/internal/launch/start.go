@@ -62,7 +62,7 @@ func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 func (l *Launcher) sourceOf(ctx context.Context, v *client.View,
 	scraper *client.Scraper) (addresses, *model.SearchEngine, error) {
 	if site := SiteOf(v, scraper); site != nil {
-		return &siteAddresses{store: l.Store, site: site}, nil, nil
+		return l.siteRun(site), nil, nil
 	}
 	begin, engine, err := l.beginning(scraper)
 	if err == nil {

@@ -75,25 +75,31 @@ func (w *world) extend(payload command.ExtendWindowPayload) (command.Window, err
 	return command.ResultOf[command.ExtendWindowPayload](result)
 }
 
+// pickInWorld is a world whose runs are launched, and what is picked of them and not proposed.
+func pickInWorld(t *testing.T, seed uint64) (*world, []command.WindowRun) {
+	t.Helper()
+	w, err := newWorld(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, truth := range slices.Clone(w.runs) {
+		if err := w.launch(truth); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.leader.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w, w.leader.Dispatcher.Plan(16)
+}
+
 // TestStoppedWhileItIsPicked closes a run whose seqs were picked, and not proposed yet. Its host
 // has room for others all the same.
 func TestStoppedWhileItIsPicked(t *testing.T) {
 	ctx := context.Background()
 	picked := 0
 	for seed := range uint64(100) {
-		w, err := newWorld(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, truth := range slices.Clone(w.runs) {
-			if err := w.launch(truth); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := w.leader.Read(ctx); err != nil {
-			t.Fatal(err)
-		}
-		plan := w.leader.Dispatcher.Plan(16)
+		w, plan := pickInWorld(t, seed)
 		for _, truth := range w.runs {
 			if _, err := w.propose(ctx, command.StopRunPayload{Customer: truth.customer,
 				Scraper: truth.scraper}); err != nil {
@@ -121,19 +127,7 @@ func TestExtensionComesLate(t *testing.T) {
 	ctx := context.Background()
 	granted := 0
 	for seed := range uint64(100) {
-		w, err := newWorld(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, truth := range slices.Clone(w.runs) {
-			if err := w.launch(truth); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := w.leader.Read(ctx); err != nil {
-			t.Fatal(err)
-		}
-		plan := w.leader.Dispatcher.Plan(16)
+		w, plan := pickInWorld(t, seed)
 		if err := w.lead(); err != nil {
 			t.Fatal(err)
 		}

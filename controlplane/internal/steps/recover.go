@@ -239,17 +239,18 @@ func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWr
 // settleExhausted settles pages that stand for dispatches. One whose address cannot be read waits
 // for the next marker.
 func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) (failed error) {
-	view := l.State().View()
+	view, unread := l.State().View(), map[ids.ID]bool{}
 	writes = slices.DeleteFunc(writes, func(w rowstore.PageWrite) bool {
 		job := view.Job(w.Page.Job)
-		if job == nil {
-			return true // it has been closed meanwhile, and is history
+		if job == nil || unread[job.ID] {
+			return true // it has been closed meanwhile, and is history, or has no list to read
 		}
 		links, err := l.Store.LinksAt(ctx, job.List, []uint32{w.Page.Unit.Seq})
 		if err == nil && len(links) != 1 {
 			err = rowstore.ErrListUnknown
 		}
 		if err != nil {
+			unread[job.ID] = true
 			failed = errors.Join(failed, fmt.Errorf("leader: address of an exhausted link: %w", err),
 				l.endListless(ctx, job.ID, err))
 			return true

@@ -26,6 +26,20 @@ func (s emptyStore) Sealed(context.Context, ids.ID) (bool, error) {
 	return false, nil
 }
 
+// sendAll publishes all that is to be sent, and makes a marker behind it in each shard.
+func (l *loop) sendAll(t *testing.T) (markers []model.Marker) {
+	t.Helper()
+	for shard := range loopShards {
+		if _, err := l.Publish(t.Context(), shard); err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := l.Dispatcher.Mark(shard); ok {
+			markers = append(markers, m)
+		}
+	}
+	return markers
+}
+
 // What is lost in all shards at once, as with a fetcher, goes out again by as few reads and
 // commands as in one shard.
 func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
@@ -42,15 +56,7 @@ func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var markers []model.Marker
-	for shard := range loopShards {
-		if _, err := l.Publish(ctx, shard); err != nil {
-			t.Fatal(err)
-		}
-		if m, ok := l.Dispatcher.Mark(shard); ok {
-			markers = append(markers, m)
-		}
-	}
+	markers := l.sendAll(t)
 	out := len(l.log.receipts)
 	if out < 100 || len(markers) < 10 {
 		t.Fatalf("%d tasks are out, with %d markers", out, len(markers))
@@ -111,15 +117,7 @@ func TestRunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var markers []model.Marker
-	for shard := range loopShards {
-		if _, err := l.Publish(ctx, shard); err != nil {
-			t.Fatal(err)
-		}
-		if m, ok := l.Dispatcher.Mark(shard); ok {
-			markers = append(markers, m)
-		}
-	}
+	markers := l.sendAll(t)
 	again := map[ids.ID]int{}
 	l.Propose = func(ctx context.Context, payload command.Payload) (any, error) {
 		if p, ok := payload.(command.RedispatchPayload); ok {

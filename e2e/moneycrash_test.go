@@ -73,6 +73,8 @@ func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		})
 		_, _ = fmt.Fprintf(w, `{"id": %q}`, id)
+	case r.Method == http.MethodGet && r.URL.Path == "/v1/subscriptions/sub_1":
+		_, _ = w.Write([]byte(`{"id": "sub_1", "customer": "cus_1"}`))
 	case r.Method == http.MethodDelete && r.URL.Path == "/v1/subscriptions/sub_1":
 		f.end(func() { f.contract = "canceled" })
 		_, _ = w.Write([]byte(`{"id": "sub_1"}`))

@@ -121,7 +121,7 @@ func TestNewMembersWaitForTheUpgrade(t *testing.T) {
 	if err := apply(4, command.ActivateVersionPayload{Version: 2}); err != nil {
 		t.Fatal(err)
 	}
-	for i, payload := range []command.Payload{block, expires, retains} {
+	for i, payload := range []command.Payload{expires, retains, block} {
 		if err := apply(5+uint64(i), payload); err != nil {
 			t.Errorf("%T after: %v", payload, err)
 		}

@@ -113,7 +113,7 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 		return nil, upload.Nothing()
 	case !has:
 		return nil, &upload.Refusal{Reason: fmt.Sprintf("the file has no key column "+
-			"%.300q (KEY_COLUMN_MISSING)", i.known.Key)}
+			"%.60q (KEY_COLUMN_MISSING)", i.known.Key)}
 	}
 	if err := a.addStored(ctx, base); err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ type uploaded struct {
 	name    string // of a new scraper
 	point   func(name string)
 	disk    *telemetry.Disk
-	failed  error // of the last step of a merge
+	failed  error             // of the last step of a merge
+	noted   map[ids.ID][]byte // of a match: what it reads
 }
 
 // starter makes a product on an engine of the row store.

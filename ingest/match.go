@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
@@ -52,7 +55,7 @@ func (i *importing) match(ctx context.Context) error {
 	case sibling == nil:
 		return errStopped
 	}
-	runs, err := i.runsOf(ctx, view, sibling.Of)
+	runs, err := i.notedRuns(ctx, view, sibling.Of)
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,38 @@ func (i *importing) indexOf(ctx context.Context, known *client.Catalogue) (*matc
 	return index, nil
 }
 
-// runsOf are the runs of a group that a match reads, by the scrapers' ids.
+// notedRuns are the runs that a match reads, which are those that it noted before its first batch.
+// A run may have been replaced or deleted since.
+func (i *importing) notedRuns(ctx context.Context, view *client.View, group ids.ID) ([]*client.Job,
+	error) {
+	runs, err := i.runsOf(ctx, view, group)
+	if err != nil {
+		return nil, err
+	}
+	var there []*client.Job
+	sum := xxh3.New()
+	for _, run := range runs {
+		held, err := i.Store.Holding(ctx, client.ShownOf(view, run), 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(held) > 0 {
+			there = append(there, run)
+			_, _ = sum.Write(run.ID[:]) // a hash takes everything
+		}
+	}
+	noted := sum.Sum(nil)
+	switch {
+	case len(i.item.Progress) == 0:
+		i.progress = noted
+		return nil, errNoted
+	case !bytes.Equal(i.item.Progress, noted):
+		return nil, &upload.Refusal{Reason: notSame}
+	}
+	return there, nil
+}
+
+// runsOf are the latest runs of a group's scrapers before the match, by the scrapers' ids.
 func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID) ([]*client.Job,
 	error) {
 	var scrapers []ids.ID
@@ -98,8 +132,12 @@ func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID)
 	})
 	slices.SortFunc(scrapers, func(a, b ids.ID) int { return cmp.Compare(a.String(), b.String()) })
 	var runs []*client.Job
+	since := client.RowsSince(view)
 	for _, scraper := range scrapers {
 		err := i.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
+			if job.Started*1000 < since {
+				return false // it has expired, and so has what is older
+			}
 			if job.State != model.Completed || job.Trial() || job.Finished >= i.job.Started ||
 				view.DeletedRun(job.ID) != nil || view.HeldRun(job.ID) != nil {
 				return true
@@ -140,6 +178,9 @@ func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.
 			return err
 		}
 		if first {
+			if len(docs) == 0 {
+				return &upload.Refusal{Reason: notSame} // it had some a moment ago
+			}
 			if columns, err = client.MatchedColumns(docs); err != nil {
 				return err
 			}

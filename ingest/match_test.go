@@ -48,12 +48,17 @@ func (u *uploaded) stepMatch(job, catalogue ids.ID) (end work.End, died bool) {
 	kind := Match(ImportConfig{Client: u.client, Store: u.store, Files: u.blobs,
 		History: client.NewHistory(u.store), IDs: u.ids, Clock: u.clock, Dir: u.t.TempDir(),
 		Point: u.point})
-	outcome, err := kind.Step(u.t.Context(), work.Item{ID: job, Kind: work.Match,
-		Customer: "ann", Args: catalogue[:]})
-	if err != nil {
-		u.t.Error(err)
+	for {
+		outcome, err := kind.Step(u.t.Context(), work.Item{ID: job, Kind: work.Match,
+			Customer: "ann", Args: catalogue[:], Progress: u.noted[job]})
+		if err != nil {
+			u.t.Error(err)
+		}
+		if len(outcome.Progress) == 0 || len(u.noted[job]) > 0 {
+			return outcome.End, false
+		}
+		u.noted = map[ids.ID][]byte{job: outcome.Progress}
 	}
-	return outcome.End, false
 }
 
 // matched are the rows of the sibling, as "catalogue id, method", by the title of the row that was
@@ -150,6 +155,45 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%+v", job)
 		}
 	})
+}
+
+// A run that is replaced or removed after the match began ends it. Its rows are not read any more,
+// and batches of them may be there.
+func TestMatchOfReplacedRows(t *testing.T) {
+	for name, goes := range map[string]func(u *uploaded, run ids.ID){
+		"replaced": func(u *uploaded, _ ids.ID) {
+			u.steps(u.send("title", "jsonl", `{"title":"another"}`))
+		},
+		"removed": func(u *uploaded, run ids.ID) {
+			if err := u.store.DeleteJob(u.t.Context(), run, false); err != nil {
+				u.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(t *testing.T, start starter) {
+				u := start(t)
+				catalogue := u.products(`{"id":"pen","title":"Stabilo point 88"}`)
+				run := u.run(`{"title":"stabilo point 88"}`)
+				begun := u.beginMatch(catalogue)
+				u.point = func(name string) {
+					if name == "work.match.after_put" {
+						panic(name)
+					}
+				}
+				if _, died := u.stepMatch(begun.Job, catalogue); !died {
+					t.Error("it survives its end")
+				}
+				u.point = func(string) {}
+				goes(u, run)
+				u.stepMatch(begun.Job, catalogue)
+				if job := u.client.View().Job(begun.Job); job.State != model.Failed ||
+					job.Message != notSame {
+					t.Errorf("%+v", job)
+				}
+			})
+		})
+	}
 }
 
 // Killed at any point, and stepped once more when it has ended, a match has each row once.

@@ -19,7 +19,7 @@ const (
 	// early, with a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
 	PageBytes     = 4 << 20
 	cursorVersion = 1
-	maxCursor     = 1 << 10 // characters
+	maxCursor     = 2 << 10 // characters
 )
 
 // CursorPage is the cursor envelope of the specification.

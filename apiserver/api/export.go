@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
@@ -110,8 +110,7 @@ func members(of reflect.Type) (names []string) {
 	return names
 }
 
-// cell is a value as text: strings without quotes, null as nothing, the rest as JSON. Text that a
-// spreadsheet would take for a formula gets an apostrophe before it.
+// cell is a value as text: strings without quotes, null as nothing, the rest as JSON.
 func cell(value json.RawMessage) string {
 	var text string
 	switch {
@@ -120,10 +119,5 @@ func cell(value json.RawMessage) string {
 	case value[0] != '"' || json.Unmarshal(value, &text) != nil:
 		return string(value)
 	}
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
-			return "'" + text
-		}
-	}
-	return text
+	return export.GuardText(text)
 }

@@ -70,7 +70,7 @@ type Start struct {
 	Launched uint32  `json:"launched" doc:"Scrapers"`
 	Skipped  uint32  `json:"skipped" doc:"Scrapers that were passed over"`
 	Missed   uint32  `json:"missed" doc:"Starts that were missed, at most 100 are counted"`
-	Reason   *string `json:"reason" doc:"Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend"`
+	Reason   *string `json:"reason" doc:"Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend"`
 }
 
 // StartsOf is how a scraper starts: by its own schedule, or with its group.

@@ -757,7 +757,7 @@ export interface paths {
         };
         /**
          * Reads rows to their end, page by page, by cursor
-         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
          */
         get: operations["svc_get_data"];
         put?: never;
@@ -1561,7 +1561,7 @@ export interface paths {
         };
         /**
          * Lists the links of a site
-         * @description Text is sorted by its bytes; what is equal in it by the order in which it was given.
+         * @description Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
          */
         get: operations["svc_list_scraper_site_links"];
         put?: never;
@@ -3830,7 +3830,7 @@ export interface components {
              * @enum {string}
              */
             outcome: "STARTING" | "LAUNCHED" | "SKIPPED" | "MISSED" | "NOTHING";
-            /** @description Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend */
+            /** @description Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend */
             reason: string | null;
             /** @description Scrapers that were passed over */
             skipped: number;
@@ -5168,7 +5168,7 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run */
+                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
                 isLastRun?: boolean;
                 /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
                 categories?: string[];
@@ -5269,7 +5269,7 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run */
+                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
                 isLastRun?: boolean;
                 /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
                 categories?: string[];
@@ -5331,7 +5331,7 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run */
+                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
                 isLastRun?: boolean;
                 /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
                 categories?: string[];
@@ -5471,7 +5471,7 @@ export interface operations {
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run */
+                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;
@@ -5609,7 +5609,7 @@ export interface operations {
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run */
+                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;

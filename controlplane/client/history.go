@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -139,12 +140,12 @@ func Newer(a, b *Job) bool {
 	return cmp.Or(cmp.Compare(a.Queued, b.Queued), bytes.Compare(a.ID[:], b.ID[:])) > 0
 }
 
-// Newest is the customer's newest run or trial, nil without one. Of what the state has not it knows
-// no trial.
+// Newest is the customer's newest run or trial that has begun, nil without one. Of what the state
+// has not it knows no trial.
 func (h *History) Newest(ctx context.Context, v *View, customer string) (newest *Job, err error) {
 	kept := false
 	v.CustomerJobs(customer, func(job *Job) bool {
-		if newest == nil {
+		if newest == nil && job.State != model.Pending {
 			newest = job
 		}
 		kept = v.Archived(job) && !job.Unlisted()

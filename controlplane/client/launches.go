@@ -29,6 +29,7 @@ const (
 	SkipUnreachable  = state.SkipUnreachable
 	SkipSchema       = state.SkipSchema
 	SkipPlan         = state.SkipPlan
+	SkipPaused       = state.SkipPaused
 	SkipBlocked      = state.SkipBlocked
 )
 

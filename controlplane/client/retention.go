@@ -75,9 +75,13 @@ func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
 		return rowstore.Scope{Group: group, Scraper: scraper, Since: math.MaxInt64} // no run's
 	}
 	return rowstore.Scope{Group: group, Scraper: scraper,
-		Without: slices.Concat(v.UndoneIn(group), v.DeletedIn(group), v.HiddenIn(group),
-			unjudgedIn(v, group)),
-		Gone: v.RemovedIn(group), Since: RowsSince(v)}
+		Without: slices.Concat(v.UndoneIn(group), v.DeletedIn(group), Hidden(v, group)),
+		Gone:    v.RemovedIn(group), Since: RowsSince(v)}
+}
+
+// Hidden are the runs of a group that no read shows yet, or any more, although nobody deleted them.
+func Hidden(v *View, group ids.ID) []ids.ID {
+	return slices.Concat(v.HiddenIn(group), unjudgedIn(v, group))
 }
 
 // ShownOf is the scope of what may be seen of a run.

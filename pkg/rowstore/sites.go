@@ -49,7 +49,7 @@ type LinkOutcome struct {
 }
 
 // LinkOrder is what the links of a site are read by. Text goes by its bytes, and what is equal in
-// it by the order in which it was given.
+// it by the order in which it was given. A descending order turns both around.
 type LinkOrder uint8
 
 // The orders of links.

@@ -71,8 +71,8 @@ func (c *csvReader) readHead() error {
 			return err
 		}
 		names, separators := c.split()
-		if len(c.text) == separators {
-			continue // nothing but separators
+		if len(c.text) == separators || namesNothing(names) {
+			continue
 		}
 		return c.table.head(names)
 	}

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ type table struct {
 	texts   []string // of the row, by column; "": it has none
 	touched int      // columns below may have a text
 	row     Row
+	// given are the names of the first row as they stand there. No other column takes one of them.
+	given map[string]bool
 }
 
 func newTable() *table { return &table{byName: map[string]int{}} }
@@ -50,6 +53,10 @@ func (t *table) head(names []string) error {
 	for len(names) > 0 && strings.TrimSpace(names[len(names)-1]) == "" {
 		names = names[:len(names)-1]
 	}
+	t.given = make(map[string]bool, len(names))
+	for _, name := range names {
+		t.given[strings.TrimSpace(name)] = true
+	}
 	for at, name := range names {
 		if err := t.headColumn(at, strings.TrimSpace(name)); err != nil {
 			return err
@@ -58,18 +65,38 @@ func (t *table) head(names []string) error {
 	return nil
 }
 
+// headColumn adds a column by its name, or by its place where it has none.
 func (t *table) headColumn(at int, name string) error {
+	if name != "" && !t.has(name) {
+		_, err := t.name(name)
+		return err
+	}
 	if name == "" {
 		name = "column_" + strconv.Itoa(at+1)
 	}
 	free := name
-	for n := 2; ; n++ {
-		if _, taken := t.byName[free]; !taken {
-			_, err := t.name(free)
-			return err
-		}
-		free = name + "_" + strconv.Itoa(n)
+	for n := 2; t.has(free) || t.given[free]; n++ {
+		number := "_" + strconv.Itoa(n)
+		free = cutName(name, MaxName-len(number)) + number
 	}
+	_, err := t.name(free)
+	return err
+}
+
+// cutName is the beginning of a name that has at most so many characters.
+func cutName(name string, most int) string {
+	for at := range name {
+		if most--; most < 0 {
+			return name[:at]
+		}
+	}
+	return name
+}
+
+// namesNothing says whether no value of a row can name a column.
+func namesNothing(row []string) bool {
+	return !slices.ContainsFunc(row,
+		func(name string) bool { return strings.TrimSpace(name) != "" })
 }
 
 // put sets the text of a column by its number in the row that is read. A column that the first row

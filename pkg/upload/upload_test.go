@@ -76,7 +76,7 @@ func names(n int) string {
 // TestRulesOfReading has the sentences of the specification (4.9) on what is read of a file.
 func TestRulesOfReading(t *testing.T) {
 	const kb32 = 32 << 10
-	cell := strings.Repeat("x", kb32)
+	cell, long := strings.Repeat("x", kb32), strings.Repeat("n", upload.MaxName)
 	for _, c := range []struct {
 		rule    string
 		format  upload.Format
@@ -114,7 +114,14 @@ func TestRulesOfReading(t *testing.T) {
 		{"columns without a name", "csv", "a,,\n1,2,3\n4\n",
 			[]string{`{"a":"1","column_2":"2","column_3":"3"}`, `{"a":"4"}`}, ""},
 		{"columns of one name", "csv", "a,a,a_2\n1,2,3\n",
-			[]string{`{"a":"1","a_2":"2","a_2_2":"3"}`}, ""},
+			[]string{`{"a":"1","a_3":"2","a_2":"3"}`}, ""},
+		{"a place that is a name", "csv", ",column_1\n1,2\n",
+			[]string{`{"column_1_2":"1","column_1":"2"}`}, ""},
+		{"long columns of one name", "csv", long + "," + long + "\n1,2\n",
+			[]string{`{"` + long + `":"1","` + long[2:] + `_2":"2"}`}, ""},
+		{"a first row of spaces", "csv", " , \n\" \"\na\n1\n", []string{`{"a":"1"}`}, ""},
+		{"a first row of spaces in a sheet", "xlsx",
+			book(t, []any{" "}, []any{"a"}, []any{"1"}), []string{`{"a":"1"}`}, ""},
 		{"values beyond the names", "csv", "a\n1,2\n", []string{`{"a":"1","column_2":"2"}`}, ""},
 		{"names of the server", "csv", "a,_b\n1,2\n", nil,
 			`column "_b": names that begin with _ are those of the server`},

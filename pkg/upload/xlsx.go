@@ -181,7 +181,9 @@ func (s *sheet) cell(kind string) (string, error) {
 		case xml.StartElement:
 			switch t.Name.Local {
 			case "v":
-				text, err = s.part.content()
+				if text, err = s.part.content(); kind == "str" {
+					text = unescape(text)
+				}
 			case "is":
 				text, err = s.part.runs()
 			}
@@ -227,7 +229,7 @@ func (s *sheet) makeRow(texts []string) (Row, error) {
 		}
 	}
 	switch {
-	case len(texts) == 0:
+	case len(texts) == 0 || !s.head && namesNothing(texts):
 		return nil, nil
 	case !s.head:
 		s.head = true

@@ -78,12 +78,16 @@ func TestSheetsAsTheyCome(t *testing.T) {
 	rows := `<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>b</t></is></c><c t="str"><f>X()</f><v>c</v></c></row>` +
 		`<row r="3"><c r="C3" t="b"><v>1</v></c><c r="A3" t="e"><v>#N/A</v></c></row>` +
 		`<row><c><v>1E+25</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c></row>` +
-		`<row><c r="A9" t="inlineStr"><is><t>_x0041_ _x000d_ _xZZ_ _x00</t></is></c></row><row/>`
+		`<row><c r="A9" t="inlineStr"><is><t>_x0041_ _x000d_ _xZZ_ _x00</t></is></c></row><row/>` +
+		`<row><c t="str"><f>X()</f><v>_x0041_</v></c></row><row><c t="inlineStr"><is>` +
+		`<r><t>` + strings.Repeat("_x0041_", MaxCell-1) + `</t></r>` +
+		`<r><t>b</t></r></is></c></row>`
 	texts := `<sst><si><t>a</t></si><si><r><t xml:space="preserve"> b</t></r><r><t>c</t></r><rPh><t>no</t></rPh></si>` +
 		`<si><t></t></si></sst>`
 	got, refused := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(rows),
 		"xl/sharedStrings.xml", texts, "xl/sheets/1.xml", sheetOf(`<row><c><v>other</v></c></row>`)))
-	want := `{"a":"#N/A","c":"1"}|{"a":"1E+25","b":" bc"}|{"a":"A \r _xZZ_ _x00"}`
+	want := `{"a":"#N/A","c":"1"}|{"a":"1E+25","b":" bc"}|{"a":"A \r _xZZ_ _x00"}|{"a":"A"}|{"a":"` +
+		strings.Repeat("A", MaxCell-1) + `b"}`
 	if strings.Join(got, "|") != want || refused != "" {
 		t.Errorf("read %s, %s", strings.Join(got, "|"), refused)
 	}

@@ -141,6 +141,9 @@ func (p *part) find(name string) (xml.StartElement, error) {
 	}
 }
 
+// escapedCell is how long what is at most a cell may be with each character escaped.
+const escapedCell = len("_x000D_") * MaxCell
+
 // content is the text of an element that has begun, up to its end. What is too long for a cell is
 // cut where that shows.
 func (p *part) content() (string, error) {
@@ -150,7 +153,7 @@ func (p *part) content() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if data, is := token.(xml.CharData); is && len(text) <= MaxCell {
+		if data, is := token.(xml.CharData); is && len(text) <= escapedCell {
 			text = append(text, data...)
 		}
 		if _, ended := token.(xml.EndElement); ended && p.depth < depth {
@@ -171,7 +174,7 @@ func (p *part) runs() (string, error) {
 		switch t := token.(type) {
 		case xml.EndElement:
 			if p.depth < depth {
-				return unescape(text.String()), nil
+				return text.String(), nil
 			}
 		case xml.StartElement:
 			part, err := "", error(nil)
@@ -185,7 +188,7 @@ func (p *part) runs() (string, error) {
 				return "", err
 			}
 			if text.Len() <= MaxCell {
-				text.WriteString(part)
+				text.WriteString(unescape(part))
 			}
 		}
 	}

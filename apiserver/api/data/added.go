@@ -47,7 +47,7 @@ func addedUp(ctx context.Context, h *client.History, v *client.View,
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("where the rows of run %s are: %w", job.ID, err)
-	case kept == nil:
+	case kept == nil || kept.Group != job.Group: // what ran before a move stays where it was
 		return job, nil
 	}
 	return kept, nil

@@ -32,7 +32,7 @@ type groupRequest struct {
 	Sort       []string `query:"sort" each:"max=1024" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
 	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; of a scraper that was deleted there is none"`
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
 }
 

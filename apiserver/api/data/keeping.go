@@ -188,9 +188,9 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if err != nil {
 		return nil, o, err
 	}
-	named, err := namedCategories(v, scope.Group, asked.Categories)
-	if err != nil {
-		return nil, o, err
+	var named []*client.Category
+	for _, filters := range asked.Named {
+		named = append(named, &client.Category{Filters: filters})
 	}
 	sort, err := asked.sorted()
 	if err != nil {

@@ -56,6 +56,8 @@ type keptRequest struct {
 	Upto   int64 // rows with a greater place are not there
 	There  int64 // rows up to that place when the call came, whatever the filter
 	Newest newest
+	// Named are the filters of the categories, as they were when the call came.
+	Named []json.RawMessage `json:",omitempty"`
 }
 
 func newKept(e *client.Export) (KeptExport, error) {
@@ -170,6 +172,9 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 		return ask, err
 	}
 	request := keptRequest{exportRequest: *in}
+	for _, category := range named {
+		request.Named = append(request.Named, category.Filters)
+	}
 	if request.Newest, err = newestRun(ctx, r.History, from.View, owner); err != nil {
 		return ask, fmt.Errorf("newest run: %w", err)
 	}

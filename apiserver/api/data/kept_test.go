@@ -170,6 +170,23 @@ func TestKeptExports(t *testing.T) {
 	}
 }
 
+// What a category was when the call came is what is kept, whatever becomes of it.
+func TestKeptExportsOfCategories(t *testing.T) {
+	k := startKeeper(t)
+	category := client.PutCategory{ID: k.IDs.New(), Customer: "alice", Group: k.group,
+		Name: "large", Filters: []byte(`{"n":{"$gt":6}}`)}
+	k.Client.Must(t, category)
+	id := k.ask(t, apitest.User, "format=csv&fields=n&categories=large&groupId="+k.group.String())
+	category.Filters = []byte(`{"n":{"$lt":6}}`)
+	k.Client.Must(t, category)
+	if end, _ := k.step(t, id, 0); end != work.Ended {
+		t.Fatal(end)
+	}
+	if got := k.Call(t, file(apitest.User, id, 200, nil)); string(got.Body) != "n\n7\n8\n" {
+		t.Errorf("%q", got.Body)
+	}
+}
+
 // Ranges at their edges, by the rules of HTTP.
 func TestRangesOfKeptExports(t *testing.T) {
 	k := startKeeper(t)

@@ -27,7 +27,7 @@ type selection struct {
 	ScraperID  ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
 	GroupID    ids.ID   `query:"groupId"`
 	JobID      ids.ID   `query:"jobId"`
-	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; of a scraper that was deleted there is none"`
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
 	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or with commas"`
@@ -38,7 +38,7 @@ type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to pass over, with sort"`
-	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was (but limit, skip and fields)"`
+	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the page before, with all else as it was (but limit, skip and fields)"`
 }
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later
@@ -55,6 +55,7 @@ type place struct {
 	Files uint64 `json:"f,omitempty"`
 	// Sorted is the last row of a sorted read, which goes through its groups at once.
 	Sorted *standing `json:"s,omitempty"`
+	Seen   seen      `json:"v,omitzero"`
 }
 
 // read is GET /api/scraper/data.
@@ -64,7 +65,8 @@ func (r Resource) read() *operation.Operation {
 		Summary: "Reads rows to their end, page by page, by cursor",
 		Description: "Rows come in the order in which they were stored, unless sort names a " +
 			"field. A read sees what was there when it began: rows " +
-			"stored later need a new read. A page may have fewer rows than limit although more " +
+			"stored later need a new read. A cursor is refused once rows that it reads are " +
+			"deleted. A page may have fewer rows than limit although more " +
 			"follow, when they are large. The " +
 			"rows of a scraper that had runs in several groups come group by group, unless they " +
 			"are sorted. " + sorting + " The first two pages look at all rows each, and then one of " +
@@ -80,7 +82,7 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, identity, err := in.makeQuery(ctx, r, from)
+		at, q, identity, owner, err := in.makeQuery(ctx, r, from)
 		if err != nil {
 			return page, err
 		}
@@ -91,17 +93,25 @@ func (r Resource) read() *operation.Operation {
 		if sort == nil && in.Skip > 0 {
 			return page, fault.Invalid(fault.InvalidRequest, "skip", "needs sort")
 		}
+		scopes, err := in.scopesAt(ctx, r.History, from, &at, q.Scope, owner)
+		if err != nil {
+			return page, err
+		}
 		if sort == nil {
-			page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q)
+			page.Items, page.HasMore, err = in.scan(ctx, r, scopes, &at, q)
 		} else {
-			page.Items, page.HasMore, err = in.scanSorted(ctx, r, from, &at, q, *sort,
+			page.Items, page.HasMore, err = in.scanSorted(ctx, r, scopes, &at, q, *sort,
 				identity)
 		}
 		if err != nil {
 			return page, err
 		}
 		if in.Cursor != "" {
-			if err = in.checkRetained(ctx, r, &at, q.Scope); err != nil {
+			err = in.checkSeen(ctx, r, from, &at, q.Scope, owner)
+			if err == nil {
+				err = in.checkRetained(ctx, r, &at, q.Scope)
+			}
+			if err != nil {
 				return page, err
 			}
 		}
@@ -120,26 +130,25 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// makeQuery is the place where the read is, its query, and what its cursors are bound to. The scope
-// is decided anew with every page, by what the caller may see now.
+// makeQuery is the place where the read is, its query, what its cursors are bound to, and whose rows
+// they are. The scope is decided anew with every page, by what the caller may see now.
 func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
-	q rowstore.ScanQuery, identity []string, err error) {
+	q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
-	var owner string
 	if q.Scope, owner, err = in.scope(ctx, r.History, from); err != nil {
-		return at, q, nil, err
+		return at, q, nil, "", err
 	}
 	named, err := namedCategories(from.View, q.Scope.Group, in.Categories)
 	if err != nil {
-		return at, q, nil, err
+		return at, q, nil, "", err
 	}
 	if q.Filter, err = where(named, in.Filters); err != nil {
-		return at, q, nil, err
+		return at, q, nil, "", err
 	}
 	identity = in.identity(from.Customer, named)
 	added, err := r.addedOf(ctx, from.View, q.Scope, in.JobID)
 	if err != nil {
-		return at, q, nil, err
+		return at, q, nil, "", err
 	}
 	if in.Cursor != "" {
 		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
@@ -149,25 +158,33 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 	} else {
 		at.Added, at.Retained = added, client.RetainingNow(from.View).Upto
 		if at.Files, err = r.filesOf(ctx, from.View, q.Scope, in.JobID); err != nil {
-			return at, q, nil, err
+			return at, q, nil, "", err
 		}
 		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
 			at.Upto, err = r.Store.Horizon(ctx)
 		}
 	}
 	q.Upto = at.Upto
-	return at, q, identity, err
+	return at, q, identity, owner, err
+}
+
+// scopesAt are what the read sees at a place, to which it notes what it sees when it begins.
+func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
+	from *operation.Caller, at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope,
+	error) {
+	scopes, err := in.scopes(ctx, history, from, whole, at.Newest)
+	if err != nil {
+		return nil, err
+	}
+	if in.Cursor == "" {
+		at.Seen = in.see(from.View, owner, scopes)
+	}
+	return scopes, at.Seen.hide(from.View, scopes)
 }
 
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
-func (in *readRequest) scan(ctx context.Context, r Resource, from *operation.Caller, at *place,
-	q rowstore.ScanQuery) (
-	rows []api.Row, more bool, err error,
-) {
-	scopes, err := in.scopes(ctx, r.History, from, q.Scope, at.Newest)
-	if err != nil {
-		return nil, false, err
-	}
+func (in *readRequest) scan(ctx context.Context, r Resource, scopes []rowstore.Scope, at *place,
+	q rowstore.ScanQuery) (rows []api.Row, more bool, err error) {
 	n := max(slices.IndexFunc(scopes,
 		func(s rowstore.Scope) bool { return s.Group == at.Group }), 0)
 	for rows = []api.Row{}; ; n++ {
@@ -214,13 +231,18 @@ func (in *selection) scopes(ctx context.Context, history *client.History, from *
 // moved, whose rows stay where its runs were. What its owner does not share is left out.
 func (in *selection) groups(v *client.View, customer string, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
-	if s := v.Scraper(in.ScraperID); s != nil && in.GroupID.IsZero() && in.JobID.IsZero() {
+	if s := v.Scraper(in.ScraperID); s != nil && in.ofScraper() {
 		groups = slices.DeleteFunc(v.GroupsOf(s), func(group ids.ID) bool {
 			return !ownership.Reads(v, customer, s.Customer, group)
 		})
 	}
 	slices.Reverse(groups)
 	return groups
+}
+
+// ofScraper says whether the read is of a scraper in all groups that it was in.
+func (in *selection) ofScraper() bool {
+	return !in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero()
 }
 
 // intersect is what both name; a nil left names everything.

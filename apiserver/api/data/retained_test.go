@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/ids"
@@ -77,28 +76,10 @@ func TestCursorsOfRetainedRuns(t *testing.T) {
 		"latest": "isLastRun=true&" + group, "scraper": "scraperId=" + r.shop.String(),
 		"sorted": "sort=n,asc&scraperId=" + r.shop.String(), "run": "jobId=" + r.jobs[2].String(),
 		"other": "scraperId=" + r.other.String(), "other run": "jobId=" + r.jobs[1].String()}
-	open := func() map[string]string {
-		cursors := map[string]string{}
-		for name, query := range reads {
-			cursors[name] = r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
-				Do: readPath + "?limit=1&" + query}).Text("nextCursor")
-		}
-		return cursors
-	}
+	open := func() map[string]string { return r.openReads(t, reads) }
 	goOn := func(when string, cursors map[string]string, ends ...string) {
 		t.Helper()
-		ended := map[string]bool{}
-		for _, name := range ends {
-			ended[name] = true
-		}
-		for name, query := range reads {
-			s := apitest.Scenario{Name: name + ", " + when, As: apitest.User, Status: 200,
-				Do: readPath + "?limit=1&" + query + "&cursor=" + cursors[name]}
-			if ended[name] {
-				s.Status, s.Code = 400, "invalid_cursor"
-			}
-			r.Run(t, s)
-		}
+		r.readOn(t, when, reads, cursors, ends...)
 	}
 	before := open()
 	r.run(t, r.other, `{"n":9}`)

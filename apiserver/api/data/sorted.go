@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -56,13 +55,9 @@ func (in *selection) sorted() (*rowstore.Sort, error) {
 }
 
 // scanSorted is scan in the order of a field. read is what the read is told apart by.
-func (in *readRequest) scanSorted(ctx context.Context, r Resource, from *operation.Caller,
+func (in *readRequest) scanSorted(ctx context.Context, r Resource, scopes []rowstore.Scope,
 	at *place, q rowstore.ScanQuery, sort rowstore.Sort,
 	read []string) (rows []api.Row, more bool, err error) {
-	scopes, err := in.scopes(ctx, r.History, from, q.Scope, at.Newest)
-	if err != nil {
-		return nil, false, err
-	}
 	order := rowstore.OrderQuery{Scopes: scopes, Filter: q.Filter, Sort: sort,
 		After: at.Sorted.row(), Upto: q.Upto, Limit: in.Skip + in.Limit + 1}
 	of := nameOf(append(slices.Clone(read), fmt.Sprint(order.Upto, scopes))...)

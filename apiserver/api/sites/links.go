@@ -36,7 +36,7 @@ func (r Resource) links() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/site/{siteId}/links"), Group: group,
 		Summary: "Lists the links of a site",
 		Description: "Text is sorted by its bytes; what is equal in it by the order in which it " +
-			"was given.",
+			"was given. A descending order turns both around.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.InvalidSort},
 	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],

@@ -75,6 +75,13 @@ func (f *file) acceptFile(ctx context.Context) (begun client.BegunImport, err er
 	if joined, is := body.(io.Closer); is {
 		defer func() { _ = joined.Close() }() // it was read, or is not wanted
 	}
+	view, err := f.Client.Fresh(ctx) // its scraper may have been protected while it came
+	if err == nil {
+		err = f.usable(view)
+	}
+	if err != nil {
+		return begun, err
+	}
 	f.begin.Job, f.begin.Customer = f.IDs.New(), f.from.Customer
 	f.begin.Format, f.begin.Heavy = string(f.format), f.format == upload.XLSX
 	key := blobstore.Key{Kind: blobstore.Uploads, Owner: f.from.Customer,

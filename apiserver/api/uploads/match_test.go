@@ -17,9 +17,13 @@ func (r *rig) matches(t *testing.T) {
 	kind := ingest.Match(ingest.ImportConfig{Client: r.Client, Store: r.store, Files: r.blobs,
 		History: client.NewHistory(r.store), IDs: r.IDs, Clock: r.Clock, Dir: t.TempDir()})
 	for _, item := range r.Client.View().WorkOf(work.Match, "alice") {
-		if _, err := kind.Step(t.Context(), work.Item{ID: item.ID, Args: item.Args,
-			Customer: item.Customer}); err != nil {
-			t.Fatal(err)
+		var outcome work.Outcome
+		for end := work.Held; end != work.Ended; end = outcome.End { // it notes what it reads
+			var err error
+			if outcome, err = kind.Step(t.Context(), work.Item{ID: item.ID, Args: item.Args,
+				Customer: item.Customer, Progress: outcome.Progress}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	r.Clock.Advance(time.Second)

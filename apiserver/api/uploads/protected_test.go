@@ -2,6 +2,9 @@ package uploads_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +92,35 @@ func TestKeyColumns(t *testing.T) {
 			again.Has = send.Has // once fixed, another one is ignored
 			r.Run(t, again)
 		})
+	}
+}
+
+// A scraper that is protected while its next file comes has the key column that the file would have
+// had before.
+func TestProtectedWhileAFileComes(t *testing.T) {
+	r := start(t)
+	scraper, _ := r.file(t, "file", `{"EAN":"1","a":"x"}`)
+	line := `{"EAN":"2","a":"y"}` + "\n"
+	file := line + strings.Repeat(" ", 2*prefetched)
+	sent := len(file) - 1
+	from, conn := r.dial(t, "/api/scraper/"+scraper+"/file?format=jsonl",
+		fmt.Sprintf("Idempotency-Key: k\r\nContent-Type: %s\r\nContent-Length: %d", jsonl,
+			len(file)), file[:sent])
+	for ctx := t.Context(); len(r.Client.View().ClaimsUnderWay("test")) == 0 && ctx.Err() == nil; {
+		runtime.Gosched() // the call has seen the state by then
+	}
+	r.Client.Must(t, client.ProtectGroup{Group: r.group})
+	if _, err := conn.Write([]byte(file[sent:])); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK ||
+		!strings.Contains(string(body), `"keyColumnUsed":"EAN"`) {
+		t.Errorf("%d %s %v", answer.StatusCode, body, err)
 	}
 }
 

@@ -91,7 +91,8 @@ func TestProtectedUploadsAreSaved(t *testing.T) {
 	r.Run(t, r.saves(t, "renamed", "", scraper, map[string]any{"name": "goods"}))
 	sent := next(scraper, "format=jsonl", jsonl, `{"id":"2","a":"y"}`)
 	sent.Has = map[string]any{"keyColumnUsed": "id"}
-	r.adds(t, r.Call(t, sent).Text("jobId"))
+	before := r.Call(t, sent).Text("jobId")
+	r.adds(t, before)
 	r.rows(t, "isLastRun=true", "x", "y")
 
 	from := r.group
@@ -103,6 +104,9 @@ func TestProtectedUploadsAreSaved(t *testing.T) {
 	r.rows(t, "", "z")
 	r.group = from
 	r.rows(t, "", "x", "y")
+	r.Run(t, apitest.Scenario{Name: "what ran before the move", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data?jobId=" + before, Has: map[string]any{"items.0.a": "x",
+			"items.1.a": "y", "hasMore": false}})
 }
 
 // Whatever an upload's scraper has none of is refused, and named. Its type stays, and none is made

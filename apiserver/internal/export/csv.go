@@ -110,14 +110,22 @@ func plainStart(text string) bool {
 	return text != `\.` && !unicode.IsSpace(first)
 }
 
-// guard keeps a spreadsheet from taking scraped text for a formula: such text gets an apostrophe
-// before it. Numbers stay as they are.
-func (f csvForm) guard(text string) string {
-	if !f.guarded || text == "" || strings.IndexByte("=+-@\t\r\n", text[0]) < 0 {
+// GuardText keeps a spreadsheet from taking scraped text for a formula: such text gets an
+// apostrophe before it. Decimal numbers stay as they are.
+func GuardText(text string) string {
+	if text == "" || strings.IndexByte("=+-@\t\r\n", text[0]) < 0 {
 		return text
 	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
+	_, err := strconv.ParseFloat(text, 64) // it takes names and other bases, too
+	if err == nil && strings.Trim(text, "0123456789+-.eE") == "" {
 		return text
 	}
 	return "'" + text
+}
+
+func (f csvForm) guard(text string) string {
+	if !f.guarded {
+		return text
+	}
+	return GuardText(text)
 }

@@ -216,3 +216,18 @@ func TestReadersThatGoAway(t *testing.T) {
 		}
 	}
 }
+
+// A text that a spreadsheet would calculate is none any more. A number stays one.
+func TestGuardText(t *testing.T) {
+	for _, number := range []string{"-1", "+1.5", "-.5", "-1e-9", "+2E7"} {
+		if got := export.GuardText(number); got != number {
+			t.Errorf("%q of the number %q", got, number)
+		}
+	}
+	for _, text := range []string{"-inf", "+Infinity", "-0x1p-2", "-1_000", "+nan", "-1-1", "=1",
+		"@a", "\t=1", "\r=1", "\n=1", "-"} {
+		if got := export.GuardText(text); got != "'"+text {
+			t.Errorf("%q of the text %q", got, text)
+		}
+	}
+}

@@ -130,7 +130,8 @@ func jobsOf(view *client.View, runs []client.GroupRun) (jobs []client.GroupJob) 
 // full says whether no further scraper can be launched now.
 func (g *gathering) full() bool { return len(g.runs) >= min(g.room, dueAtOnce) }
 
-// addScrapers adds scrapers from where an item is, and says where it is afterwards.
+// addScrapers adds scrapers from where an item is, and says where it is afterwards. One whose
+// starts were paused or taken back since does not start any more.
 func (g *gathering) addScrapers(scrapers []ids.ID, item *client.LaunchItem) {
 	at := 0
 	if len(item.From) == 2 {
@@ -139,6 +140,8 @@ func (g *gathering) addScrapers(scrapers []ids.ID, item *client.LaunchItem) {
 	for ; at < len(scrapers) && !g.full(); at++ {
 		if s := g.view.Scraper(scrapers[at]); s == nil || s.Customer != g.customer {
 			g.skip(scrapers[at], client.SkipNoSource)
+		} else if !g.view.StartsItself(s) {
+			g.skip(s.ID, client.SkipPaused)
 		} else {
 			g.add(s)
 		}

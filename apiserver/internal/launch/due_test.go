@@ -260,6 +260,24 @@ func TestDueScrapers(t *testing.T) {
 	r.wantLists(t, 2)
 }
 
+// What was paused since it came due does not start, and its schedule says why.
+func TestDueScrapersOfAPausedGroup(t *testing.T) {
+	r := &dueRig{rig: newRig(t), t: t}
+	r.add("one", "https://shop.test/", "0 0 * * *")
+	one := r.state.View().ScraperByName("alice", "one").ID
+	r.item = r.state.StartDue(t, one)
+	r.state.Must(t, client.PutStartType{Customer: "alice", Group: r.group, StartType: "NONE"})
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	view := r.state.View()
+	if starts := view.Schedule(one).Starts; len(starts) != 1 || starts[0].Launched != 0 ||
+		starts[0].Reason != client.SkipPaused || len(view.OpenJobsOf(one)) != 0 {
+		t.Errorf("%+v", starts)
+	}
+	r.wantLists(t, 0)
+}
+
 // While nobody leads a step fails, and is tried again.
 func TestDueWithoutALeader(t *testing.T) {
 	r := newDue(t, 2)

@@ -35,8 +35,7 @@ const leastBytes = upload.LeastPace / 8
 
 // usualPace is the specification's rule for slow uploads: about 0.6 Mbit/s over a full minute.
 func usualPace() pace {
-	return pace{stall: 30 * time.Second, window: time.Minute,
-		least: leastBytes * 60}
+	return pace{stall: time.Minute, window: time.Minute, least: leastBytes * 60}
 }
 
 // body meters the body of one request. The server streams bodies, enforces no limit, and does not

@@ -3550,7 +3550,7 @@ type Start struct {
 	// Outcome STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
 	Outcome StartOutcome `json:"outcome"`
 
-	// Reason Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend
+	// Reason Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend
 	Reason *string `json:"reason"`
 
 	// Skipped Scrapers that were passed over
@@ -4140,7 +4140,7 @@ type SvcGetDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run
+	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
@@ -4195,7 +4195,7 @@ type SvcExportDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run
+	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
@@ -4231,7 +4231,7 @@ type SvcKeepExportParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run
+	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
@@ -4296,7 +4296,7 @@ type SvcGetGroupDataParams struct {
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run
+	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -4334,7 +4334,7 @@ type SvcGetGroupDataClientParams struct {
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run
+	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -5470,7 +5470,7 @@ type ClientInterface interface {
 
 	// SvcGetData Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5833,7 +5833,7 @@ type ClientInterface interface {
 
 	// SvcListScraperSiteLinks Lists the links of a site
 	//
-	// Text is sorted by its bytes; what is equal in it by the order in which it was given.
+	// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
 	//
 	// Corresponds with GET /api/scraper/site/{siteId}/links (the `SvcListScraperSiteLinks` operationId).
 	SvcListScraperSiteLinks(ctx context.Context, siteId string, params *SvcListScraperSiteLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7281,7 +7281,7 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 
 // SvcGetData Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 //
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8134,7 +8134,7 @@ func (c *Client) SvcDeleteScraperSite(ctx context.Context, siteId string, params
 
 // SvcListScraperSiteLinks Lists the links of a site
 //
-// Text is sorted by its bytes; what is equal in it by the order in which it was given.
+// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
 //
 // Corresponds with GET /api/scraper/site/{siteId}/links (the `SvcListScraperSiteLinks` operationId).
 func (c *Client) SvcListScraperSiteLinks(ctx context.Context, siteId string, params *SvcListScraperSiteLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17541,7 +17541,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17982,7 +17982,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListScraperSiteLinksWithResponse Lists the links of a site
 	//
-	// Text is sorted by its bytes; what is equal in it by the order in which it was given.
+	// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24479,7 +24479,7 @@ func (c *ClientWithResponses) SvcDeleteRunDataWithResponse(ctx context.Context, 
 
 // SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25214,7 +25214,7 @@ func (c *ClientWithResponses) SvcDeleteScraperSiteWithResponse(ctx context.Conte
 
 // SvcListScraperSiteLinksWithResponse Lists the links of a site
 //
-// Text is sorted by its bytes; what is equal in it by the order in which it was given.
+// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
 //
 // Returns a wrapper object for the known response body format(s).
 //

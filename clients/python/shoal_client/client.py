@@ -475,7 +475,7 @@ def svc_get_data(
 ) -> schemas.RowCursorPage:
     """Reads rows to their end, page by page, by cursor
 
-    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
     """
     return result
 
@@ -1051,7 +1051,7 @@ def svc_list_scraper_site_links(
 ) -> schemas.SiteLinkPage:
     """Lists the links of a site
 
-    Text is sorted by its bytes; what is equal in it by the order in which it was given.
+    Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
     """
     return result
 

@@ -43,17 +43,21 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	for _, job := range open {
 		note(job.ID)
 	}
-	categories := tx.Categories(group.ID)
-	for _, category := range categories {
-		note(category.ID)
-	}
-	shares := tx.Shares(group.ID)
-	for _, share := range shares {
-		_, _ = h.WriteString(share.Email)
+	var categories, shares int
+	for _, g := range append(tx.Siblings(group.ID), group) {
+		for _, category := range tx.Categories(g.ID) {
+			categories++
+			note(category.ID)
+		}
+		for _, share := range tx.Shares(g.ID) {
+			shares++
+			note(g.ID)
+			_, _ = h.WriteString(share.Email)
+		}
 	}
 	cascade := state.Cascade{Name: group.Name, Type: "GROUP", Counts: []state.Count{
 		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers},
-		{Name: "categories", N: len(categories)}, {Name: "shares", N: len(shares)}},
+		{Name: "categories", N: categories}, {Name: "shares", N: shares}},
 		Digest: h.Sum64() ^ uint64(d.Rows)}
 	cascade.Counts = append(cascade.Counts, sites.counts()...)
 	if d.Query == command.WithData {

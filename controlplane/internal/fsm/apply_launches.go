@@ -59,6 +59,9 @@ func launchMember(tx *state.Tx, p *command.LaunchRunsPayload, run *command.Group
 		run.Links == 0 {
 		return job, state.SkipNoSource
 	}
+	if p.Item != nil && p.Group.IsZero() && !tx.StartsItself(scraper) {
+		return job, state.SkipPaused
+	}
 	launch := command.LaunchRunPayload{Job: run.Job, Entry: run.Entry, Customer: p.Customer,
 		Scraper: run.Scraper, List: run.List, Links: run.Links, Tiers: run.Tiers,
 		MaxCharge: run.MaxCharge, IgnoresRobots: run.IgnoresRobots, Charge: run.Charge,

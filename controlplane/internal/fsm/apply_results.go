@@ -73,7 +73,7 @@ func fixKey(tx *state.Tx, p command.FixKeyPayload) (command.None, error) {
 		return command.None{}, nil
 	}
 	keyed := *known
-	keyed.Key = fixed(tx, known.Scraper, p.Column)
+	keyed.Key, keyed.Heavy = fixed(tx, known.Scraper, p.Column), true
 	tx.PutImport(&keyed)
 	return command.None{}, nil
 }

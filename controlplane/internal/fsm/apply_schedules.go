@@ -93,7 +93,7 @@ func (s *starting) paused(known *state.Schedule) (paused, gone bool) {
 		if scraper == nil {
 			return true, true
 		}
-		id = scraper.Group
+		return !s.StartsItself(scraper), s.Group(scraper.Group) == nil
 	}
 	group := s.Group(id)
 	return group == nil || group.StartType == "NONE", group == nil

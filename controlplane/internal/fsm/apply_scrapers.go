@@ -175,6 +175,9 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	} else if !group.Of.IsZero() {
 		return scraper, errInternal("groupRef")
 	}
+	if err := checkMove(tx, &scraper, p.Group); err != nil {
+		return scraper, err
+	}
 	if other := namesake(tx, p); other != nil && other.ID != p.ID {
 		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
 	}
@@ -190,6 +193,20 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
 	}
 	return scraper, revise(tx, &scraper)
+}
+
+// checkMove refuses to move a scraper on when its rows lie in as many groups as are looked at.
+func checkMove(tx *state.Tx, scraper *state.Scraper, to ids.ID) error {
+	if scraper.Group == to || scraper.Group.IsZero() || tx.ClusterVersion() < 2 {
+		return nil
+	}
+	groups := tx.GroupsOf(scraper)
+	if len(groups) <= state.MaxPastGroups || slices.Contains(groups, to) {
+		return nil
+	}
+	return fault.Invalid(fault.LimitReached, "groupRef",
+		"it was in %d other groups, where its rows still are: move it back to one of them",
+		state.MaxPastGroups)
 }
 
 // namesake is the scraper that keeps a name from another one, nil for none. Names are the
@@ -302,6 +319,11 @@ func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, 
 		for _, group := range tx.GroupsOf(scraper) {
 			tx.PutRemoval(&state.Removal{Group: group, Scraper: scraper.ID,
 				Customer: scraper.Customer, At: tx.Now})
+			if known := tx.Group(group); known != nil {
+				changed := *known
+				changed.RowsRemoved = tx.Now
+				tx.PutGroup(&changed)
+			}
 		}
 	}
 	removeScraper(tx, scraper)

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
@@ -30,9 +32,6 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	}
 	before := tx.SharesOf(p.Customer)
 	for _, share := range added {
-		if tx.Share(share.Group, share.Email) != nil {
-			continue // named twice
-		}
 		tx.PutShare(share)
 		if recipient := tx.ProfileByEmail(share.Email); recipient != nil {
 			notifyShared(tx, recipient.Customer, group)
@@ -42,12 +41,12 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// newShares are shares for the addresses that have none of a group yet. An address may be among
-// them twice, which the bounds count as two.
+// newShares are shares for the addresses that have none of a group yet, one for each.
 func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*state.Share,
 	err error) {
 	for _, email := range emails {
-		if tx.Share(group.ID, email) != nil {
+		named := func(share *state.Share) bool { return share.IsWith(email) }
+		if tx.Share(group.ID, email) != nil || slices.ContainsFunc(added, named) {
 			continue
 		}
 		recipient := tx.ProfileByEmail(email)

@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -27,6 +28,33 @@ func (b *bench) member(group ids.ID, name string) ids.ID {
 		Group: group, Spec: model.Scraper{Name: name, Type: model.SingleProduct,
 			ItemsConfig: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}},
 	}).(state.Scraper).ID
+}
+
+// What hangs on a group's siblings goes with it, so it is counted, and one more is drift.
+func TestSiblingsAreCounted(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 1)
+	result := b.result(group, state.Enriched)
+	b.must(result)
+	b.must(command.EndImportPayload{Job: result.Job, Items: 1})
+	b.must(b.category(result.NewGroup, "cheap", `{"a":1}`))
+	b.must(shareWith(result.NewGroup, "b@x.test"))
+	b.must(shareWith(group, "b@x.test"))
+	d := command.Deletion{Customer: "a", Operation: command.OpDeleteGroup, Target: group}
+	for _, more := range []command.Payload{b.category(result.NewGroup, "dear", `{"a":2}`),
+		shareWith(result.NewGroup, "c@x.test")} {
+		b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+		b.must(more)
+		b.refused(command.DeleteGroupPayload{Deletion: d, Token: "t"}, fault.CascadeDrift)
+	}
+	preview := b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"}).(state.Preview)
+	counts := map[string]int{}
+	for _, count := range preview.Cascade.Counts {
+		counts[count.Name] = count.N
+	}
+	if counts["categories"] != 2 || counts["shares"] != 3 {
+		t.Errorf("%v", counts)
+	}
 }
 
 func (b *bench) deleteGroup(group ids.ID, query string) {

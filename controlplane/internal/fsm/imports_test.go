@@ -277,8 +277,22 @@ func TestUploadsEndWithWhatTheyAreOf(t *testing.T) {
 	b.refused(foreign, fault.GroupNotFound)
 }
 
+// rested has the background work of an upload come due after a pause that it asked for.
+func (b *bench) rested(job ids.ID) {
+	b.t.Helper()
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		rested := *tx.WorkItem(job)
+		rested.Advanced = b.now
+		tx.PutWork(&rested)
+		return nil
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // An upload that has not come on for as long as operators say gives way to another file. Until then
-// it holds its scraper.
+// it holds its scraper, and so it does while it rests behind others.
 func TestStuckUploadGivesWay(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000_000
@@ -290,6 +304,9 @@ func TestStuckUploadGivesWay(t *testing.T) {
 	b.must(command.AdvanceImportPayload{Job: first.Job, Items: 5})
 	b.now += 30*minute - 1
 	next := b.next(first.NewScraper.ID)
+	b.refused(next, fault.AlreadyRunning)
+	b.rested(first.Job)
+	b.now += 30*minute - 1
 	b.refused(next, fault.AlreadyRunning)
 	b.now++
 	b.must(next)

@@ -309,6 +309,9 @@ func TestKeyColumnOfWhatWaits(t *testing.T) {
 	b.must(command.ProtectGroupPayload{Group: group})
 	for _, column := range []string{"", "id", "other"} {
 		b.must(command.FixKeyPayload{Job: waits.Job, Column: column})
+		if column == "id" && !b.view().Import(waits.Job).Heavy {
+			t.Error("one that is added to others is not heavy")
+		}
 	}
 	b.must(command.FixKeyPayload{Job: b.ids.New(), Column: "id"})
 	if known := b.view().Import(waits.Job); known.Key != "id" {

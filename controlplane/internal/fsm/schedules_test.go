@@ -37,6 +37,36 @@ func (b *bench) moves(moves ...command.ScheduleMove) {
 	b.must(command.MoveSchedulesPayload{Moves: moves})
 }
 
+// A scraper that does not start by itself any more is not launched by what was due before.
+func TestItemPassesOverPaused(t *testing.T) {
+	for name, pause := range map[string]func(b *bench, group, scraper ids.ID){
+		"group": func(b *bench, group, _ ids.ID) {
+			b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: "NONE"})
+		},
+		"scraper": func(b *bench, group, scraper ids.ID) {
+			spec := b.view().Scraper(scraper).Spec
+			spec.Schedule = ""
+			b.must(command.PutScraperPayload{ID: scraper, Customer: "a", Group: group, Spec: spec})
+		},
+		"neither": func(*bench, ids.ID, ids.ID) {},
+	} {
+		b := newBench(t)
+		group, _ := b.members("g", 0)
+		scraper := b.scheduled(group, "s")
+		b.moves(b.move(scraper, 60, 0))
+		b.moves(b.move(scraper, 120, 60))
+		item := b.view().WorkOf(work.Launch, "a")[0]
+		launch := b.groupLaunch(ids.ID{}, scraper)
+		launch.Item = &command.LaunchItem{ID: item.ID, Done: true}
+		pause(b, group, scraper)
+		got := b.must(launch).(command.LaunchedRuns)
+		if paused := len(got.Skipped) == 1 && got.Skipped[0].Reason == state.SkipPaused; paused !=
+			(name != "neither") || len(got.Jobs) == len(got.Skipped) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // A start becomes work once, however often and late its move comes; what was set since wins.
 func TestScheduleMovesOnce(t *testing.T) {
 	b := newBench(t)

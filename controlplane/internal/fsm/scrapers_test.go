@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -147,5 +150,36 @@ func TestPutGroupLeavesMembers(t *testing.T) {
 		Left:   (command.GroupAlertsKey<<1 - 1) &^ command.GroupAlertsOn}
 	if err := d.apply(told).Err; fault.CodeOf(err) != fault.InvalidRequest {
 		t.Errorf("alerts of a group that keeps one run: %v", err)
+	}
+}
+
+// A scraper's rows are looked for in so many groups. It is not moved on to another one, and back to
+// any of them.
+func TestMovesAreBounded(t *testing.T) {
+	b := newBench(t)
+	first, members := b.members("first", 1)
+	scraper := *b.view().Scraper(members[0])
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		scraper.Past = &state.PastRuns{Shown: b.ids.New(), Queued: 1}
+		tx.PutScraper(&scraper)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	move := func(to ids.ID) command.PutScraperPayload {
+		return command.PutScraperPayload{ID: scraper.ID, Customer: "a", Group: to,
+			Spec: scraper.Spec}
+	}
+	for n := range state.MaxPastGroups {
+		group, _ := b.members(fmt.Sprint("group ", n), 0)
+		b.must(move(group))
+	}
+	last, _ := b.members("last", 0)
+	b.refused(move(last), fault.LimitReached)
+	b.must(move(first))
+	if groups := b.view().GroupsOf(b.view().Scraper(scraper.ID)); !slices.Contains(groups, first) ||
+		len(groups) != state.MaxPastGroups+1 {
+		t.Errorf("%d groups", len(groups))
 	}
 }

@@ -74,6 +74,10 @@ func TestSharesAreBounded(t *testing.T) {
 	}
 	group, _ := b.members("g", 0)
 	b.refused(shareWith(group, emails(maxShares+1)...), fault.LimitReached)
+	twice, _ := b.members("twice", 0) // one is asked for, in two ways to write it
+	b.must(shareWith(twice, append(emails(maxShares), "P0@x.test")...))
+	b.must(shareWith(twice, append(emails(maxShares), "P0@x.test")...))
+	b.deleteGroup(twice, "")
 	for g := range maxSharesInTotal / maxShares {
 		group, _ = b.members(fmt.Sprint("g", g), 0)
 		b.must(shareWith(group, emails(maxShares)...))

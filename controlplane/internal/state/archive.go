@@ -166,14 +166,14 @@ func (p *PastRuns) Show(job *Job, group ids.ID) *PastRuns {
 	return &next
 }
 
-// maxPastGroups bounds the groups that a scraper's rows are looked for in, beside its own.
-const maxPastGroups = 64
+// MaxPastGroups bounds the groups that a scraper's rows are looked for in, beside its own.
+const MaxPastGroups = 64
 
 // withGroup is a list of groups that has this one, as its newest.
 func withGroup(groups []ids.ID, group ids.ID) []ids.ID {
 	groups = append(slices.DeleteFunc(slices.Clone(groups),
 		func(known ids.ID) bool { return known == group }), group)
-	return groups[max(len(groups)-maxPastGroups, 0):]
+	return groups[max(len(groups)-MaxPastGroups, 0):]
 }
 
 // Left is the record of a scraper that leaves a group, in which its runs of before stay.

@@ -73,11 +73,12 @@ func (v *View) EndedImports(visit func(*Import) bool) {
 }
 
 // Stuck says whether an upload has not come on for so long that another file may take its scraper.
-// now is in Unix milliseconds.
+// One that rests by its own wish, as behind others, comes on. now is in Unix milliseconds.
 func (v *View) Stuck(job ids.ID, now int64) bool {
-	known := v.Import(job)
+	known, item := v.Import(job), v.WorkItem(job)
 	hold := int64(v.Settings().Uploads.Whole().HoldMinutes) * 60_000
-	return known != nil && known.Advanced+hold <= now
+	return known != nil && known.Advanced+hold <= now &&
+		(item == nil || item.State == WorkFailed || item.Advanced+hold <= now)
 }
 
 // HiddenIn lists the runs in a group of which no read shows a row. They are uploads that are not

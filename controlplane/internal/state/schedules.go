@@ -45,6 +45,12 @@ var schedulesTable = define(SchedulesSince, "schedules",
 // Schedule is nil for what does not start by itself.
 func (v *View) Schedule(target ids.ID) *Schedule { return schedulesTable.first(v, "id", target) }
 
+// StartsItself says whether a scraper starts by a schedule of its own, which its group may pause.
+func (v *View) StartsItself(s *Scraper) bool {
+	group := v.Group(s.Group)
+	return s.Spec.Schedule != "" && group != nil && group.StartType != "NONE"
+}
+
 // SchedulesByDue visits all schedules until visit returns false: those first of which nobody has
 // said when they start, then the others by when they do.
 func (v *View) SchedulesByDue(visit func(*Schedule) bool) {

@@ -32,6 +32,9 @@ type Group struct {
 	Quarantine bool `cbor:"15,keyasint,omitempty" since:"2"`
 	// Alerts says which changes from run to run its customer is told of, nil: none.
 	Alerts *Alerts `cbor:"16,keyasint,omitempty" since:"2"`
+	// RowsRemoved is when a scraper was last deleted with rows of the group, in Unix milliseconds;
+	// 0: none was.
+	RowsRemoved int64 `cbor:"17,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",

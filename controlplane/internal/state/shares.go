@@ -14,6 +14,9 @@ type Share struct {
 	CreatedAt int64  `cbor:"4,keyasint"` // Unix milliseconds
 }
 
+// IsWith says whether the share is with an address, in whatever case.
+func (s *Share) IsWith(email string) bool { return foldEmail(s.Email) == foldEmail(email) }
+
 var sharesTable = define(SharesSince, "shares",
 	index("id", true, func(s *Share) []any { return []any{s.Group, foldEmail(s.Email)} }),
 	index("email", true, func(s *Share) []any { return []any{foldEmail(s.Email), s.Group} }),

@@ -19,13 +19,14 @@ const (
 	SkipBlocked      SkipReason = 10 // an admin has blocked the customer; of due starts alone
 	SkipPlan         SkipReason = 11 // the customer's plan does not start by itself; so, too
 	SkipStarting     SkipReason = 12 // what the start before it launches is under way; so, too
+	SkipPaused       SkipReason = 13 // it does not start by itself any more; so, too
 )
 
 // skipNames are the reasons as people see them.
 func skipNames() []string {
 	return []string{"", "FILE", "ALREADY_RUNNING", "NO_SOURCE", "CONFIG_INVALID", "NOT_AFFORDABLE",
 		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE",
-		"CUSTOMER_BLOCKED", "FEATURE_NOT_IN_PLAN", "STILL_STARTING"}
+		"CUSTOMER_BLOCKED", "FEATURE_NOT_IN_PLAN", "STILL_STARTING", "PAUSED"}
 }
 
 // Refusal says whether nothing starts until somebody mends it: the balance, the plan or the recipe,

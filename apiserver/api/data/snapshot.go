@@ -1,0 +1,147 @@
+package data
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// maxHidden is how many hidden runs a cursor names. Of more it has a sum.
+const maxHidden = 8
+
+// seen is what a read saw when it began, beside the rows. A page that cannot see the same any more
+// is refused, never shortened.
+type seen struct {
+	// Hidden are the runs that no read showed. They stay hidden from this one when they end.
+	Hidden []byte `json:"h,omitempty"`
+	// Latest sums up the latest runs if the read is of them, the scrapers that were deleted with
+	// their rows, and the groups of a scraper that is moved.
+	Latest uint64 `json:"l,omitempty"`
+	// Deleted is when the last run's rows were deleted, in Unix milliseconds.
+	Deleted int64 `json:"d,omitempty"`
+}
+
+// see is what a read of scopes sees now.
+func (in *selection) see(v *client.View, owner string, scopes []rowstore.Scope) seen {
+	now := seen{Hidden: hiddenIn(v, scopes), Latest: in.sumLatest(v, scopes)}
+	for _, deleted := range v.DeletedRunsOf(owner) {
+		now.Deleted = max(now.Deleted, deleted.At)
+	}
+	return now
+}
+
+// hiddenIn are the ids of the hidden runs of scopes, one behind the other, or a sum of them.
+func hiddenIn(v *client.View, scopes []rowstore.Scope) []byte {
+	var hidden []byte
+	for _, scope := range scopes {
+		for _, run := range client.Hidden(v, scope.Group) {
+			hidden = append(hidden, run[:]...)
+		}
+	}
+	if len(hidden) > maxHidden*len(ids.ID{}) {
+		return binary.BigEndian.AppendUint64(nil, xxh3.Hash(hidden))
+	}
+	return hidden
+}
+
+// sumLatest is 0 when there is nothing that a page could miss.
+func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
+	sum, any := xxh3.New(), false
+	note := func(data []byte) {
+		_, _ = sum.Write(data) // a hash takes everything
+		any = true
+	}
+	for _, scope := range scopes {
+		if in.ofScraper() { // they are read in this order
+			note(scope.Group[:])
+		}
+		if in.IsLastRun {
+			for _, run := range scope.Jobs {
+				note(run[:])
+			}
+		}
+		group := v.Group(scope.Group)
+		if in.ScraperID.IsZero() && in.JobID.IsZero() && group != nil && group.RowsRemoved != 0 {
+			note(binary.BigEndian.AppendUint64(nil, uint64(group.RowsRemoved)))
+		}
+	}
+	if !any {
+		return 0
+	}
+	return sum.Sum64()
+}
+
+// hide leaves out of scopes what was hidden when the read began. Its error has the code
+// invalid_cursor when that is not known any more.
+func (s *seen) hide(v *client.View, scopes []rowstore.Scope) error {
+	var id ids.ID
+	if len(s.Hidden)%len(id) != 0 {
+		if !slices.Equal(s.Hidden, hiddenIn(v, scopes)) {
+			return api.RefuseCursor()
+		}
+		return nil
+	}
+	for hidden := range slices.Chunk(s.Hidden, len(id)) {
+		copy(id[:], hidden)
+		for i := range scopes {
+			scopes[i].Without = append(scopes[i].Without, id)
+		}
+	}
+	return nil
+}
+
+// checkSeen refuses a cursor of rows that were deleted since it was made, or of runs that are not
+// the latest any more. It looks after the page was read, by what is known then.
+func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operation.Caller,
+	at *place, whole rowstore.Scope, owner string) error {
+	now := *from
+	now.View = r.Client.View()
+	scopes, err := in.scopes(ctx, r.History, &now, whole, at.Newest)
+	if err != nil {
+		return err
+	}
+	gone := in.sumLatest(now.View, scopes) != at.Seen.Latest
+	if !gone && !in.IsLastRun {
+		gone, err = in.deletedAway(ctx, r.History, now.View, at, owner, scopes)
+	}
+	if err == nil && gone {
+		err = api.RefuseCursor()
+	}
+	return err
+}
+
+// deletedAway says whether the rows of a run that a read is of were deleted since it was at a
+// place, to which it notes what it has looked at.
+func (in *selection) deletedAway(ctx context.Context, h *client.History, v *client.View, at *place,
+	owner string, scopes []rowstore.Scope) (bool, error) {
+	upto := at.Seen.Deleted
+	for _, deleted := range v.DeletedRunsOf(owner) {
+		reads := func(scope rowstore.Scope) bool {
+			return scope.Group == deleted.Group &&
+				(scope.Jobs == nil || slices.Contains(scope.Jobs, deleted.Job))
+		}
+		if deleted.At <= at.Seen.Deleted || !slices.ContainsFunc(scopes, reads) {
+			continue
+		}
+		upto = max(upto, deleted.At)
+		run, err := h.Run(ctx, v, deleted.Job)
+		if err != nil {
+			return false, fmt.Errorf("deleted run %s: %w", deleted.Job, err)
+		}
+		if run != nil && run.Items > 0 && at.Newest.has(run.Queued, run.ID) &&
+			(in.ScraperID.IsZero() || in.ScraperID == run.Scraper) {
+			return true, nil
+		}
+	}
+	at.Seen.Deleted = upto
+	return false, nil
+}

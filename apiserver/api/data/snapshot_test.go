@@ -1,0 +1,177 @@
+package data_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// openReads reads the first row of each query, and answers the cursors behind it.
+func (r *rig) openReads(t *testing.T, reads map[string]string) map[string]string {
+	t.Helper()
+	cursors := map[string]string{}
+	for name, query := range reads {
+		cursors[name] = r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+			Do: readPath + "?limit=1&" + query}).Text("nextCursor")
+	}
+	return cursors
+}
+
+// readOn reads one row behind each cursor. Those that are named are refused.
+func (r *rig) readOn(t *testing.T, when string, reads, cursors map[string]string, ends ...string) {
+	t.Helper()
+	for name, query := range reads {
+		s := apitest.Scenario{Name: name + ", " + when, As: apitest.User, Status: 200,
+			Do: readPath + "?limit=1&" + query + "&cursor=" + cursors[name]}
+		if slices.Contains(ends, name) {
+			s.Status, s.Code = 400, "invalid_cursor"
+		}
+		r.Run(t, s)
+	}
+}
+
+// remove makes both calls of a deletion.
+func (r *rig) remove(t *testing.T, preview, remove, query string) {
+	t.Helper()
+	r.Run(t,
+		apitest.Scenario{Name: "preview", As: apitest.User, Do: "POST " + preview + query,
+			Status: 200},
+		apitest.Scenario{Name: "remove", As: apitest.User, Do: "DELETE " + remove + query,
+			Header: map[string]string{"Idempotency-Key": r.IDs.New().String()}, Status: 204})
+}
+
+// A cursor ends when rows that it reads are deleted, and never with fewer of them. One of other
+// rows goes on.
+func TestCursorsOfDeletedRows(t *testing.T) {
+	r := start(t)
+	group, shop := "groupId="+r.group.String(), "scraperId="+r.shop.String()
+	reads := map[string]string{"group": group, "latest": "isLastRun=true&" + group, "scraper": shop,
+		"scraper's latest": "isLastRun=true&" + shop, "sorted": "sort=n,asc&" + shop,
+		"first run": "jobId=" + r.jobs[0].String(), "last run": "jobId=" + r.jobs[2].String(),
+		"other": "scraperId=" + r.other.String(), "other run": "jobId=" + r.jobs[1].String()}
+	deleteRun := func(run ids.ID) {
+		t.Helper()
+		const path = "/api/scraper/data"
+		r.remove(t, path+"/preview-delete", path, "?scraperJobStatusId="+run.String())
+	}
+	before := r.openReads(t, reads)
+	deleteRun(r.jobs[0])
+	ends := []string{"group", "scraper", "sorted", "first run"}
+	r.readOn(t, "without the first run", reads, before, ends...)
+	r.Client.Archive(t, r.store, 0)
+	r.readOn(t, "when it has left the state", reads, before, ends...)
+
+	delete(reads, "first run")
+	before = r.openReads(t, reads)
+	r.run(t, r.shop, `{"n":9}`)
+	deleteRun(r.jobs[3])
+	r.readOn(t, "without a run that came later", reads, before)
+	deleteRun(r.jobs[2])
+	r.readOn(t, "without the last run", reads, before, "group", "latest", "scraper",
+		"scraper's latest", "sorted", "last run")
+
+	delete(reads, "last run")
+	r.run(t, r.shop, `{"n":1}`, `{"n":2}`)
+	before = r.openReads(t, reads)
+	path := "/api/scraper/" + r.other.String()
+	r.remove(t, path+"/preview-delete", path, "?withData=true")
+	removed := r.Client.View().RemovalsOf("alice")
+	for _, gone := range removed { // the background has removed them
+		r.Client.Must(t, client.ForgetRemovals{Removals: []client.RemovalRef{{Group: gone.Group,
+			Scraper: gone.Scraper}}})
+	}
+	delete(reads, "other")
+	delete(reads, "other run")
+	r.readOn(t, "without a scraper", reads, before, "group", "latest")
+	r.readOn(t, "begun anew", reads, r.openReads(t, reads))
+}
+
+// A scraper's groups are read one after the other. A move changes their order.
+func TestCursorsOfMovedScraper(t *testing.T) {
+	r := start(t)
+	first, second := r.group, r.NewGroup(t, "alice", "second")
+	move := func(to ids.ID) {
+		t.Helper()
+		r.Client.Must(t, client.PutScraper{ID: r.shop, Customer: "alice", Group: to,
+			Spec: model.Scraper{Name: "shop", Type: model.SingleProduct}})
+	}
+	move(second)
+	reads := map[string]string{"scraper": "scraperId=" + r.shop.String()}
+	before := r.openReads(t, reads)
+	move(first)
+	r.readOn(t, "moved back", reads, before, "scraper")
+}
+
+// What a read of latest runs sees is what they were when it began.
+func TestLatestRunsStayAsTheyWere(t *testing.T) {
+	r := start(t)
+	reads := map[string]string{"latest": "isLastRun=true&groupId=" + r.group.String()}
+	pending := func() ids.ID {
+		t.Helper()
+		r.ended(t, r.shop, model.Pending)
+		return r.Client.View().Scraper(r.shop).LastJob
+	}
+	run := pending()
+	before := r.openReads(t, reads)
+	r.Client.Dispatch(t, run, 0)
+	r.readOn(t, "when a newer run has begun", reads, before)
+	if got := numbers(r.Call(t, apitest.Scenario{As: apitest.User, Status: 200, Do: readPath +
+		"?" + reads["latest"] + "&cursor=" + before["latest"]}), "items"); got != "5678" {
+		t.Errorf("the rest of the rows is %s", got)
+	}
+	r = start(t)
+	reads["latest"] = "isLastRun=true&groupId=" + r.group.String()
+	run = pending()
+	r.run(t, r.other, `{"n":9}`, `{"n":0}`)
+	before = r.openReads(t, reads)
+	r.readOn(t, "while it waits", reads, before)
+	r.Client.Dispatch(t, run, 0)
+	r.readOn(t, "when one of before it has begun", reads, before, "latest")
+}
+
+// A run that was hidden when a read began stays hidden from it: none of its pages has a part of
+// the run's rows. A cursor has room for few such runs.
+func TestHiddenRunsStayHidden(t *testing.T) {
+	type read struct {
+		hidden int
+		sort   string
+	}
+	for _, c := range []read{{1, ""}, {8, ""}, {9, ""}, {1, "&sort=name,desc"},
+		{8, "&sort=name,desc"}} {
+		t.Run(fmt.Sprint(c.hidden, c.sort), func(t *testing.T) {
+			r := start(t)
+			r.run(t, r.shop, fmt.Sprintf(`{"n":0,"name":"%s"}`, strings.Repeat("𝄞", 100)))
+			r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
+				Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
+				Body: fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group), Status: 200})
+			var run ids.ID
+			for n := range c.hidden {
+				run = r.delivered(t, r.scraper(t, fmt.Sprint("hidden ", n)), `{"n":9}`)
+			}
+			r.run(t, r.other, `{"n":0}`)
+			reads := map[string]string{"group": "groupId=" + r.group.String() + c.sort}
+			before := r.openReads(t, reads)
+			r.Client.CloseRun(t, run)
+			if c.hidden > 8 {
+				r.readOn(t, "when one of many is shown", reads, before, "group")
+				return
+			}
+			rest := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+				Do: readPath + "?" + reads["group"] + "&cursor=" + before["group"]})
+			if got := numbers(rest, "items"); len(got) != 9 || strings.Contains(got, "9") {
+				t.Errorf("the rest of the rows is %s", got)
+			}
+			anew := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+				Do: readPath + "?" + reads["group"]})
+			if got := numbers(anew, "items"); len(got) != 11 || strings.Count(got, "9") != 1 {
+				t.Errorf("read anew: %s", got)
+			}
+		})
+	}
+}

@@ -12,12 +12,12 @@ const (
 	Super
 	Render
 	RenderSuper
-	tierCount
+	TierCount // how many there are
 )
 
 // byPrice is the order in which tiers are tried: the cheapest working method first (2.9), by the
 // specification's prices.
-var byPrice = [tierCount]Tier{Plain, Render, Super, RenderSuper}
+var byPrice = [TierCount]Tier{Plain, Render, Super, RenderSuper}
 
 // String is the tier's name in configurations, price rows and receipts.
 func (t Tier) String() string {
@@ -55,7 +55,7 @@ type TierSet uint8
 
 // AllTiers has every tier, Rendering those with a browser.
 const (
-	AllTiers  TierSet = 1<<tierCount - 1
+	AllTiers  TierSet = 1<<TierCount - 1
 	Rendering TierSet = 1<<Render | 1<<RenderSuper
 )
 

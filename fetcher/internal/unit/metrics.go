@@ -24,7 +24,7 @@ type metrics struct {
 }
 
 // byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
-type byTierAndOutcome [int(model.RenderSuper) + 2][int(model.Cancelled) + 1]prometheus.Counter
+type byTierAndOutcome [int(model.TierCount) + 1][int(model.Cancelled) + 1]prometheus.Counter
 
 func newByTierAndOutcome(counters *prometheus.CounterVec) (all byTierAndOutcome) {
 	for row := range all {

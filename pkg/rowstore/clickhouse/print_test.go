@@ -148,6 +148,9 @@ func TestColumns(t *testing.T) {
 			if name, rest, ok := strings.Cut(statement, " (\n"); ok {
 				columns[name[strings.LastIndex(name, ".")+1:]] += "\n" + rest
 			}
+			if name, column, ok := strings.Cut(statement, " ADD COLUMN "); ok {
+				columns[name[strings.LastIndex(name, ".")+1:]] += "\n\t" + column
+			}
 		}
 	}
 	stored := append(append([]string{"job"}, record...), row...)

@@ -123,7 +123,7 @@ kafka clickhouse redis blobs{{ if eq . "apiserver" }} oidc smtp{{ end }}
 {{- include "shoal.password" (list "REDIS" .passwordSecret) }}
 {{- end }}
 {{- end }}
-{{- if has .role (list "controlplane" "apiserver") }}
+{{- if has .role (list "controlplane" "apiserver" "ingest" "fetcher") }}
 {{- with $v.blobs }}
 {{- if .place }}
 - name: SHOAL_BLOBS

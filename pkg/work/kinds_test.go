@@ -1,0 +1,34 @@
+package work_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Who is told that a kind is stuck finds in the documents what it does, and who does it.
+func TestKindsAreDocumented(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	table, runbook := read("architecture.md"), read("operations/ShoalWorkStuck.md")
+	for _, kind := range work.Kinds() {
+		role := work.Role(kind)
+		if role == "controlplane" {
+			role = "the leader"
+		}
+		if !strings.Contains(table, "| `"+kind+"` | "+role) {
+			t.Errorf("the architecture does not say that %s is done by %s", kind, role)
+		}
+		if strings.Count(runbook, "`"+kind+"`") < 2 {
+			t.Errorf("the runbook does not say what %s does, and whose it is", kind)
+		}
+	}
+}

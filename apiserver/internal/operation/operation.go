@@ -153,7 +153,7 @@ type NamedEvent struct {
 type Caller struct {
 	auth.Principal
 	// View is the state as it was when the call arrived, or later: current enough for every answer
-	// (nil for public operations).
+	// (nil for public operations, and once the handler has returned).
 	View      *client.View
 	Call      *client.Call // idempotency, to be passed to the command; nil without a key
 	RequestID string

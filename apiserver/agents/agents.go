@@ -168,9 +168,12 @@ func (g *Gateway) Operations() []*operation.Operation {
 
 type callerKey struct{}
 
-// serve has the library answer.
-func (g *Gateway) serve(from *operation.Caller, body []byte) operation.Served {
+// serve has the library answer. A session keeps the context of its first message for good. So what
+// is in there is no more of the call than a tool's call needs of it.
+func (g *Gateway) serve(call *operation.Caller, body []byte) operation.Served {
 	g.fill()
+	from := &operation.Caller{Principal: call.Principal, RequestID: call.RequestID,
+		Gone: call.Gone, Address: call.Address, Way: call.Way, Host: call.Host}
 	return operation.Served{Body: body, Refuse: refuse, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			version := r.Header.Get("Mcp-Protocol-Version")

@@ -242,5 +242,5 @@ var errListCursor = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 func (g *Gateway) isHidden(name string, from *operation.Caller) bool {
 	t, known := g.tools[name]
 	return known && (t.Access.Check(&from.Principal) != nil || t.Feature != "" &&
-		g.chain.Plans.Check(from.View, from.Customer, t.Feature) != nil)
+		g.chain.Plans.Check(g.client.View(), from.Customer, t.Feature) != nil)
 }

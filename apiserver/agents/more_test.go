@@ -12,7 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"shoal.dev/shoal/apiserver/agents"
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -260,5 +262,35 @@ func TestPreviewsSayWhatTheyCost(t *testing.T) {
 	job := played()
 	if got.Text("cost.jobId") != job.ID.String() {
 		t.Errorf("%s", got.text)
+	}
+}
+
+// TestSessionsHoldNoCall: of the call that began it, a session keeps who called. All else would be
+// in memory as long as the session.
+func TestSessionsHoldNoCall(t *testing.T) {
+	var seen []*operation.Caller
+	url := serveFixtures(t, func(server *mcp.Server) {
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, request mcp.Request) (mcp.Result,
+				error) {
+				seen = append(seen, agents.CallerIn(ctx))
+				return next(ctx, method, request)
+			}
+		})
+	})
+	agent := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := agent.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+		MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: sessionful})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(session.Ping(t.Context(), nil), session.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 3 || seen[0] == nil || seen[0] != seen[len(seen)-1] {
+		t.Fatalf("the first message's context is not the session's: %v", seen)
+	}
+	if of := seen[0]; of.Customer != "alice" || of.View != nil || of.Disk != nil {
+		t.Errorf("the session keeps %+v", of)
 	}
 }

@@ -190,30 +190,43 @@ func TestRatesAreThoseOfREST(t *testing.T) {
 	t.Error("messages have no limit")
 }
 
-// TestStopWithAgents: a server stops while agents have sessions and wait.
+// TestStopWithAgents: a server stops while agents have sessions and wait. They are answered first,
+// and told that there is more to wait for.
 func TestStopWithAgents(t *testing.T) {
-	r := start(t)
-	job := r.launch(t, 1)
-	begun := make(chan struct{}, 10)
-	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{ProgressNotificationHandler: func(
-		context.Context, *mcp.ProgressNotificationClientRequest) {
-		begun <- struct{}{}
-	}})
-	waiting := make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		defer close(waiting)
-		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
-		call.SetProgressToken("p")
-		_, _ = a.CallTool(ctx, call) // it is cut off
-	}()
-	<-begun
-	if err := r.Stop(); err != nil {
-		t.Error(err)
+	for _, version := range []string{sessionful, ""} {
+		r := start(t)
+		job := r.launch(t, 1)
+		begun := make(chan struct{}, 10)
+		a := r.connect(t, apitest.LLM, version, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context,
+				*mcp.ProgressNotificationClientRequest) {
+				begun <- struct{}{}
+			}})
+		answered := make(chan *mcp.CallToolResult, 1)
+		go func() {
+			defer close(answered)
+			call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
+			call.SetProgressToken("p")
+			result, err := a.CallTool(t.Context(), call)
+			if err != nil {
+				t.Errorf("%s: %v", version, err)
+				return
+			}
+			answered <- result
+		}()
+		<-begun
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+		result := <-answered
+		if result == nil {
+			continue
+		}
+		got := a.read("svc_stream_scraper_job", result)
+		if more, _ := got.At("unfinished"); more != true || got.Text("result.state") != "RUNNING" {
+			t.Errorf("%s: a wait that a stop ends is answered %s", version, got.text)
+		}
 	}
-	cancel()
-	<-waiting
 }
 
 // TestAccessTokens: what a person has granted calls like a key of its scope, and no longer than it.

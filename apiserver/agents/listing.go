@@ -55,10 +55,14 @@ func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	if about := cmp.Or(t.ToAgents, t.About()); about != "" {
 		text += " " + about
 	}
-	if text = firstOf(text, maxAbout); t.Agents == operation.Spends {
+	switch text = firstOf(text, maxAbout); {
+	case t.Agents == operation.Spends:
 		text += " Costs up to maxChargeMicros."
-	} else if t.Streams() {
+	case t.Streams():
 		text += " Waits up to 55 s; while the answer says unfinished, call again."
+	case t.Later:
+		text += " Waits up to 55 s; while the answer says unfinished, call again with its " +
+			operation.KeyArgument + "."
 	}
 	made := &mcp.Tool{Name: t.ID, Description: text, InputSchema: l.input(t),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: is.ReadOnly,

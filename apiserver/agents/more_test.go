@@ -90,7 +90,7 @@ func TestPeopleAreAsked(t *testing.T) {
 	}
 }
 
-// TestStopWhileAPersonIsAsked: a server that stops does not wait for people.
+// TestStopWhileAPersonIsAsked: a server that stops does not wait for people, and says so.
 func TestStopWhileAPersonIsAsked(t *testing.T) {
 	r := start(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -100,21 +100,25 @@ func TestStopWhileAPersonIsAsked(t *testing.T) {
 		<-answer
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan struct{})
+	done := make(chan error, 1)
+	var result *mcp.CallToolResult
 	go func() {
-		defer close(done)
-		_, _ = a.CallTool(ctx, &mcp.CallToolParams{Name: "svc_run_scraper",
-			Arguments: args{"id": r.scraper, "maxChargeMicros": 1}}) // it is cut off
+		var err error
+		result, err = a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_run_scraper",
+			Arguments: args{"id": r.scraper, "maxChargeMicros": 1}})
+		done <- err
 	}()
 	<-asked
 	if err := r.Stop(); err != nil {
 		t.Error(err)
 	}
 	close(answer)
-	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := a.read("svc_run_scraper", result); got.Text("error.code") != "declined" {
+		t.Errorf("a question that a stop ends is answered %s", got.text)
+	}
 }
 
 // TestProgress: who asks for it is told how far a run is, by numbers that grow.

@@ -26,8 +26,8 @@ const maxEvent = 64 << 10
 
 var errSilent = fault.New(fault.Unavailable, "nothing was told of the run in time: call again")
 
-// wait follows a stream of events to its end, or until the time is up, and answers the last one. The
-// stream may end before the run does, as when the server stops: then the wait is unfinished.
+// wait follows a stream of events to its end, or until the time is up, and answers the last one.
+// The stream may end before the run does, as when the server stops. Then the wait is unfinished.
 func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 	c *calling) error {
 	waiting, cancel := context.WithCancel(ctx)

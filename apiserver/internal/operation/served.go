@@ -13,8 +13,8 @@ import (
 )
 
 // Served is an answer that an http.Handler makes, of a library that brings one. It may stream. The
-// handler's request is a copy, with Body. Its context is that of calls, which a stop lets finish. It
-// ends sooner when the client is gone, or the credential does not hold any more.
+// handler's request is a copy, with Body. Its context is that of calls, which a stop lets finish.
+// It ends sooner when the client is gone, or the credential does not hold any more.
 type Served struct {
 	Handler http.Handler
 	Body    []byte

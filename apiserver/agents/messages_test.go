@@ -137,6 +137,25 @@ func TestMistypedMessages(t *testing.T) {
 	}
 }
 
+// TestIDsComeBack: a message is answered to the id that it has, or is refused with it.
+func TestIDsComeBack(t *testing.T) {
+	r := start(t)
+	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
+	for id, taken := range map[string]bool{"0": true, "-7": true, "1.0": true, `"1.5"`: true,
+		"9007199254740991": true, "-9007199254740991": true, "1.5": false, "1e-3": false,
+		"9007199254740992": false, "1759999999123456789": false, "-9007199254740993": false,
+		"1e400": false} {
+		a := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`,
+			"Mcp-Session-Id", session, "Mcp-Protocol-Version", sessionful)
+		want := strings.TrimSuffix(id, ".0")
+		if said := string(a.Body); !strings.Contains(said, `"id":`+want+`,`) ||
+			strings.Contains(said, `"result"`) != taken ||
+			!taken && (a.Status != 400 || !strings.Contains(said, "id: must")) {
+			t.Errorf("%s is answered %d %s", id, a.Status, said)
+		}
+	}
+}
+
 // TestSessionsOutliveRefusedMessages: a message that is refused as a whole is answered to its id.
 // A client of the library that does not know what was refused gives its session up.
 func TestSessionsOutliveRefusedMessages(t *testing.T) {

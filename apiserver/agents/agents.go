@@ -157,8 +157,9 @@ func (g *Gateway) Operations() []*operation.Operation {
 		}),
 		operation.Define(operation.Declaration{
 			ID: "svc_end_mcp_session", Routes: operation.Routes("DELETE " + Path), Group: group,
-			Summary: "Ends the session that the header Mcp-Session-Id names", Access: auth.Agent,
-			Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
+			Summary: "Ends the session that the header Mcp-Session-Id names",
+			Description: "It is gone at once. Calls under way in it end as cancelled ones do.",
+			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
 			Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Served, error) {
 			return g.serve(from, nil), nil
@@ -183,9 +184,33 @@ func (g *Gateway) serve(call *operation.Caller, body []byte) operation.Served {
 			}
 			if own := answerItself(body, version); own != nil {
 				handler = own
+			} else if id := r.Header.Get("Mcp-Session-Id"); version < stateless && id != "" {
+				handler = g.within(handler, from, id)
 			}
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, from)))
 		})}
+}
+
+// within has a message of a session answered, and ends a session itself: the library would wait for
+// the calls under way.
+func (g *Gateway) within(library http.Handler, from *operation.Caller, id string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			status := http.StatusNotFound
+			if g.sessions.endSession(from, id) {
+				status = http.StatusNoContent
+			}
+			w.WriteHeader(status)
+			return
+		}
+		leave, ended := g.sessions.enter(id)
+		if ended {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		defer leave()
+		library.ServeHTTP(w, r)
+	})
 }
 
 // refuse is the fault of what the library refuses. Another's session is missing (decision 4).
@@ -225,7 +250,7 @@ func callerOf(request mcp.Request) (from *operation.Caller, credential string) {
 }
 
 // Sessions are how many there are.
-func (g *Gateway) Sessions() int { return g.sessions.open() }
+func (g *Gateway) Sessions() int { return g.sessions.size() }
 
 // Close ends all sessions, and waits for what goroutines they have.
 func (g *Gateway) Close() { g.sessions.close() }

@@ -190,6 +190,39 @@ func TestRatesAreThoseOfREST(t *testing.T) {
 	t.Error("messages have no limit")
 }
 
+// TestEndOfASession: a session that its client ends is gone at once, with what is called in it.
+func TestEndOfASession(t *testing.T) {
+	r := start(t)
+	job := r.launch(t, 1)
+	begun := make(chan struct{}, 10)
+	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context,
+			*mcp.ProgressNotificationClientRequest) {
+			begun <- struct{}{}
+		}})
+	answered := make(chan error, 1)
+	go func() {
+		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
+		call.SetProgressToken("p")
+		_, err := a.CallTool(t.Context(), call)
+		answered <- err
+	}()
+	<-begun
+	header := map[string]string{"Mcp-Session-Id": a.ID(), "Mcp-Protocol-Version": sessionful}
+	ends := apitest.Scenario{Name: "ends", As: apitest.LLM, Do: "DELETE /mcp", Header: header,
+		Status: 204}
+	again := ends
+	again.Name, again.Status, again.Code = "ends again", 404, "session_not_found"
+	r.Run(t, ends, again)
+	if got := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","id":7,"method":"ping"}`, "Mcp-Session-Id",
+		a.ID(), "Mcp-Protocol-Version", sessionful); got.Status != 404 {
+		t.Errorf("a message behind the end is answered %d %s", got.Status, got.Body)
+	}
+	if err := <-answered; err == nil || !strings.Contains(err.Error(), "cancelled") {
+		t.Errorf("the call under way ends with %v", err)
+	}
+}
+
 // TestStopWithAgents: a server stops while agents have sessions and wait. They are answered first,
 // and told that there is more to wait for.
 func TestStopWithAgents(t *testing.T) {

@@ -7,6 +7,7 @@ package agents
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,16 @@ const (
 	sessionIdle = 15 * time.Minute
 )
 
-// stateless is the first version of the protocol that has no sessions.
-const stateless = "2026-07-28"
+// stateless is the first version of the protocol that has no sessions, and batchless the first one
+// that is spoken. The one before it wants batches to be taken.
+const (
+	stateless = "2026-07-28"
+	batchless = "2025-06-18"
+)
+
+// spoken are the versions of the protocol, newest first.
+var spoken = slices.DeleteFunc(mcp.SupportedProtocolVersions(),
+	func(version string) bool { return version < batchless })
 
 // Gateway serves agents. It is made by New.
 type Gateway struct {
@@ -64,7 +73,7 @@ func New(c Config, ops []*operation.Operation) *Gateway { return newGateway(c, o
 
 // options are what the server says of itself.
 func options() *mcp.ServerOptions {
-	return &mcp.ServerOptions{Instructions: instructions,
+	return &mcp.ServerOptions{Instructions: instructions, SupportedProtocolVersions: spoken,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = "private" // all is by who asks
 		},
@@ -157,9 +166,10 @@ func (g *Gateway) Operations() []*operation.Operation {
 		}),
 		operation.Define(operation.Declaration{
 			ID: "svc_end_mcp_session", Routes: operation.Routes("DELETE " + Path), Group: group,
-			Summary: "Ends the session that the header Mcp-Session-Id names", Access: auth.Agent,
-			Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
-			Errors: []fault.Code{fault.SessionNotFound},
+			Summary:     "Ends the session that the header Mcp-Session-Id names",
+			Description: "It is gone at once. Calls under way in it end as cancelled ones do.",
+			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true,
+			Resource: Path, Media: media, Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Served, error) {
 			return g.serve(from, nil), nil
 		}),
@@ -168,9 +178,12 @@ func (g *Gateway) Operations() []*operation.Operation {
 
 type callerKey struct{}
 
-// serve has the library answer.
-func (g *Gateway) serve(from *operation.Caller, body []byte) operation.Served {
+// serve has the library answer. A session keeps the context of its first message for good. So what
+// is in there is no more of the call than a tool's call needs of it.
+func (g *Gateway) serve(call *operation.Caller, body []byte) operation.Served {
 	g.fill()
+	from := &operation.Caller{Principal: call.Principal, RequestID: call.RequestID,
+		Gone: call.Gone, Address: call.Address, Way: call.Way, Host: call.Host}
 	return operation.Served{Body: body, Refuse: refuse, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			version := r.Header.Get("Mcp-Protocol-Version")
@@ -180,9 +193,33 @@ func (g *Gateway) serve(from *operation.Caller, body []byte) operation.Served {
 			}
 			if own := answerItself(body, version); own != nil {
 				handler = own
+			} else if id := r.Header.Get("Mcp-Session-Id"); version < stateless && id != "" {
+				handler = g.within(handler, from, id)
 			}
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, from)))
 		})}
+}
+
+// within has a message of a session answered, and ends a session itself: the library would wait for
+// the calls under way.
+func (g *Gateway) within(library http.Handler, from *operation.Caller, id string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			status := http.StatusNotFound
+			if g.sessions.endSession(from, id) {
+				status = http.StatusNoContent
+			}
+			w.WriteHeader(status)
+			return
+		}
+		leave, ended := g.sessions.enter(id)
+		if ended {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		defer leave()
+		library.ServeHTTP(w, r)
+	})
 }
 
 // refuse is the fault of what the library refuses. Another's session is missing (decision 4).
@@ -222,7 +259,7 @@ func callerOf(request mcp.Request) (from *operation.Caller, credential string) {
 }
 
 // Sessions are how many there are.
-func (g *Gateway) Sessions() int { return g.sessions.open() }
+func (g *Gateway) Sessions() int { return g.sessions.size() }
 
 // Close ends all sessions, and waits for what goroutines they have.
 func (g *Gateway) Close() { g.sessions.close() }

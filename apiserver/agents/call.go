@@ -38,6 +38,7 @@ type output struct {
 	Reason     string          `json:"reason,omitempty"`
 	Cost       *Cost           `json:"cost,omitempty"`
 	Unfinished bool            `json:"unfinished,omitempty"`
+	Key        string          `json:"idempotencyKey,omitempty"`
 	Truncated  bool            `json:"truncated,omitempty"`
 	Part       string          `json:"part,omitempty"`
 	Cursor     string          `json:"cursor,omitempty"`
@@ -128,6 +129,9 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	inner := g.chain.Do(ctx, t.Operation, &c.Inside)
 	defer inner.Close()
 	out := &output{Reason: inner.Reason}
+	if inner.Status == http.StatusAccepted { // the same key waits again (decision 66)
+		out.Unfinished, out.Key = true, c.Key
+	}
 	switch {
 	case inner.Status >= http.StatusBadRequest:
 		return failed(inner)

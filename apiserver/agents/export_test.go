@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"context"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -15,4 +17,10 @@ func NewWith(c Config, ops []*operation.Operation, change func(*mcp.ServerOption
 	g := newGateway(c, ops, o)
 	add(g.server)
 	return g
+}
+
+// CallerIn is who has sent the message that a context is of.
+func CallerIn(ctx context.Context) *operation.Caller {
+	from, _ := ctx.Value(callerKey{}).(*operation.Caller)
+	return from
 }

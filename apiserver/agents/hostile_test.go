@@ -190,30 +190,76 @@ func TestRatesAreThoseOfREST(t *testing.T) {
 	t.Error("messages have no limit")
 }
 
-// TestStopWithAgents: a server stops while agents have sessions and wait.
-func TestStopWithAgents(t *testing.T) {
+// TestEndOfASession: a session that its client ends is gone at once, with what is called in it.
+func TestEndOfASession(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 1)
 	begun := make(chan struct{}, 10)
-	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{ProgressNotificationHandler: func(
-		context.Context, *mcp.ProgressNotificationClientRequest) {
-		begun <- struct{}{}
-	}})
-	waiting := make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context,
+			*mcp.ProgressNotificationClientRequest) {
+			begun <- struct{}{}
+		}})
+	answered := make(chan error, 1)
 	go func() {
-		defer close(waiting)
 		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
 		call.SetProgressToken("p")
-		_, _ = a.CallTool(ctx, call) // it is cut off
+		_, err := a.CallTool(t.Context(), call)
+		answered <- err
 	}()
 	<-begun
-	if err := r.Stop(); err != nil {
-		t.Error(err)
+	header := map[string]string{"Mcp-Session-Id": a.ID(), "Mcp-Protocol-Version": sessionful}
+	ends := apitest.Scenario{Name: "ends", As: apitest.LLM, Do: "DELETE /mcp", Header: header,
+		Status: 204}
+	again := ends
+	again.Name, again.Status, again.Code = "ends again", 404, "session_not_found"
+	r.Run(t, ends, again)
+	if got := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","id":7,"method":"ping"}`, "Mcp-Session-Id",
+		a.ID(), "Mcp-Protocol-Version", sessionful); got.Status != 404 {
+		t.Errorf("a message behind the end is answered %d %s", got.Status, got.Body)
 	}
-	cancel()
-	<-waiting
+	if err := <-answered; err == nil || !strings.Contains(err.Error(), "cancelled") {
+		t.Errorf("the call under way ends with %v", err)
+	}
+}
+
+// TestStopWithAgents: a server stops while agents have sessions and wait. They are answered first,
+// and told that there is more to wait for.
+func TestStopWithAgents(t *testing.T) {
+	for _, version := range []string{sessionful, ""} {
+		r := start(t)
+		job := r.launch(t, 1)
+		begun := make(chan struct{}, 10)
+		a := r.connect(t, apitest.LLM, version, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context,
+				*mcp.ProgressNotificationClientRequest) {
+				begun <- struct{}{}
+			}})
+		answered := make(chan *mcp.CallToolResult, 1)
+		go func() {
+			defer close(answered)
+			call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
+			call.SetProgressToken("p")
+			result, err := a.CallTool(t.Context(), call)
+			if err != nil {
+				t.Errorf("%s: %v", version, err)
+				return
+			}
+			answered <- result
+		}()
+		<-begun
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+		result := <-answered
+		if result == nil {
+			continue
+		}
+		got := a.read("svc_stream_scraper_job", result)
+		if more, _ := got.At("unfinished"); more != true || got.Text("result.state") != "RUNNING" {
+			t.Errorf("%s: a wait that a stop ends is answered %s", version, got.text)
+		}
+	}
 }
 
 // TestAccessTokens: what a person has granted calls like a key of its scope, and no longer than it.

@@ -55,10 +55,14 @@ func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	if about := cmp.Or(t.ToAgents, t.About()); about != "" {
 		text += " " + about
 	}
-	if text = firstOf(text, maxAbout); t.Agents == operation.Spends {
+	switch text = firstOf(text, maxAbout); {
+	case t.Agents == operation.Spends:
 		text += " Costs up to maxChargeMicros."
-	} else if t.Streams() {
+	case t.Streams():
 		text += " Waits up to 55 s; while the answer says unfinished, call again."
+	case t.Later:
+		text += " Waits up to 55 s; while the answer says unfinished, call again with its " +
+			operation.KeyArgument + "."
 	}
 	made := &mcp.Tool{Name: t.ID, Description: text, InputSchema: l.input(t),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: is.ReadOnly,
@@ -242,5 +246,5 @@ var errListCursor = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 func (g *Gateway) isHidden(name string, from *operation.Caller) bool {
 	t, known := g.tools[name]
 	return known && (t.Access.Check(&from.Principal) != nil || t.Feature != "" &&
-		g.chain.Plans.Check(from.View, from.Customer, t.Feature) != nil)
+		g.chain.Plans.Check(g.client.View(), from.Customer, t.Feature) != nil)
 }

@@ -17,7 +17,7 @@ import (
 // are, by an error of JSON-RPC. Who proposes one at the beginning is offered another.
 func TestUnknownVersions(t *testing.T) {
 	r := start(t)
-	for _, version := range []string{"1999-01-01", "2099-01-01", "next"} {
+	for _, version := range []string{"1999-01-01", "2025-03-26", "2099-01-01", "next"} {
 		for _, body := range []string{initialize, `{"jsonrpc":"2.0","id":1,"method":"tools/list",` +
 			`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`} {
 			a := r.post(t, apitest.LLM, body, "Mcp-Protocol-Version", version)
@@ -25,7 +25,8 @@ func TestUnknownVersions(t *testing.T) {
 			if got, _ := a.At("error.data.requested"); got != version {
 				t.Errorf("%s: it was asked for %v", version, got)
 			}
-			if said := string(a.Body); !strings.Contains(said, `"2025-11-25"`) {
+			if said := string(a.Body); !strings.Contains(said,
+				`["2026-07-28","2025-11-25","2025-06-18"]`) {
 				t.Errorf("%s: %s does not say what is spoken", version, said)
 			}
 		}
@@ -134,6 +135,25 @@ func TestMistypedMessages(t *testing.T) {
 			`"svc_get_data","arguments":` + arguments + `}}`
 		held(t, r.post(t, apitest.LLM, body, "Mcp-Session-Id", session,
 			"Mcp-Protocol-Version", sessionful), body, "")
+	}
+}
+
+// TestIDsComeBack: a message is answered to the id that it has, or is refused with it.
+func TestIDsComeBack(t *testing.T) {
+	r := start(t)
+	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
+	for id, taken := range map[string]bool{"0": true, "-7": true, "1.0": true, `"1.5"`: true,
+		"9007199254740991": true, "-9007199254740991": true, "1.5": false, "1e-3": false,
+		"9007199254740992": false, "1759999999123456789": false, "-9007199254740993": false,
+		"1e400": false} {
+		a := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`,
+			"Mcp-Session-Id", session, "Mcp-Protocol-Version", sessionful)
+		want := strings.TrimSuffix(id, ".0")
+		if said := string(a.Body); !strings.Contains(said, `"id":`+want+`,`) ||
+			strings.Contains(said, `"result"`) != taken ||
+			!taken && (a.Status != 400 || !strings.Contains(said, "id: must")) {
+			t.Errorf("%s is answered %d %s", id, a.Status, said)
+		}
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"shoal.dev/shoal/apiserver/agents"
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -88,7 +90,7 @@ func TestPeopleAreAsked(t *testing.T) {
 	}
 }
 
-// TestStopWhileAPersonIsAsked: a server that stops does not wait for people.
+// TestStopWhileAPersonIsAsked: a server that stops does not wait for people, and says so.
 func TestStopWhileAPersonIsAsked(t *testing.T) {
 	r := start(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -98,21 +100,25 @@ func TestStopWhileAPersonIsAsked(t *testing.T) {
 		<-answer
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan struct{})
+	done := make(chan error, 1)
+	var result *mcp.CallToolResult
 	go func() {
-		defer close(done)
-		_, _ = a.CallTool(ctx, &mcp.CallToolParams{Name: "svc_run_scraper",
-			Arguments: args{"id": r.scraper, "maxChargeMicros": 1}}) // it is cut off
+		var err error
+		result, err = a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_run_scraper",
+			Arguments: args{"id": r.scraper, "maxChargeMicros": 1}})
+		done <- err
 	}()
 	<-asked
 	if err := r.Stop(); err != nil {
 		t.Error(err)
 	}
 	close(answer)
-	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := a.read("svc_run_scraper", result); got.Text("error.code") != "declined" {
+		t.Errorf("a question that a stop ends is answered %s", got.text)
+	}
 }
 
 // TestProgress: who asks for it is told how far a run is, by numbers that grow.
@@ -260,5 +266,35 @@ func TestPreviewsSayWhatTheyCost(t *testing.T) {
 	job := played()
 	if got.Text("cost.jobId") != job.ID.String() {
 		t.Errorf("%s", got.text)
+	}
+}
+
+// TestSessionsHoldNoCall: of the call that began it, a session keeps who called. All else would be
+// in memory as long as the session.
+func TestSessionsHoldNoCall(t *testing.T) {
+	var seen []*operation.Caller
+	url := serveFixtures(t, func(server *mcp.Server) {
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, request mcp.Request) (mcp.Result,
+				error) {
+				seen = append(seen, agents.CallerIn(ctx))
+				return next(ctx, method, request)
+			}
+		})
+	})
+	agent := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := agent.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+		MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: sessionful})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(session.Ping(t.Context(), nil), session.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 3 || seen[0] == nil || seen[0] != seen[len(seen)-1] {
+		t.Fatalf("the first message's context is not the session's: %v", seen)
+	}
+	if of := seen[0]; of.Customer != "alice" || of.View != nil || of.Disk != nil {
+		t.Errorf("the session keeps %+v", of)
 	}
 }

@@ -3,7 +3,10 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -48,11 +51,25 @@ func checkMessage(body []byte) error {
 		return fault.Invalid(fault.InvalidBody, "jsonrpc", `must be "2.0"`)
 	case id != "" && (id[0] == '{' || id[0] == '[' || id == "true" || id == "false"):
 		return fault.Invalid(fault.InvalidBody, "id", "must be text or a number")
+	case isNumber(id) && !isExact(id):
+		return fault.Invalid(fault.InvalidBody, "id", "must be a whole number of at most 2^53-1")
 	}
 	if _, err := jsonrpc.DecodeMessage(body); err != nil {
 		return fault.New(fault.InvalidBody, "the message is nested too deeply, or is no request")
 	}
 	return nil
+}
+
+// isNumber says whether a JSON value is a number.
+func isNumber(value string) bool {
+	return value != "" && (value[0] == '-' || '0' <= value[0] && value[0] <= '9')
+}
+
+// isExact says whether a number is whole, and one that JSON holds exactly. The library would answer
+// to another id than that.
+func isExact(number string) bool {
+	n, err := strconv.ParseFloat(number, 64)
+	return err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
 // refuseMessage answers a request that is refused as a whole by an error of JSON-RPC, so that a
@@ -62,8 +79,7 @@ func refuseMessage(body []byte, err error) http.Handler {
 		ID json.RawMessage `json:"id"`
 	}
 	_ = json.Unmarshal(body, &m) // then it has none
-	if _, invalid := jsonrpc.DecodeMessage(fmt.Appendf(nil,
-		`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)); invalid != nil {
+	if id := string(m.ID); !isNumber(id) && !strings.HasPrefix(id, `"`) {
 		return nil
 	}
 	problem := operation.NewProblem(err, "")

@@ -21,8 +21,11 @@ func outputOf(t *operation.Tool) *jsonschema.Schema {
 		made.Properties[name] = &jsonschema.Schema{Type: kind}
 		made.PropertyOrder = append(made.PropertyOrder, name)
 	}
-	if t.Streams() {
+	if t.Streams() || t.Later {
 		add("unfinished", "boolean")
+	}
+	if t.Later {
+		add(operation.KeyArgument, "string")
 	}
 	if t.Agents == operation.Spends {
 		add("cost", "object")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -22,6 +23,7 @@ const (
 type sessions struct {
 	mu     sync.Mutex
 	of     map[string][]*session // by customer
+	open   map[string]*session   // by id, with those that are ending
 	count  int
 	ended  bool
 	behind sync.WaitGroup
@@ -29,7 +31,11 @@ type sessions struct {
 
 type session struct {
 	*mcp.ServerSession
-	used time.Time
+	holder   string // of the credential that began it
+	used     time.Time
+	messages sync.WaitGroup  // that are being answered
+	ctx      context.Context // of its calls; it ends with it
+	end      context.CancelFunc
 }
 
 var (
@@ -39,18 +45,20 @@ var (
 )
 
 // addSession notes a new session. Of a customer that has too many the least used one ends.
-func (s *sessions) addSession(customer string, own *mcp.ServerSession, now time.Time) error {
+func (s *sessions) addSession(from *operation.Caller, own *mcp.ServerSession,
+	now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return errStopping
 	}
+	customer := from.Customer
 	known := s.of[customer]
 	if len(known) < maxOfCustomer && s.count >= MaxSessions {
 		return errManySessions
 	}
 	if s.of == nil {
-		s.of = map[string][]*session{}
+		s.of, s.open = map[string][]*session{}, map[string]*session{}
 	}
 	if len(known) >= maxOfCustomer {
 		oldest := known[0]
@@ -59,18 +67,65 @@ func (s *sessions) addSession(customer string, own *mcp.ServerSession, now time.
 				oldest = one
 			}
 		}
-		s.drop(customer, oldest.ServerSession)
-		s.behind.Go(func() { _ = oldest.Close() }) // it waits for the session's calls
+		s.end(customer, oldest)
 	}
-	s.of[customer] = append(s.of[customer], &session{own, now})
+	made := &session{ServerSession: own, holder: from.Holder(), used: now}
+	made.ctx, made.end = context.WithCancel(context.Background())
+	s.of[customer], s.open[own.ID()] = append(s.of[customer], made), made
 	s.count++
 	s.behind.Go(func() {
 		_ = own.Wait() // however it ended
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.drop(customer, own)
+		if made.ctx.Err() == nil { // or end forgets it
+			delete(s.open, own.ID())
+			made.end()
+		}
 	})
 	return nil
+}
+
+// end ends a session at once, and the calls that it has under way. The library takes no answer of a
+// session that it closes, so those of these calls come first.
+func (s *sessions) end(customer string, own *session) {
+	s.drop(customer, own.ServerSession)
+	own.end()
+	s.behind.Go(func() {
+		own.messages.Wait()
+		_ = own.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, own.ID())
+	})
+}
+
+// endSession ends a session of the caller. It is false when there is none of this id.
+func (s *sessions) endSession(from *operation.Caller, id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.open[id]
+	if own == nil || own.holder != from.Holder() || own.ctx.Err() != nil {
+		return false
+	}
+	s.end(from.Customer, own)
+	return true
+}
+
+// enter begins to answer a message of a session, unless that has ended. It may be one that nobody
+// has.
+func (s *sessions) enter(id string) (leave func(), ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.open[id]
+	switch {
+	case own == nil:
+		return func() {}, false
+	case own.ctx.Err() != nil:
+		return nil, true
+	}
+	own.messages.Add(1)
+	return own.messages.Done, false
 }
 
 // drop takes a session from the count, once.
@@ -90,19 +145,19 @@ func (s *sessions) drop(customer string, own *mcp.ServerSession) {
 	}
 }
 
-// use notes that a session was used.
-func (s *sessions) use(customer string, own *mcp.ServerSession, now time.Time) {
+// use notes that a session is used, and answers it; nil: it is none of these.
+func (s *sessions) use(id string, now time.Time) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.of[customer] {
-		if one.ServerSession == own {
-			one.used = now
-		}
+	own := s.open[id]
+	if own != nil {
+		own.used = now
 	}
+	return own
 }
 
-// open is how many there are.
-func (s *sessions) open() int {
+// size is how many there are.
+func (s *sessions) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count
@@ -121,7 +176,7 @@ func (s *sessions) close() {
 	s.behind.Wait()
 }
 
-// admit counts the sessions of clients that have some.
+// admit counts the sessions of clients that have some. What is called in one ends with it.
 func (g *Gateway) admit(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		own, _ := request.GetSession().(*mcp.ServerSession)
@@ -130,11 +185,14 @@ func (g *Gateway) admit(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, request)
 		}
 		if method == "initialize" {
-			if err := g.sessions.addSession(from.Customer, own, g.clock.Now()); err != nil {
+			if err := g.sessions.addSession(from, own, g.clock.Now()); err != nil {
 				return nil, err
 			}
-		} else {
-			g.sessions.use(from.Customer, own, g.clock.Now())
+		} else if used := g.sessions.use(own.ID(), g.clock.Now()); used != nil {
+			calling, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(used.ctx, cancel)()
+			ctx = calling
 		}
 		return next(ctx, method, request)
 	}

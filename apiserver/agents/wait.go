@@ -18,23 +18,25 @@ import (
 // maxWait is how long a call waits for a run (decision 34).
 const maxWait = 55 * time.Second
 
+// running is the state of a run that goes on, as its events tell it.
+const running = "RUNNING"
+
 // maxEvent is the most bytes of an event.
 const maxEvent = 64 << 10
 
 var errSilent = fault.New(fault.Unavailable, "nothing was told of the run in time: call again")
 
 // wait follows a stream of events to its end, or until the time is up, and answers the last one.
+// The stream may end before the run does, as when the server stops. Then the wait is unfinished.
 func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 	c *calling) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
-	late := false
 	go func() {
 		defer close(ended)
 		select {
 		case <-g.clock.After(maxWait):
-			late = true
 		case <-waiting.Done():
 		}
 		inner.Close() // whoever reads sees it end
@@ -62,7 +64,9 @@ func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 	if out.Result == nil {
 		return errors.Join(errSilent, lines.Err())
 	}
-	out.Unfinished = late
+	var last struct{ State string }
+	_ = json.Unmarshal(out.Result, &last) // or it has none
+	out.Unfinished = !c.glance && last.State == running
 	return nil
 }
 

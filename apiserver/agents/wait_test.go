@@ -45,6 +45,26 @@ func TestWaits(t *testing.T) {
 	a.refused("svc_stream_scraper_job", args{"id": r.group}, "job_not_found")
 }
 
+// TestWaitsGoOnByTheirKey: what an operation does not wait for until its end is unfinished. The key
+// that the answer names waits again, and begins nothing.
+func TestWaitsGoOnByTheirKey(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	with, unfinished := args{"scraperId": r.scraper}, map[string]any{"unfinished": true,
+		"result": 0, "error": nil}
+	for range 2 {
+		r.tick(t, time.Second, func() {
+			got := a.want("svc_harvest_sitemaps", with, unfinished)
+			key := got.Text("idempotencyKey")
+			if before := with["idempotencyKey"]; key == "" || before != nil && before != key {
+				t.Errorf("after %v the key is %q", before, key)
+			}
+			with["idempotencyKey"] = key
+		})
+	}
+	a.want("svc_whoami", nil, map[string]any{"unfinished": nil, "idempotencyKey": nil})
+}
+
 // TestCancelledWaits: a wait that its caller gives up is no error of the service. It ends as what
 // it is, and operators see none.
 func TestCancelledWaits(t *testing.T) {

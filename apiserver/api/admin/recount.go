@@ -45,14 +45,15 @@ func (r Resource) recount() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		_ *struct{}) (operation.Streamed[[]RecountedRun], error) {
 		var answer operation.Streamed[[]RecountedRun]
-		for _, err := range r.Recount(ctx, from.View) {
+		view := from.View
+		for _, err := range r.Recount(ctx, view) {
 			if err != nil {
 				return answer, err // it has a code as long as nothing is sent
 			}
 			break
 		}
 		answer.Write = func(ctx context.Context, w io.Writer) error {
-			next, stop := iter.Pull2(r.Recount(ctx, from.View))
+			next, stop := iter.Pull2(r.Recount(ctx, view))
 			defer stop()
 			return api.WriteArray(w, func() ([]RecountedRun, error) {
 				run, err, more := next()

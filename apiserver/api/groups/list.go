@@ -36,16 +36,17 @@ func (Resource) list() *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (
 		operation.Streamed[[]Group], error) {
 		var answer operation.Streamed[[]Group]
+		view := from.View
 		all, err := api.Named[*client.Group]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
 			Name:    func(g *client.Group) string { return g.Name },
 			Created: func(g *client.Group) int64 { return g.CreatedAt },
-		}.Of(from.View.Groups(from.Customer))
+		}.Of(view.Groups(from.Customer))
 		if err != nil {
 			return answer, err
 		}
 		next := func() (part []Group, err error) {
 			for _, g := range all[:min(len(all), listedAtOnce)] {
-				part = append(part, NewGroup(from.View, g))
+				part = append(part, NewGroup(view, g))
 			}
 			all = all[len(part):]
 			return part, nil

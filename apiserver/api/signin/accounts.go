@@ -60,8 +60,9 @@ type accountIDRequest struct {
 func (r Resource) disable() *operation.Operation {
 	return r.switching("svc_admin_disable_account", "PUT /api/admin/accounts/{id}/disable",
 		"Keeps an account from signing in, and ends its sessions",
-		"The sessions are refused from the next request on, whichever server it comes to. What they "+
-			"have open ends. Its customer's API keys and other accounts stay. Repeating it changes "+
+		"The sessions are refused from the next request on, whichever server it comes to. So are "+
+			"tokens of the issuer that signs its person in. What they have open ends. Its "+
+			"customer's API keys and other accounts stay. Repeating it changes "+
 			"nothing.", false)
 }
 
@@ -79,7 +80,11 @@ func (r Resource) switching(id, route, summary, description string,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *accountIDRequest) (operation.None,
 		error) {
-		if !enable && from.Session != nil && from.Session.Account == in.ID {
+		own := from.Account
+		if from.Session != nil {
+			own = from.Session.Account
+		}
+		if !enable && !own.IsZero() && own == in.ID {
 			return operation.None{}, fault.Invalid(fault.InvalidRequest, "id",
 				"an admin cannot disable the account that it has signed in with: nobody might be "+
 					"left to take it back")

@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // atIssuer is a server whose people sign in at an issuer; the subject "chief" is an admin by list.
@@ -447,4 +448,39 @@ func TestAccountsFromBeforeTheIssuer(t *testing.T) {
 		Password: "hash"})
 	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
 	b.wants("again", b.do("GET", "/api/key/whoami", nil), 200, "carla")
+}
+
+// Whose account is disabled has no way in by tokens either, whatever the role, with a leader or
+// without. Nor has the ticket that such a token has asked for before.
+func TestTokensOfDisabledAccounts(t *testing.T) {
+	s, at := atIssuer(t)
+	b := newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
+	b.wants("signs up", b.signUp("Carla"), 303, "/portal")
+	account := s.Client.View().AccountByEmail("carla@shop.test").ID
+	who, status := "GET /api/key/whoami", "GET /api/admin/status"
+	token := at.Token(t, "carla", s.Clock.Now(), "admin")
+	disable := "PUT /api/admin/accounts/" + account.String() + "/disable"
+	as := map[string]string{"X-Customer-Ref": "alice"}
+	s.Run(t, apitest.Scenario{Name: "lets in", As: token, Do: who, Status: 200},
+		apitest.Scenario{Name: "itself", As: token, Do: disable, Status: 400,
+			Code: "invalid_request"})
+	ticket := s.Call(t, apitest.Scenario{As: token, Do: "POST /api/events/ticket"}).Text("ticket")
+	if ticket == "" {
+		t.Fatal("there is no ticket")
+	}
+	s.Run(t, apitest.Scenario{Name: "disable", As: apitest.Admin, Do: disable, Status: 204})
+	refused := func(name, as, do string, header map[string]string) apitest.Scenario {
+		return apitest.Scenario{Name: name, As: as, Do: do, Header: header, Status: 403,
+			Code: "account_disabled"}
+	}
+	s.Run(t, refused("its token", token, who, nil), refused("an admin's", token, status, nil),
+		refused("for another", token, who, as),
+		refused("its ticket", "", "GET /api/events/stream?ticket="+ticket, nil))
+	s.Client.Fail(fault.New(fault.Unavailable, "there is no leader"))
+	s.Run(t, refused("without a leader", token, status, nil))
+	s.Client.Fail(nil)
+	s.Run(t, apitest.Scenario{Name: "enable", As: apitest.Admin, Status: 204,
+		Do: strings.Replace(disable, "PUT", "DELETE", 1)},
+		apitest.Scenario{Name: "lets in again", As: token, Do: who, Status: 200})
 }

@@ -40,6 +40,8 @@ func TestRegistrations(t *testing.T) {
 		"unseen":        {`{"redirect_uris":["https://a.example"],"client_name":"a\u202eb"}`, "invalid_client_metadata"},
 		"another shape": {`{"redirect_uris":"https://a.example"}`, "invalid_client_metadata"},
 		"no JSON":       {`x`, "invalid_client_metadata"},
+		"twice":         {`{"redirect_uris":["https://a.example"],"redirect_uris":["https://b.example"]}`, "invalid_client_metadata"},
+		"another name":  {`{"Redirect_URIs":["https://a.example"]}`, "invalid_redirect_uri"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, status := register(t, s, c.body), 201

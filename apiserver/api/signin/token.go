@@ -126,15 +126,13 @@ func (r Resource) register() *operation.Operation {
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Status: http.StatusCreated,
 		Cookieless: true,
 	}, func(_ context.Context, _ *operation.Caller, in *registerRequest) (operation.Raw, error) {
-		var said struct {
-			Name      string   `json:"client_name"`
-			Redirects []string `json:"redirect_uris"`
-		}
-		if json.Unmarshal(in.Body, &said) != nil {
+		name, redirects, err := readRegistration(in.Body)
+		if err != nil {
 			return answerRefusal(&grants.Refusal{Code: "invalid_client_metadata",
-				Detail: "the body is a JSON object, client_name a text, redirect_uris a list"})
+				Detail: "the body is a JSON object without a member twice, client_name a text, " +
+					"redirect_uris a list"})
 		}
-		id, made, err := r.Grants.Register(said.Name, said.Redirects)
+		id, made, err := r.Grants.Register(name, redirects)
 		if err != nil {
 			return answerRefusal(err)
 		}
@@ -143,6 +141,20 @@ func (r Resource) register() *operation.Operation {
 			"redirect_uris": made.Redirects, "token_endpoint_auth_method": "none",
 			"grant_types": grantTypes, "response_types": []string{"code"}})
 	})
+}
+
+// readRegistration reads what a program says of itself. Names of members count as they are spelt.
+func readRegistration(body []byte) (name string, redirects []string, err error) {
+	members, err := operation.ReadArguments(body)
+	if err != nil {
+		return "", nil, err
+	}
+	for member, into := range map[string]any{"client_name": &name, "redirect_uris": &redirects} {
+		if value, given := members[member]; given {
+			err = errors.Join(err, json.Unmarshal(value, into))
+		}
+	}
+	return name, redirects, err
 }
 
 type tokenRequest struct {

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/mail"
 	"net/netip"
@@ -11,7 +10,6 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 )
 
 // Foreign is a person whom an OpenID Connect issuer has signed in.
@@ -28,13 +26,6 @@ type Foreign struct {
 
 // Profile is what a customer says of itself at first.
 type Profile struct{ Firstname, Lastname string }
-
-// foreignID is the account's, the same for all servers: two that sign somebody in at once make one.
-func (f *Foreign) foreignID() (id ids.ID) {
-	sum := sha256.Sum256([]byte("account\x00" + f.Issuer + "\x00" + f.Subject))
-	copy(id[:], sum[:])
-	return id
-}
 
 // ForeignLife is how long a session of a person of an issuer lasts, who then signs in there again.
 // So what the issuer has taken from a person holds here after that time.
@@ -71,7 +62,8 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 		return Opened{}, fmt.Errorf("read the state: %w", err)
 	}
 	// who the person is, which the trail of what follows names
-	self := &client.Account{ID: f.foreignID(), Customer: f.Subject, Admin: f.Admin}
+	self := &client.Account{ID: auth.AccountOf(f.Issuer, f.Subject), Customer: f.Subject,
+		Admin: f.Admin}
 	ctx = as(ctx, self)
 	switch known := view.Customer(f.Subject) != nil; {
 	case known && f.Profile != nil:

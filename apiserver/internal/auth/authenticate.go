@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -27,8 +28,8 @@ type Authenticator struct {
 
 // Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is
 // no older than the call: a key that was revoked before is not in it. Faults: unauthorized,
-// customer_blocked, scope_rejected for a switch of the customer by others than admins,
-// invalid_request for a switch to nobody, unavailable.
+// account_disabled, customer_blocked, scope_rejected for a switch of the customer by others than
+// admins, invalid_request for a switch to nobody, unavailable.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	customerRef string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -84,6 +85,14 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 func MarkOf(issuer string) string { return markStart + issuer }
 
 const markStart = "openid "
+
+// AccountOf is the account of one of an issuer's people. It is the same for all servers: two that
+// sign somebody in at once make one.
+func AccountOf(issuer, subject string) (id ids.ID) {
+	sum := sha256.Sum256([]byte("account\x00" + issuer + "\x00" + subject))
+	copy(id[:], sum[:])
+	return id
+}
 
 // IsMark says whether an account is of an issuer's people.
 func IsMark(password string) bool { return strings.HasPrefix(password, markStart) }
@@ -143,8 +152,8 @@ func (a *Authenticator) Known(authorization string) bool {
 
 // AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens.
 // Whether a key was revoked, or a session ended, cannot be known. The view is this node's own, and
-// may be old. Faults: unauthorized, customer_blocked, unavailable for keys, for sessions and for
-// tokens whose issuer is away.
+// may be old. Faults: unauthorized, account_disabled, customer_blocked, unavailable for keys, for
+// sessions and for tokens whose issuer is away.
 func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
 	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -159,18 +168,18 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 	if err != nil {
 		return Principal{}, nil, err
 	}
-	view := a.Client.View()
-	if err := admit(view, who.subject); err != nil {
+	p, view := who.principal(), a.Client.View()
+	if err := admitSignIn(view, &p); err != nil {
 		return Principal{}, nil, err
 	}
-	p := who.principal()
 	p.Stranger = who.foreign && view.Customer(who.subject) == nil
 	return p, view, nil
 }
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
 // Long answers ask it while they are sent. Faults: unauthorized when its key was revoked, or its
-// session ended, or any of these or its token has expired since; customer_blocked.
+// session ended, or any of these or its token has expired since; account_disabled,
+// customer_blocked.
 func (a *Authenticator) Holds(p *Principal) error { return a.holds(a.Client.View(), p) }
 
 // holds is Holds by a view.
@@ -193,7 +202,7 @@ func (a *Authenticator) holds(view *client.View, p *Principal) error {
 		if a.Clock.Now().UnixMilli() > p.Until {
 			return fault.New(fault.Unauthorized, "the token has expired")
 		}
-		return admit(view, p.Subject)
+		return admitSignIn(view, p)
 	}
 	if view.Key(p.Key.ID) == nil {
 		return fault.New(fault.Unauthorized, "the key was revoked")
@@ -229,6 +238,15 @@ func admit(view *client.View, holder string) error {
 	return nil
 }
 
+// admitSignIn refuses the token of a person whose account is disabled, and of a blocked customer.
+func admitSignIn(view *client.View, p *Principal) error {
+	if account := view.Account(p.Account); account != nil && account.DisabledAt != 0 {
+		return fault.New(fault.AccountDisabled, "the operator of the service has disabled this "+
+			"account")
+	}
+	return admit(view, p.Subject)
+}
+
 // check reads a token of either issuer.
 func (a *Authenticator) check(ctx context.Context, token string) (identity, error) {
 	if a.OpenID == nil || isLocal(token) {
@@ -246,7 +264,7 @@ func (a *Authenticator) check(ctx context.Context, token string) (identity, erro
 		return identity{}, err
 	}
 	return identity{subject: said.Subject, admin: said.Admin, email: said.Email, foreign: true,
-		until: said.Until}, nil
+		account: AccountOf(a.OpenID.Name(), said.Subject), until: said.Until}, nil
 }
 
 // CheckForeign refuses a subject that no issuer may name: whoever may choose a name there is not
@@ -259,11 +277,12 @@ func CheckForeign(subject string) error {
 }
 
 // signIn makes the customer of a token of the local issuer at its first use. One of the other
-// issuer signs up (decision 44). The token of a blocked one is refused whomever it acts for.
+// issuer signs up (decision 44). The token of a blocked customer, or of a disabled account, is
+// refused whomever it acts for.
 func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
 	customerRef string) (Principal, *client.View, error) {
 	p := who.principal()
-	if err := admit(view, who.subject); err != nil {
+	if err := admitSignIn(view, &p); err != nil {
 		return Principal{}, nil, err
 	}
 	if customerRef != "" && customerRef != who.subject {

@@ -214,3 +214,24 @@ func TestKeysExpire(t *testing.T) {
 		t.Error("an expired key is gone")
 	}
 }
+
+// What the token of a person of an issuer has opened ends when the person's account is disabled,
+// also where it acts for another customer.
+func TestDisabledAccountsHoldNothing(t *testing.T) {
+	manual := clock.NewManual(now())
+	state := clienttest.New(t, manual)
+	a := &Authenticator{Client: state, Clock: manual}
+	account := AccountOf("https://id.test", "carla")
+	state.Must(t, client.CreateAccount{ID: account, Customer: "carla", Email: "c@x.test"})
+	held := Principal{Customer: "alice", Subject: "carla", Admin: true, Foreign: true,
+		Account: account, Until: now().Add(time.Hour).UnixMilli()}
+	other := held
+	other.Account = AccountOf("https://other.test", "carla")
+	state.Must(t, client.DisableAccount{Account: account})
+	if err := a.Holds(&held); fault.CodeOf(err) != fault.AccountDisabled {
+		t.Errorf("of a disabled account: %v", err)
+	}
+	if err := a.Holds(&other); err != nil {
+		t.Errorf("of another issuer's person: %v", err)
+	}
+}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // The local issuer (decision 31, auth.mode=local).
@@ -163,6 +165,7 @@ type identity struct {
 	subject string
 	admin   bool
 	foreign bool   // it is not of the local issuer
+	account ids.ID // of a foreign one: Principal.Account
 	email   string // of a foreign one: that its issuer has verified, "" for none
 	until   int64  // Principal.Until
 }
@@ -170,7 +173,7 @@ type identity struct {
 // principal is the caller, who acts as itself.
 func (w identity) principal() Principal {
 	return Principal{Customer: w.subject, Subject: w.subject, Admin: w.admin, Foreign: w.foreign,
-		Email: w.email, Until: w.until}
+		Account: w.account, Email: w.email, Until: w.until}
 }
 
 // isLocal says whether a token says that the local issuer made it, which nothing shows yet.

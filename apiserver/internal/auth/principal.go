@@ -7,6 +7,7 @@ package auth
 import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -24,6 +25,9 @@ type Principal struct {
 	// has verified, "" for none.
 	Foreign bool
 	Email   string
+	// Account is that of a token of this issuer. There is one once its person has signed in by a
+	// browser.
+	Account ids.ID
 	// Until is the last Unix millisecond of a sign-in credential, leeway between clocks included.
 	// An access token is refused from it on.
 	Until int64

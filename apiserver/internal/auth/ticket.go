@@ -42,7 +42,7 @@ func (a *Authenticator) KnowsTicket(ticket string) bool {
 }
 
 // Redeem finds out who has asked for a ticket, and takes it. Who would be refused by now is refused
-// with it. Faults: unauthorized, customer_blocked, unavailable.
+// with it. Faults: unauthorized, account_disabled, customer_blocked, unavailable.
 func (a *Authenticator) Redeem(ctx context.Context, ticket string) (Principal, *client.View,
 	error) {
 	if len(ticket) != ticketLength || !strings.HasPrefix(ticket, ticketStart) ||
@@ -78,6 +78,9 @@ func (a *Authenticator) Redeem(ctx context.Context, ticket string) (Principal, *
 		if p.Session = view.Session(taken.Session); p.Session == nil {
 			return Principal{}, nil, errSession
 		}
+	}
+	if a.OpenID != nil && p.Key == nil && p.Session == nil {
+		p.Account = AccountOf(a.OpenID.Name(), p.Subject)
 	}
 	return p, view, a.holds(view, &p)
 }

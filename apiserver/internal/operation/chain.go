@@ -25,7 +25,8 @@ import (
 )
 
 // Authenticator turns a credential into its principal and a view of the state that is no older than
-// the call. Its faults: unauthorized, customer_blocked, invalid_request, unavailable.
+// the call. Its faults: unauthorized, account_disabled, customer_blocked, invalid_request,
+// unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
 		*client.View, error)
@@ -36,10 +37,12 @@ type Authenticator interface {
 	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,
 		error)
 	// Redeem finds out who asked for a ticket, and takes it. KnowsTicket says without a look
-	// elsewhere whether it is good. Its faults: unauthorized, customer_blocked, unavailable.
+	// elsewhere whether it is good. Its faults: unauthorized, account_disabled, customer_blocked,
+	// unavailable.
 	Redeem(ctx context.Context, ticket string) (auth.Principal, *client.View, error)
 	KnowsTicket(ticket string) bool
-	// Holds refuses a principal whose credential was revoked since, or whose customer was blocked.
+	// Holds refuses a principal whose credential was revoked since, whose account was disabled or
+	// whose customer was blocked.
 	// It costs no more than a look at what this node knows.
 	Holds(p *auth.Principal) error
 	// Used notes that a principal was let in, from an address that may be the zero one.

@@ -232,8 +232,10 @@ type streamed interface {
 	shape() reflect.Type
 }
 
-// succeed answers with a value.
+// succeed answers with a value. What the handler had of the state goes first: a stream would keep
+// it as long as it lasts. A long answer that goes on reading it keeps it itself.
 func (x *exchange) succeed(answer any) {
+	x.from.View = nil
 	x.replayed()
 	if x.from.Reason != "" {
 		quoted := strconv.QuoteToASCII(x.from.Reason)

@@ -36,6 +36,24 @@ type formedRequest struct {
 	Body formed `body:"json"`
 }
 
+// A parameter of a form that comes twice is refused: which of them counts would be a guess.
+func TestFormsSayAParameterOnce(t *testing.T) {
+	r := compileRequest("test", reflect.TypeFor[struct {
+		Body struct {
+			Code string `json:"code"`
+		} `body:"form"`
+	}]())
+	for body, refused := range map[string]bool{"": false, "code=a": false, "other=1&other=2": false,
+		"code=a&code=b": true, "code=a&code=a": true, "code=&code=": true} {
+		_, _, err := r.decode(&incoming{segment: func(string) string { return "" },
+			contentType: formType, hasBody: true,
+			read: func(int) ([]byte, error) { return []byte(body), nil }}, fault.InvalidRequest)
+		if (fault.CodeOf(err) == fault.InvalidRequest) != refused || !refused && err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
 // Each rule that tags say is enforced on both sides of its edge.
 func TestForms(t *testing.T) {
 	r := compileRequest("test", reflect.TypeFor[formedRequest]())

@@ -312,7 +312,7 @@ func (op *Operation) problems() map[int][]string {
 		fault.UploadTooSlow}, op.Errors...)
 	if op.Access != auth.Public {
 		codes = append(codes, fault.Unauthorized, fault.ScopeRejected,
-			fault.CustomerBlocked)
+			fault.AccountDisabled, fault.CustomerBlocked)
 	}
 	if op.Access != auth.Public && op.Access != auth.SignUp {
 		codes = append(codes, fault.CustomerRequired)

@@ -152,8 +152,8 @@ type NamedEvent struct {
 // Caller is what a handler knows of the call beside its request.
 type Caller struct {
 	auth.Principal
-	// View is the state as it was when the call arrived, or later: current enough for every answer
-	// (nil for public operations).
+	// View is the state as it was when the call arrived, or later: current enough for every answer.
+	// It is nil for public operations, and once the handler has returned.
 	View      *client.View
 	Call      *client.Call // idempotency, to be passed to the command; nil without a key
 	RequestID string

@@ -286,10 +286,13 @@ func (r *request) decodeForm(body []byte, v reflect.Value, p *problems) {
 	for i := range members.fields {
 		f := &members.fields[i]
 		into := v.FieldByIndex(f.index)
-		if texts, given := values[f.name]; given {
-			r.shapes.decodeText(texts[0], into, &f.rules, f.name, p)
-		} else {
+		switch texts := values[f.name]; len(texts) {
+		case 0:
 			r.shapes.absent(into, f, f.name, p)
+		case 1:
+			r.shapes.decodeText(texts[0], into, &f.rules, f.name, p)
+		default: // which of them counts would be a guess
+			p.add(f.rules.code, f.name, "must be given once")
 		}
 	}
 }

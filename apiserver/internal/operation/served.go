@@ -13,8 +13,8 @@ import (
 )
 
 // Served is an answer that an http.Handler makes, of a library that brings one. It may stream. The
-// handler's request is a copy, with Body. Its context ends when the client is gone, the credential
-// does not hold any more, or the server stops.
+// handler's request is a copy, with Body. Its context is that of calls, which a stop lets finish.
+// It ends sooner when the client is gone, or the credential does not hold any more.
 type Served struct {
 	Handler http.Handler
 	Body    []byte
@@ -24,7 +24,7 @@ type Served struct {
 
 // hand has the handler answer, on a goroutine that the server waits for.
 func (x *exchange) hand(answer Served) {
-	ctx, cancel := context.WithCancel(x.Streaming)
+	ctx, cancel := context.WithCancel(x.Work)
 	read, write := io.Pipe()
 	w := &handed{header: http.Header{}, pipe: write, begun: make(chan struct{}),
 		now: x.Clock.Now}

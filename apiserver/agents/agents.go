@@ -7,7 +7,6 @@ package agents
 import (
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,16 +31,8 @@ const (
 	sessionIdle = 15 * time.Minute
 )
 
-// stateless is the first version of the protocol that has no sessions, and batchless the first one
-// that is spoken. The one before it wants batches to be taken.
-const (
-	stateless = "2026-07-28"
-	batchless = "2025-06-18"
-)
-
-// spoken are the versions of the protocol, newest first.
-var spoken = slices.DeleteFunc(mcp.SupportedProtocolVersions(),
-	func(version string) bool { return version < batchless })
+// stateless is the first version of the protocol that has no sessions.
+const stateless = "2026-07-28"
 
 // Gateway serves agents. It is made by New.
 type Gateway struct {
@@ -73,7 +64,7 @@ func New(c Config, ops []*operation.Operation) *Gateway { return newGateway(c, o
 
 // options are what the server says of itself.
 func options() *mcp.ServerOptions {
-	return &mcp.ServerOptions{Instructions: instructions, SupportedProtocolVersions: spoken,
+	return &mcp.ServerOptions{Instructions: instructions,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = "private" // all is by who asks
 		},
@@ -166,10 +157,10 @@ func (g *Gateway) Operations() []*operation.Operation {
 		}),
 		operation.Define(operation.Declaration{
 			ID: "svc_end_mcp_session", Routes: operation.Routes("DELETE " + Path), Group: group,
-			Summary:     "Ends the session that the header Mcp-Session-Id names",
+			Summary: "Ends the session that the header Mcp-Session-Id names",
 			Description: "It is gone at once. Calls under way in it end as cancelled ones do.",
-			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true,
-			Resource: Path, Media: media, Errors: []fault.Code{fault.SessionNotFound},
+			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
+			Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Served, error) {
 			return g.serve(from, nil), nil
 		}),

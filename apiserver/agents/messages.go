@@ -32,10 +32,10 @@ func answerItself(body []byte, version string) http.Handler {
 	if json.Unmarshal(body, &m) != nil {
 		return nil // the library says what is wrong
 	}
-	if version != "" && !slices.Contains(spoken, version) {
+	if known := mcp.SupportedProtocolVersions(); version != "" && !slices.Contains(known, version) {
 		return refusal(m.ID, http.StatusBadRequest, mcp.CodeUnsupportedProtocolVersion,
 			"this version of the protocol is not spoken here",
-			mcp.UnsupportedProtocolVersionData{Supported: spoken, Requested: version})
+			mcp.UnsupportedProtocolVersionData{Supported: known, Requested: version})
 	}
 	if m.Method == "" || slices.Contains(methods, m.Method) {
 		return answerParams(m, version)

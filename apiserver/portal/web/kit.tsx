@@ -171,13 +171,13 @@ export function Entry(props: { id: string; label: string; value: Signal<string>;
   </div>;
 }
 
-/** A choice of one of some values. */
-export function Select(props: { id: string; label: string; value: Signal<string>;
+/** A choice of one of some values. What is shown as chosen is the value, unless it is told. */
+export function Select(props: { id: string; label: string; value: Signal<string>; shown?: string;
   options: readonly [value: string, text: string][]; hint?: string; }) {
   const { id, value, hint } = props;
   return <div>
     <label for={id}>{props.label}</label>
-    <select id={id} value={value.value} aria-describedby={hint && `${id}-hint`}
+    <select id={id} value={props.shown ?? value.value} aria-describedby={hint && `${id}-hint`}
       onChange={(e) => { value.value = e.currentTarget.value; }}>
       {props.options.map(([v, text]) => <option key={v} value={v}>
         {visible(text, 80)}</option>)}

@@ -2,7 +2,7 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import { call, newKey, type Query, type Refused } from "./api";
+import { call, Once, type Query, type Refused } from "./api";
 import { refused, resynced, Shown, Trouble, useLoaded, type Loaded } from "./load";
 import { address, place } from "./route";
 import { count, visible } from "./show";
@@ -75,7 +75,7 @@ export interface Act {
   busy: boolean;
   error?: Refused;
   done: string;
-  /** Does something under a key that stays until it is done or says something else. */
+  /** Does something under a key that stays until one knows what came of it. */
   run: (said: unknown, what: (key: string) => Promise<string | void>) => Promise<boolean>;
 }
 
@@ -85,21 +85,17 @@ export function useAct(): Act {
   const busy = useSignal(false);
   const error = useSignal<Refused | undefined>(undefined);
   const done = useSignal("");
-  const held = useRef({ said: "", key: "" });
+  const once = useRef(new Once()).current;
   return { busy: busy.value, error: error.value, done: done.value, run: async (said, what) => {
     if (busy.peek()) {
       return false;
-    }
-    const text = JSON.stringify(said);
-    if (held.current.said !== text || held.current.key === "") {
-      held.current = { said: text, key: newKey() };
     }
     busy.value = true;
     error.value = undefined;
     done.value = "";
     try {
-      done.value = await what(held.current.key) ?? "";
-      held.current.key = "";
+      done.value = await once.send(said, what) ?? "";
+      once.renew();
       return true;
     } catch (e) {
       error.value = refused(e);

@@ -6,7 +6,7 @@ import { failures, type Group, type Job, type JobCursorPage, type JobPage, type 
 import { call, newKey, queuedAbout, Refused } from "./api";
 import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
-import { address, go, place } from "./route";
+import { address, go, place, stays } from "./route";
 import { about, choices, count, duration, Fact, money, numbered, Scraped, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
@@ -223,11 +223,14 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
     resynced.value++;
   });
   const again = (scraper: Scraper) => act(async () => {
+    const here = stays();
     const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
-    draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
-      estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
-      saveKey: newKey(), launchKey: newKey() };
-    go(address("/launch"));
+    if (here()) {
+      draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
+        estimate, again: `/runs/${job.scraperId}/${job.id}`, saveKey: newKey(),
+        launchKey: newKey() };
+      go(address("/launch"));
+    }
   });
   return <>
     <p class="lead"><Scraped value={scraper?.name ?? job.scraperId} /></p>

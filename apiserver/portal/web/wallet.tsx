@@ -5,7 +5,7 @@ import { apiAddress, call } from "./api";
 import { useEntry } from "./entries";
 import { Cursor, Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { address } from "./route";
+import { address, stays } from "./route";
 import { count, Fact, money, monthOf, parseMoney, Scraped, when } from "./show";
 import { topUp, wallet } from "./store";
 import { texts } from "./texts.account";
@@ -56,11 +56,14 @@ function TopUp() {
       return;
     }
     void act.run(cents, async (key) => {
+      const here = stays();
       const begun = await call<StartedTopUp>("POST", "/api/wallet/topup",
         { key, body: { amountCents: cents } });
       sessionStorage.setItem(keptTopUp, begun.sessionId);
       amount.value = "";
-      location.assign(begun.url);
+      if (here()) {
+        location.assign(begun.url);
+      }
       return texts.topUpLeads;
     });
   };

@@ -5,7 +5,7 @@ import { call } from "./api";
 import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Pager, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { address, go } from "./route";
+import { address, go, stays } from "./route";
 import { count, Fact, Scraped, when } from "./show";
 import { Secret } from "./secret";
 import { events, texts } from "./texts.account";
@@ -90,8 +90,11 @@ export function OneWebhook(props: { id: string }) {
     again();
   });
   const remove = () => act.run("remove", async () => {
+    const here = stays();
     await call("DELETE", path);
-    go(address("/webhooks"));
+    if (here()) {
+      go(address("/webhooks"));
+    }
   });
   return <Shown of={read} title={texts.webhook}>{(hook) => <>
     <h1 tabIndex={-1}>{texts.webhook}</h1>

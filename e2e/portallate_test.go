@@ -22,7 +22,8 @@ const meddling = `(() => { const ask = fetch, rules = new Map(), held = new Map(
 		const part = [...rules.keys()].find(part => name.startsWith(part)), rule = rules.get(part);
 		rules.delete(part);
 		return rule ? rule(() => ask(to, options)) : ask(to, options); };
-	window.hold = (part) => rules.set(part, async (go) => { const answer = await go();
+	window.hold = (part, said) => rules.set(part, async (go) => {
+		const answer = said ? new Response(JSON.stringify(said)) : await go();
 		const read = answer.text.bind(answer);
 		await new Promise(free => held.set(part, () => new Promise(done => {
 			answer.text = async () => { const text = await read(); setTimeout(done); return text; };
@@ -31,13 +32,14 @@ const meddling = `(() => { const ask = fetch, rules = new Map(), held = new Map(
 	window.holds = (part) => held.has(part);
 	window.free = async (part) => { await held.get(part)(); held.delete(part); return true; };
 	window.lose = (part) => rules.set(part, async (go) => { await go(); throw new TypeError(); });
-	window.answer = (part, status, said, holds) => rules.set(part, async () => {
-		if (holds) { hold(part); } // the next one
+	window.answer = (part, status, said, then) => rules.set(part, async () => {
+		then?.(); // of the next call
 		return new Response(JSON.stringify(said), { status }); });
+	window.allow = (part) => rules.delete(part);
 	window.alter = (part, how) => rules.set(part, async (go) => new Response(
 		JSON.stringify(how(await (await go()).json()))));
-	window.refuse = (part, status, code) => answer(part, status, { code, status, detail: code,
-		title: code, correlationId: "", errors: [] }); })()`
+	window.refuse = (part, status, code, then) => answer(part, status, { code, status,
+		detail: code, title: code, correlationId: "", errors: [] }, then); })()`
 
 // meddles has something said to what stands between the portal and the API.
 func (v *visit) meddles(said string, args ...any) {
@@ -109,7 +111,7 @@ func TestPortalSendsOnce(t *testing.T) {
 	v.meddles("refuse(%q, 409, 'harvest_running')", harvest)
 	v.presses("Harvest the sitemaps")
 	v.says("Harvest_running.")
-	v.meddles("answer(%q, 202, 3, true)", harvest)
+	v.meddles("answer(%q, 202, 3, () => hold(%q))", harvest, harvest)
 	v.presses("Harvest the sitemaps")
 	v.says("Addresses found so far: 3.")
 	v.frees(harvest)

@@ -84,6 +84,7 @@ interface Options {
   type?: string; // of the body, where it is none of JSON
   key?: string;
   signal?: AbortSignal;
+  exact?: boolean; // numbers that would be rounded are shown as they were written
   soFar?: (answer: unknown) => void; // takes what there is before all is (202), and waits on
 }
 
@@ -116,12 +117,22 @@ export async function call<T>(method: string, path: string, options: Options = {
     throw await refusal(answer);
   }
   const text = await answer.text(); // some that succeed say nothing
-  const value = text === "" ? undefined : JSON.parse(text);
+  const value = text === "" ? undefined : JSON.parse(text, options.exact ? exact : undefined);
   if (answer.status === 202 && options.soFar) {
     options.soFar(value);
     return call(method, path, options);
   }
   return value as T;
+}
+
+// What newer browsers have of JSON, and its types here have not.
+const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON;
+
+/** Keeps a number as it was written where it has more digits than a number of a script may keep. */
+function exact(_name: string, value: unknown, context?: { source?: string }): unknown {
+  const said = context?.source;
+  return raw && typeof value === "number" && said
+    && said.replace(/e.*|\D/gi, "").replace(/^0+/, "").length > 15 ? raw(said) : value;
 }
 
 /** What an answer refuses. */

@@ -61,7 +61,8 @@ function ask(change: Record<string, string>): void {
 export function Rows(props: { group: string }) {
   const want = wanted(props.group);
   const reason = JSON.stringify(want);
-  const reader = useMemo(() => new RowReader(want), [reason, resynced.value]);
+  const again = useSignal(0);
+  const reader = useMemo(() => new RowReader(want), [reason, again.value]);
   const groups = useLoaded(readable, []);
   const name = groups.value?.find((g) => g.id === props.group)?.name ?? "";
   // What was seen of fields stays while the rows are filtered: some may have none then.
@@ -86,9 +87,11 @@ export function Rows(props: { group: string }) {
       <a href={address(place.value.path)}>{texts.rowsOfAll}</a></p>}
     <Choice want={want} fields={fields} hidden={hidden} reader={reader} />
     {reader.error.value && <Trouble error={reader.error.value}
-      again={() => void reader.need(reader.known.value)} />}
+      again={() => reader.lookAgain()} />}
     <p role="status">{!reader.begun.value ? texts.loading : n === 0 ? texts.rowsNone
       : texts.rowsKnown(count(n), reader.more.value)}</p>
+    <p><button type="button" class="second" onClick={() => { again.value++; }}>
+      {texts.rowsAgain}</button></p>
     {n > 0 && <Table reader={reader} columns={columns} />}
     {reader.cut.value && <p class="note">{texts.rowsCut}</p>}
   </>;

@@ -16,7 +16,8 @@ export function Sites() {
   return <>
     <h1 tabIndex={-1}>{texts.sites}</h1>
     <p class="lead">{texts.sitesLead}</p>
-    <Cursor<ScraperCursorPage["items"][number]> path="/api/scraper/list" query={{ limit: 50 }}>
+    <Cursor<ScraperCursorPage["items"][number]> reasons={[resynced.value]}
+      ask={(at, signal) => call("GET", "/api/scraper/list", { query: { ...at, limit: 50 }, signal })}>
       {(scrapers) => <Table caption={texts.sites} items={scrapers} none={texts.sitesNone}
         columns={[
           { name: texts.scraper, of: (s) => <a href={address(`/sites/${s.id}`)}>

@@ -28,7 +28,8 @@ export function Wallet() {
     <h2>{texts.topUp}</h2>
     {takesPayments ? <TopUp /> : <p>{texts.topUpNone}</p>}
     <h2>{texts.ledger}</h2>
-    <Cursor<Transaction> path="/api/wallet/transactions/all" query={{ limit: 50 }}>
+    <Cursor<Transaction> reasons={[resynced.value]}
+      ask={(at, signal) => call("GET", "/api/wallet/transactions/all", { query: { ...at, limit: 50 }, signal })}>
       {(entries) => <Ledger entries={entries} />}</Cursor>
     <p class="actions">
       <a class="button" download href={apiAddress("/api/wallet/transactions/all",

@@ -90,9 +90,7 @@ export function Rows(props: { group: string }) {
       again={() => reader.lookAgain()} />}
     <p role="status">{!reader.begun.value ? texts.loading : n === 0 ? texts.rowsNone
       : texts.rowsKnown(count(n), reader.more.value)}</p>
-    <p><button type="button" class="second" onClick={() => { again.value++; }}>
-      {texts.rowsAgain}</button></p>
-    {n > 0 && <Table reader={reader} columns={columns} />}
+    {n > 0 && <Table reader={reader} columns={columns} again={() => { again.value++; }} />}
     {reader.cut.value && <p class="note">{texts.rowsCut}</p>}
   </>;
 }
@@ -200,7 +198,7 @@ const height = 36; // of a row, in pixels; app.css has the same
 const spare = 10; // rows above and below what is seen
 const tallest = 24_000_000; // pixels: browsers draw nothing that is much taller
 
-function Table(props: { reader: RowReader; columns: string[] }) {
+function Table(props: { reader: RowReader; columns: string[]; again: () => void }) {
   const { reader, columns } = props;
   const top = useSignal(0);
   const room = useSignal(600);
@@ -280,6 +278,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
         <input id="row" type="number" min={1} required inputMode="numeric" value={wanted.value}
           onInput={(e) => { wanted.value = e.currentTarget.value; }} /></div>
       <button class="second">{texts.goTo}</button>
+      <button type="button" class="second" onClick={props.again}>{texts.rowsAgain}</button>
     </form>
     {open.value !== undefined && <Details reader={reader} index={open as Signal<number>}
       close={() => { open.value = undefined; }} />}

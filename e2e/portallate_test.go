@@ -155,8 +155,8 @@ func TestPortalSendsOnce(t *testing.T) {
 	v.ends()
 }
 
-// TestPortalLeadsNobodyAway: an answer that comes late leads nobody on who is elsewhere by then, and
-// changes no other draft.
+// TestPortalLeadsNobodyAway: an answer that comes late leads nobody on who is elsewhere by then,
+// and changes no other draft.
 func TestPortalLeadsNobodyAway(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -190,9 +190,9 @@ func TestPortalLeadsNobodyAway(t *testing.T) {
 	v.sees(`location.pathname === "/portal/build"`)
 	v.frees("POST /api/scraper/")
 	stays("/build")
-	if was := asks[string](v.person, "JSON.stringify("+draft+")"); !strings.Contains(was, "list/2") ||
-		strings.Contains(was, "estimate") {
-		t.Errorf("a late answer has changed another draft: %s", was)
+	was := asks[string](v.person, "JSON.stringify("+draft+")")
+	if !strings.Contains(was, "list/2") || strings.Contains(was, "estimate") {
+		t.Errorf("a late answer has changed another draft: %.200s", was)
 	}
 
 	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)

@@ -26,7 +26,8 @@ func TestPortalSendsFilesWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
 	ctx := t.Context()
-	first, second := suite.Must(v.PutGroup(ctx, "First"))(t), suite.Must(v.PutGroup(ctx, "Second"))(t)
+	first := suite.Must(v.PutGroup(ctx, "First"))(t)
+	second := suite.Must(v.PutGroup(ctx, "Second"))(t)
 	answer, err := v.Do(ctx, "POST", "/api/scraper/group/"+first+"/file-scraper",
 		url.Values{"format": {"csv"}, "name": {"of the first"}}, "text/csv",
 		strings.NewReader("title\nlamp\n"))

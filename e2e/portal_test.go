@@ -90,6 +90,9 @@ func newPerson(t *testing.T, path, server string,
 			if err != nil {
 				return // the browser ends
 			}
+			if strings.HasPrefix(message.String(), "info: Clear-Site-Data header") {
+				continue // which a sign-out asks for
+			}
 			p.mu.Lock()
 			p.said = append(p.said, message.String())
 			p.mu.Unlock()

@@ -246,6 +246,15 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 	v.switches("Switched on")
 	v.presses("Save")
 	v.sees(`!document.querySelector("main").innerText.includes("Nothing is sent now")`)
+	v.enters("hours", "1e3") // which a field for numbers takes
+	v.presses("Make another secret")
+	v.says("Enter a whole number of hours")
+	asks[bool](v.person, `(document.querySelector("#hours").select(), true)`)
+	v.do(chromedp.KeyEvent("\b"))
+	v.presses("Make another secret")
+	v.sees(`document.activeElement.matches("#hours[aria-invalid=true]") &&
+		!document.querySelector(".secret")`)
+	v.enters("hours", "24")
 	v.presses("Make another secret")
 	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
 	v.presses("I have kept it")

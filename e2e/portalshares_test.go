@@ -71,5 +71,13 @@ func TestPortalOfAReader(t *testing.T) {
 		a.pathname)`); len(to) != 1 || to[0] != "/portal/rows/"+group {
 		t.Errorf("a reader is led to %v", to)
 	}
+	shared := suite.Must(v.PutGroup(ctx, "Chairs of others"))(t) // which a profile is told of
+	if err := v.Call(ctx, "PUT", "/api/scraper/shared/group/"+shared, nil,
+		[]map[string]string{{"email": email}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	friend.goes("/notices", `document.querySelector(".notices")`)
+	friend.clicks(".notices a")
+	friend.sees(`document.querySelector("h1").innerText === "Rows of Chairs of others"`)
 	v.ends()
 }

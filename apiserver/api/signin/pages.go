@@ -283,7 +283,7 @@ func (r Resource) leave() *operation.Operation {
 			"Bearer "+from.Cookie(operation.SessionCookie), "")
 		switch code := fault.CodeOf(err); {
 		case code == fault.Unauthorized || code == fault.CustomerBlocked: // there is nothing to end
-			from.SetCookie(operation.SessionCookie, "", 0)
+			forget(from)
 			return back(), nil
 		case err != nil:
 			return operation.Raw{}, err

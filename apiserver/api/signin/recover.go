@@ -172,7 +172,7 @@ func (r Resource) useLink(ctx context.Context, from *operation.Caller,
 	if err != nil {
 		return false, err
 	}
-	from.SetCookie(operation.SessionCookie, "", 0) // it has ended, if it was of the account
+	forget(from) // it has ended, if it was of the account
 	from.SetCookie(deviceCookie, used.Device, deviceLife)
 	return used.Made, nil
 }

@@ -158,6 +158,12 @@ func (r Resource) end(ctx context.Context, from *operation.Caller, everywhere bo
 	if err := r.Accounts.SignOut(ctx, &from.Principal, from.Address, everywhere); err != nil {
 		return err
 	}
-	from.SetCookie(operation.SessionCookie, "", 0)
+	forget(from)
 	return nil
+}
+
+// forget takes the session from a browser, and what pages have stored there for its person.
+func forget(from *operation.Caller) {
+	from.SetCookie(operation.SessionCookie, "", 0)
+	from.Forget()
 }

@@ -96,13 +96,14 @@ func TestSignInAndOut(t *testing.T) {
 		return apitest.Scenario{Name: "who am I", Do: "GET /api/key/whoami", Header: by(cookie),
 			Status: status}
 	}
+	forgotten := map[string]string{"Clear-Site-Data": `"storage"`}
 	first, second, third := open(), open(), open()
 	s.Run(t, apitest.Scenario{Name: "wrong", Do: "POST /api/auth/sign-in",
 		Body:   strings.Replace(entered, "correct", "wrong", 1),
 		Status: 401, Code: "unauthorized", Headers: map[string]string{"Set-Cookie": ""}},
 		apitest.Scenario{Name: "unknown", Do: "POST /api/auth/sign-in",
 			Body:   strings.Replace(entered, "ann", "nobody", 1),
-			Status: 401, Code: "unauthorized"},
+			Status: 401, Code: "unauthorized", Headers: map[string]string{"Clear-Site-Data": ""}},
 		whoami(first, 200), whoami("shoal-session=none", 401), whoami("__Host-"+first, 401),
 		apitest.Scenario{Name: "a session is no admin's", Do: "GET /api/admin/nodes",
 			Header: by(first), Status: 401},
@@ -130,7 +131,7 @@ func TestSignInAndOut(t *testing.T) {
 			Do: "POST /api/auth/sign-out", Status: 400, Code: "invalid_request"},
 		apitest.Scenario{Name: "out", Do: "POST /api/auth/sign-out",
 			Header: map[string]string{"Cookie": first, "Sec-Fetch-Site": "same-origin"},
-			Status: 204, Check: func(t *testing.T, a apitest.Answer) {
+			Status: 204, Headers: forgotten, Check: func(t *testing.T, a apitest.Answer) {
 				if c := cookies(a)["shoal-session"]; c == nil || c.Value != "" ||
 					c.Expires.After(time.Now()) {
 					t.Errorf("the cookie is %+v", c)
@@ -138,7 +139,7 @@ func TestSignInAndOut(t *testing.T) {
 			}},
 		whoami(first, 401), whoami(second, 200),
 		apitest.Scenario{Name: "out everywhere", Do: "POST /api/auth/sign-out-everywhere",
-			Header: by(second), Status: 204},
+			Header: by(second), Status: 204, Headers: forgotten},
 		whoami(second, 401), whoami(third, 401))
 }
 

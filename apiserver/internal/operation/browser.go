@@ -123,6 +123,9 @@ func (c *Caller) SetCookie(name, value string, life time.Duration) {
 	c.cookies = append(c.cookies, &cookie)
 }
 
+// Forget has the answer make the browser forget what pages of this service have stored in it.
+func (c *Caller) Forget() { c.forgets = true }
+
 // credential is what says who calls: the header Authorization, or where there is none the session
 // of a browser.
 func (x *exchange) credential() (text string, browser bool) {

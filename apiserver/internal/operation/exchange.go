@@ -438,6 +438,9 @@ func (x *exchange) sendCookies() {
 	for _, cookie := range x.from.cookies {
 		x.rc.Response.Header.SetCookie(cookie)
 	}
+	if x.from.forgets {
+		x.rc.Response.Header.Set("Clear-Site-Data", `"storage"`)
+	}
 }
 
 // finish leaves the connection fit for the next request, and counts and logs this one.

@@ -180,6 +180,7 @@ type Caller struct {
 
 	cookie  func(name string) string // of the request
 	cookies []*fasthttp.Cookie       // of the answer
+	forgets bool                     // the browser
 }
 
 // None is the answer of an operation without a body.

@@ -7,8 +7,13 @@ import { sentence, told } from "./words";
 /** A refusal, or that nobody answers. */
 export class Refused extends Error {
   constructor(readonly code: string, detail: string, readonly correlationId = "",
-    readonly retryAfter = 0, readonly items: ProblemItem[] = []) {
+    readonly retryAfter = 0, readonly items: ProblemItem[] = [], readonly status = 0) {
     super(detail);
+  }
+
+  /** Whether nothing has come of the call: then it may still come of it, or may have. */
+  get unknown(): boolean {
+    return this.status < 400 || this.status >= 500 || this.code === "idempotency_in_flight";
   }
 
   /** What to do about it. */
@@ -38,6 +43,32 @@ export function apiAddress(path: string, query: Query = {}): string {
 /** A key under which a call is done once, however often it is sent. */
 export const newKey = () => crypto.randomUUID();
 
+/** Something that is done once, however often it is sent. Its key stays while the same is said,
+ * until it is refused: the service would answer the same refusal again. */
+export class Once {
+  private said = "";
+  private key = "";
+
+  async send<T>(said: unknown, what: (key: string) => Promise<T>): Promise<T> {
+    const text = JSON.stringify(said);
+    if (this.said !== text) {
+      this.said = text;
+      this.key = newKey();
+    }
+    try {
+      return await what(this.key);
+    } catch (e) {
+      if (e instanceof Refused && !e.unknown) {
+        this.renew();
+      }
+      throw e;
+    }
+  }
+
+  /** What is said next is done anew. */
+  renew(): void { this.said = ""; }
+}
+
 const queuedWithin = 600_000; // milliseconds in which a run is queued once it has its id
 
 /** The time within which a run was queued. Its id begins with the second in which it was made. */
@@ -53,6 +84,8 @@ interface Options {
   type?: string; // of the body, where it is none of JSON
   key?: string;
   signal?: AbortSignal;
+  exact?: boolean; // numbers that would be rounded are shown as they were written
+  soFar?: (answer: unknown) => void; // takes what there is before all is (202), and waits on
 }
 
 /** Calls the API. Who has no session any more is led to sign in, and back. */
@@ -84,7 +117,22 @@ export async function call<T>(method: string, path: string, options: Options = {
     throw await refusal(answer);
   }
   const text = await answer.text(); // some that succeed say nothing
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  const value = text === "" ? undefined : JSON.parse(text, options.exact ? exact : undefined);
+  if (answer.status === 202 && options.soFar) {
+    options.soFar(value);
+    return call(method, path, options);
+  }
+  return value as T;
+}
+
+// What newer browsers have of JSON, and its types here have not.
+const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON;
+
+/** Keeps a number as it was written where it has more digits than a number of a script may keep. */
+function exact(_name: string, value: unknown, context?: { source?: string }): unknown {
+  const said = context?.source;
+  return raw && typeof value === "number" && said
+    && said.replace(/e.*|\D/gi, "").replace(/^0+/, "").length > 15 ? raw(said) : value;
 }
 
 /** What an answer refuses. */
@@ -94,8 +142,7 @@ export async function refusal(answer: Pick<Response, "json" | "headers">): Promi
     const problem = await answer.json() as Problem;
     const items = problem.errors.map((item) => told(item));
     return new Refused(problem.code, items.join(" ") || sentence(problem.detail),
-      problem.correlationId,
-      retryAfter, problem.errors);
+      problem.correlationId, retryAfter, problem.errors, problem.status);
   } catch {
     return new Refused("network", texts.network, "", retryAfter);
   }

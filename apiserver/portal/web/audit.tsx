@@ -1,8 +1,9 @@
 // The audit trail.
 import type { AuditTrailEntry } from "./schema.gen";
-import { apiAddress } from "./api";
+import { apiAddress, call } from "./api";
 import { useEntry } from "./entries";
 import { Cursor, Entry, Table } from "./kit";
+import { resynced } from "./load";
 import { address, go, place } from "./route";
 import { asText, count, Scraped, when } from "./show";
 import { texts } from "./texts.operators";
@@ -25,7 +26,9 @@ export function Audit() {
       <Entry id="actor" label={texts.actor} value={actor} type="search" />
       <Entry id="customer" label={texts.customer} value={customer} type="search" />
       <button class="second">{texts.show}</button></form>
-    <Cursor<AuditTrailEntry> path="/api/admin/audit" query={{ ...query, limit: 50 }}>
+    <Cursor<AuditTrailEntry> reasons={[JSON.stringify(query), resynced.value]}
+      ask={(at, signal) => call("GET", "/api/admin/audit",
+        { query: { ...query, ...at, limit: 50 }, signal })}>
       {(entries) => <Table caption={texts.audit} items={entries} none={texts.auditNone} columns={[
         { name: texts.number, n: true, of: (e) => count(e.number) },
         { name: texts.at, of: (e) => when(e.at) },

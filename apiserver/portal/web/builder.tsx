@@ -1,14 +1,14 @@
 // Where a person picks fields on a page: what stands alike is found by the API, and makes rows.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, PagePreview,
   PostProcessRule, RunEstimate, Scraper } from "./schema.gen";
-import { call, newKey, type Refused } from "./api";
-import { draft, mostName, newName } from "./draft";
+import { call, newKey, Once, type Refused } from "./api";
+import { change, draft, mostName, newName } from "./draft";
 import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
-import { address, go, place } from "./route";
+import { address, go, place, stays } from "./route";
 import { asText, count, money, Scraped, when } from "./show";
 import { fieldsOf, groupFor, NameTrouble } from "./start";
 import { texts } from "./texts";
@@ -260,13 +260,16 @@ function Rows(props: { rows: Record<string, unknown>[]; first: string[] }) {
   </section>;
 }
 
+/** The draft that has an address. */
+const begun = (url: string) => draft.value?.addresses.includes(url) ? draft.value : undefined;
+
 /** Saves what was picked under a name, and asks what a run will cost. */
 function Saving(props: { url: string; disabled: boolean;
   scraper: () => Partial<Scraper> | Record<string, unknown>; }) {
-  const own = useRef(draft.value?.name ?? newName(props.url)).current;
+  const own = useMemo(() => begun(props.url)?.name ?? newName(props.url), []);
   const said = useEntry<string | undefined>("scraper-name", undefined); // in place of its own
   const name = said.value ?? own;
-  const key = useSignal(newKey());
+  const saved = useRef(new Once()).current;
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);
   const save = async (event: Event) => {
@@ -276,32 +279,33 @@ function Saving(props: { url: string; disabled: boolean;
     }
     busy.value = true;
     error.value = undefined;
+    const here = stays();
+    const was = draft.value;
+    const now = begun(props.url) ?? { text: props.url, addresses: [props.url],
+      saveKey: newKey(), launchKey: newKey() };
     try {
-      const now = draft.value?.addresses.includes(props.url) ? draft.value
-        : { text: props.url, addresses: [props.url], groupKey: newKey(), launchKey: newKey(),
-          saveKey: key.value, name };
-      const group = await groupFor(now.groupKey);
-      const scraper = await call<Scraper>("PUT", "/api/scraper", { key: key.value,
-        body: { ...props.scraper(), name, groupRef: group } });
+      const body = { ...props.scraper(), name, groupRef: await groupFor() };
+      const scraper = await saved.send(body, (key) => call<Scraper>("PUT", "/api/scraper",
+        { key, body }));
       const links = now.addresses.length > 1 ? now.addresses.length : undefined;
       const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
         { query: { links } });
-      draft.value = { ...now, name, group, scraper, estimate,
-        proposals: undefined, launchKey: newKey() };
-      go(address("/launch"));
+      change(was, { ...now, name, group: body.groupRef, scraper, estimate,
+        proposals: undefined, launchKey: newKey() });
+      if (here()) {
+        go(address("/launch"));
+      }
     } catch (e) {
       error.value = refused(e);
-      key.value = newKey(); // what is sent next may be another recipe
     }
     busy.value = false;
   };
   return <form onSubmit={save}>
     <label for="scraper-name">{texts.name}</label>
     <input id="scraper-name" value={name} maxLength={mostName} required
-      onInput={(e) => { said.value = e.currentTarget.value; key.value = newKey(); }} />
+      onInput={(e) => { said.value = e.currentTarget.value; }} />
     {error.value && <NameTrouble error={error.value} from={props.url} take={(free) => {
       said.value = free;
-      key.value = newKey();
       error.value = undefined;
     }} />}
     <p class="actions"><button disabled={props.disabled}

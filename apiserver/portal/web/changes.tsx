@@ -1,11 +1,10 @@
 // What a run has added, removed or changed of the rows of a run before it.
-import { useSignal } from "@preact/signals";
 import type { Job, JobPage, Row, RowChange, RunDiff } from "./schema.gen";
-import { call, queuedAbout, type Refused } from "./api";
-import { Table } from "./kit";
-import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
+import { call, queuedAbout } from "./api";
+import { Cursor, Table } from "./kit";
+import { resynced, Shown, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { count, Scraped, when } from "./show";
+import { asText, count, Scraped, when } from "./show";
 import { texts } from "./texts.changes";
 
 const most = { runs: 200, rows: 100, fields: 6 }; // looked through, of a page, of a row
@@ -53,44 +52,20 @@ function Since(props: { before: Job[]; job: string }) {
 /** The rows that differ, the first ones and those that are asked for. */
 function Differences(props: { from: string; to: string }) {
   const { from, to } = props;
-  const more = useSignal<RowChange[]>([]);
-  const next = useSignal<string | null>(null);
-  const error = useSignal<Refused | undefined>(undefined);
-  const ask = (cursor?: string, signal?: AbortSignal) => call<RunDiff>("GET",
-    "/api/scraper/data/diff", { query: { from, to, limit: most.rows, cursor }, signal });
-  const first = useLoaded(async (signal) => {
-    const page = await ask(undefined, signal);
-    more.value = [];
-    next.value = page.nextCursor;
-    return page;
-  }, [from, to]);
-  const readOn = async () => {
-    try {
-      const page = await ask(next.value ?? undefined);
-      more.value = [...more.value, ...page.items];
-      next.value = page.nextCursor;
-      error.value = undefined;
-    } catch (e) {
-      error.value = refused(e);
-    }
-  };
-  return <>
-    <Shown of={first}>{(page) => <>
+  return <Cursor<RowChange, RunDiff> reasons={[from, to]} ask={(at, signal) => call("GET",
+    "/api/scraper/data/diff", { query: { from, to, limit: most.rows, ...at }, signal, exact: true })}>
+    {(items, page) => <>
       {page.summary && <p role="status">{texts.changesOf(count(page.summary.added),
         count(page.summary.removed), count(page.summary.changed),
         count(page.summary.unchanged))}</p>}
       <p class="hint">{page.key.length === 0 ? texts.changesByPlace : <>{texts.changesBy}{" "}
         <Scraped value={page.key.join(", ")} /></>}</p>
       <Table caption={texts.changesTitle} none={texts.changesSame}
-        items={[...page.items, ...more.value]} columns={[
+        items={items} columns={[
           { name: texts.change, of: (c) => texts.changeKinds[c.change] ?? c.change },
           { name: texts.row, of: (c) => <Scraped most={60} value={nameOf(c, page.key)} /> },
           { name: texts.values, wide: true, of: (c) => <Values of={c} /> }]} />
-    </>}</Shown>
-    {error.value && <Trouble error={error.value} />}
-    {next.value && <button type="button" class="second" onClick={() => void readOn()}>
-      {texts.more}</button>}
-  </>;
+    </>}</Cursor>;
 }
 
 /** The members of a row that pages gave it. Those of the server begin with _. */
@@ -100,7 +75,7 @@ const given = (row: Row) => Object.keys(row).filter((name) => !name.startsWith("
 function nameOf(c: RowChange, key: string[]): unknown {
   const row = c.after ?? c.before ?? {};
   const by = key.length > 0 ? key : given(row).slice(0, 1);
-  return by.length === 1 ? row[by[0]!] : by.map((name) => row[name] ?? "").join(", ");
+  return by.length === 1 ? row[by[0]!] : by.map((name) => asText(row[name])).join(", ");
 }
 
 /** What stands in a row: where it has changed what differs, with what was there. */

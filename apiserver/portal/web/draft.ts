@@ -14,8 +14,8 @@ export interface Draft {
   estimate?: RunEstimate;
   again?: string; // the place of the run that is made again
   cap?: string; // as it was entered
+  chosen?: number; // the proposal that was saved, or was to be
   // Keys under which the calls are done once.
-  groupKey: string;
   saveKey: string;
   launchKey: string;
 }
@@ -33,6 +33,13 @@ function read(): Draft | undefined {
 
 /** The draft of this tab. */
 export const draft = signal<Draft | undefined>(read());
+
+/** Changes a draft once an answer is there, unless there is another one meanwhile. */
+export function change(of: Draft | undefined, to: Draft | undefined): void {
+  if (draft.value === of) {
+    draft.value = to;
+  }
+}
 
 /** Whether a reload finds the draft again. */
 export const kept = signal(true);
@@ -71,9 +78,12 @@ export function readAddresses(text: string): { addresses: string[]; bad?: string
 /** How long the name of a scraper may be: the run of its list has a longer one, of 200 at most. */
 export const mostName = 200 - texts.listOf("").length;
 
+let named = 0; // when a name was made last
+
 /** A name for the scraper of an address, which no other one has. */
 export function newName(from: string): string {
-  const now = new Date();
+  named = Math.max(Date.now(), named + 1_000); // no two have the same second
+  const now = new Date(named);
   const two = (n: number) => String(n).padStart(2, "0");
   const at = ` ${now.getFullYear()}-${two(now.getMonth() + 1)}-`
     + `${two(now.getDate())} ${two(now.getHours())}:${two(now.getMinutes())}:`

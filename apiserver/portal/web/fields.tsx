@@ -6,7 +6,7 @@ import type { FieldProfile, Job, JobPage, NumberBucket, RunProfile } from "./sch
 import { call, Refused } from "./api";
 import { Shown, useLoaded } from "./load";
 import { address } from "./route";
-import { about, count, Scraped, ticks, visible, when } from "./show";
+import { count, Scraped, ticks, visible, when } from "./show";
 import { texts } from "./texts.fields";
 
 const most = { runs: 12, // that are looked at
@@ -23,9 +23,9 @@ const few = new Intl.NumberFormat(navigator.languages as string[],
 const short = (n: number) => few.format(n);
 
 const edge = new Intl.NumberFormat(navigator.languages as string[],
-  { maximumSignificantDigits: 6 });
+  { maximumSignificantDigits: 6, maximumFractionDigits: 1, roundingPriority: "morePrecision" });
 
-const number = (n: number | null) => n === null ? "–" : about(n);
+const number = (n: number | null) => n === null ? "–" : edge.format(n);
 
 /** The measures of a field that are drawn over runs. */
 const measures: Record<string, (f: FieldProfile) => number | null> = {

@@ -7,7 +7,7 @@ import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
-import { address, go } from "./route";
+import { address, go, stays } from "./route";
 import { count, entered, Fact, money, parseMoney, Scraped, visible, when } from "./show";
 import { texts } from "./texts.rest";
 
@@ -24,8 +24,11 @@ export function GroupList() {
   const name = useEntry("group-name", "");
   const act = useAct();
   const make = () => void act.run(name.value, async (key) => {
+    const here = stays();
     const made = await call<Of>("PUT", "/api/scraper/group", { key, body: { name: name.value } });
-    go(address(`/groups/${made.id}`));
+    if (here()) {
+      go(address(`/groups/${made.id}`));
+    }
   });
   return <>
     <h1 tabIndex={-1}>{texts.groups}</h1>

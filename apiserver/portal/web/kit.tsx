@@ -1,8 +1,8 @@
 // What the pages that come later are made of: tables, forms, lists by page and by cursor.
-import { useSignal, type Signal } from "@preact/signals";
+import { signal, useSignal, type Signal } from "@preact/signals";
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import { call, newKey, type Query, type Refused } from "./api";
+import { call, Once, type Query, type Refused } from "./api";
 import { refused, resynced, Shown, Trouble, useLoaded, type Loaded } from "./load";
 import { address, place } from "./route";
 import { count, visible } from "./show";
@@ -75,7 +75,7 @@ export interface Act {
   busy: boolean;
   error?: Refused;
   done: string;
-  /** Does something under a key that stays until it is done or says something else. */
+  /** Does something under a key that stays until one knows what came of it. */
   run: (said: unknown, what: (key: string) => Promise<string | void>) => Promise<boolean>;
 }
 
@@ -85,21 +85,17 @@ export function useAct(): Act {
   const busy = useSignal(false);
   const error = useSignal<Refused | undefined>(undefined);
   const done = useSignal("");
-  const held = useRef({ said: "", key: "" });
+  const once = useRef(new Once()).current;
   return { busy: busy.value, error: error.value, done: done.value, run: async (said, what) => {
     if (busy.peek()) {
       return false;
-    }
-    const text = JSON.stringify(said);
-    if (held.current.said !== text || held.current.key === "") {
-      held.current = { said: text, key: newKey() };
     }
     busy.value = true;
     error.value = undefined;
     done.value = "";
     try {
-      done.value = await what(held.current.key) ?? "";
-      held.current.key = "";
+      done.value = await once.send(said, what) ?? "";
+      once.renew();
       return true;
     } catch (e) {
       error.value = refused(e);
@@ -171,13 +167,13 @@ export function Entry(props: { id: string; label: string; value: Signal<string>;
   </div>;
 }
 
-/** A choice of one of some values. */
-export function Select(props: { id: string; label: string; value: Signal<string>;
+/** A choice of one of some values. What is shown as chosen is the value, unless it is told. */
+export function Select(props: { id: string; label: string; value: Signal<string>; shown?: string;
   options: readonly [value: string, text: string][]; hint?: string; }) {
   const { id, value, hint } = props;
   return <div>
     <label for={id}>{props.label}</label>
-    <select id={id} value={value.value} aria-describedby={hint && `${id}-hint`}
+    <select id={id} value={props.shown ?? value.value} aria-describedby={hint && `${id}-hint`}
       onChange={(e) => { value.value = e.currentTarget.value; }}>
       {props.options.map(([v, text]) => <option key={v} value={v}>
         {visible(text, 80)}</option>)}
@@ -245,27 +241,37 @@ export function Pager(props: { of: PageOf<unknown>; at: number; name?: string })
 
 interface CursorPage<T> { items: T[]; nextCursor: string | null }
 
-/** A list that is read on by a cursor, as far as a person wants. */
-export function Cursor<T>(props: { path: string; query: Query;
-  children: (items: T[]) => ComponentChildren; }) {
-  const more = useSignal<T[]>([]);
-  const next = useSignal<string | null>(null);
+/** A list as far as it was read. What comes late is of the list that it was asked for. */
+interface List<T, P> {
+  first: P;
+  items: Signal<T[]>;
+  next: Signal<string | null>;
+  ask: (query: { cursor?: string }, signal?: AbortSignal) => Promise<P>;
+}
+
+/** A list that is read on by a cursor, as far as a person wants. It begins anew whenever one of the
+ * reasons changes. */
+export function Cursor<T, P extends CursorPage<T> = CursorPage<T>>(props: { reasons: unknown[];
+  ask: List<T, P>["ask"]; children: (items: T[], first: P) => ComponentChildren; }) {
+  const { ask } = props;
+  const read = useLoaded<List<T, P>>(async (cancel) => {
+    const first = await ask({}, cancel);
+    return { first, items: signal(first.items), next: signal(first.nextCursor), ask };
+  }, props.reasons);
+  return <Shown of={read}>{(list) => <>
+    {props.children(list.items.value, list.first)}
+    <More key={list} of={list} /></>}</Shown>;
+}
+
+function More<T, P extends CursorPage<T>>(props: { of: List<T, P> }) {
+  const { items, next, ask } = props.of;
   const act = useAct();
-  const ask = (cursor?: string, signal?: AbortSignal) => call<CursorPage<T>>("GET", props.path,
-    { query: { ...props.query, cursor }, signal });
-  const first = useLoaded(async (signal) => {
-    const page = await ask(undefined, signal);
-    more.value = [];
-    next.value = page.nextCursor;
-    return page;
-  }, [props.path, JSON.stringify(props.query), resynced.value]);
   const on = () => act.run(next.value, async () => {
-    const page = await ask(next.value ?? undefined);
-    more.value = [...more.value, ...page.items];
+    const page = await ask({ cursor: next.value! });
+    items.value = [...items.value, ...page.items];
     next.value = page.nextCursor;
   });
   return <>
-    <Shown of={first}>{(page) => props.children([...page.items, ...more.value])}</Shown>
     {next.value && <p><Do act={act} text={texts.more} go={() => void on()} /></p>}
     <Came of={act} />
   </>;

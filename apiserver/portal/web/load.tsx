@@ -23,7 +23,11 @@ Loaded<T> {
   const tries = useSignal(0);
   useEffect(() => {
     const cancel = new AbortController();
-    ask(cancel.signal).then((value) => { state.value = { value }; }, (error: unknown) => {
+    ask(cancel.signal).then((value) => {
+      if (!cancel.signal.aborted) {
+        state.value = { value };
+      }
+    }, (error: unknown) => {
       if (!cancel.signal.aborted) {
         state.value = { value: state.value.value, error: refused(error) };
       }

@@ -14,7 +14,8 @@ function placeOf(n: Notification): string | undefined {
   const before = n.facts.changes?.fromJobId;
   return n.jobId && n.scraperId ? `/runs/${n.scraperId}/${n.jobId}`
     + (before ? `/changes?with=${before}` : "")
-    : n.webhookId ? `/webhooks/${n.webhookId}` : n.groupId ? `/groups/${n.groupId}`
+    : n.webhookId ? `/webhooks/${n.webhookId}`
+    : n.groupId ? `/${n.event === "GROUP_SHARED" ? "rows" : "groups"}/${n.groupId}`
     : n.transactionId ? "/wallet" : n.keyId ? "/keys" : undefined;
 }
 

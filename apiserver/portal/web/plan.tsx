@@ -3,6 +3,7 @@ import type { Invoice, PlanFeatures, PlanPrice, Subscription } from "./schema.ge
 import { call } from "./api";
 import { Came, Do, Pager, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
+import { stays } from "./route";
 import { count, currency, Fact, Scraped, when } from "./show";
 import { texts } from "./texts.account";
 import { takesPayments } from "./wallet";
@@ -20,9 +21,12 @@ export function Plan() {
   const invoices = usePage<Invoice>("/api/billing-history", {});
   const act = useAct();
   const move = (what: string, body?: unknown) => act.run([what, body], async () => {
+    const here = stays();
     const got = await call<Subscription>("POST", `/api/subscription/${what}`, { body });
     if (got.payment) {
-      location.assign(got.payment.url);
+      if (here()) {
+        location.assign(got.payment.url);
+      }
       return texts.topUpLeads;
     }
     now.again();

@@ -38,6 +38,10 @@ function filterOf(want: Wanted): string | undefined {
   if (!want.field) {
     return undefined;
   }
+  if (/^(true|false)$/.test(want.value) && (want.op === "eq" || want.op === "ne")) {
+    const either = [want.value === "true", want.value]; // pages say it as a text, files as it is
+    return JSON.stringify({ [want.field]: { [want.op === "eq" ? "$in" : "$nin"]: either } });
+  }
   const number = want.value.trim() !== "" && Number.isFinite(Number(want.value));
   const value = want.op === "exists" ? true
     : number && want.op !== "contains" ? Number(want.value) : want.value;
@@ -64,6 +68,7 @@ export class RowReader {
   private reading: Promise<void> | undefined;
   private clock = 0;
   private looks = 0;
+  private looked: [first: number, last: number] = [0, 0];
   private readonly cancel = new AbortController();
 
   constructor(private readonly want: Wanted) {}
@@ -91,9 +96,16 @@ export class RowReader {
   /** Reads what is looked at now. What was looked at before is not waited for any more. */
   async look(first: number, last: number): Promise<void> {
     const at = ++this.looks;
+    this.looked = [first, last];
     const looking = () => at === this.looks;
     await this.need(first, looking);
     await this.need(last, looking);
+  }
+
+  /** Tries to read again what is looked at. */
+  lookAgain(): void {
+    this.error.value = undefined;
+    void this.look(...this.looked);
   }
 
   /** Reads on until the row at a place is in memory, however far it is. */
@@ -220,7 +232,7 @@ export class RowReader {
   private async ask(cursor: string | undefined, skip: number, limit: number):
   Promise<{ rows: Row[]; next?: string }> {
     const page = await call<RowCursorPage>("GET", "/api/scraper/data", { query: { ...this.query,
-      limit, cursor, skip: skip || undefined }, signal: this.cancel.signal });
+      limit, cursor, skip: skip || undefined }, signal: this.cancel.signal, exact: true });
     return { rows: page.items, next: page.nextCursor ?? undefined };
   }
 }

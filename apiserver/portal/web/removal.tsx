@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { DeletionPreview } from "./schema.gen";
 import { call, type Query } from "./api";
 import { Came, Do, useAct } from "./kit";
+import { stays } from "./route";
 import { count, numbered, Scraped } from "./show";
 import { texts } from "./texts";
 
@@ -16,9 +17,10 @@ export function Removal(props: { path: string; query?: Query; text: string; of?:
     shown.value = await call<DeletionPreview>("POST", `${path}/preview-delete`, { query });
   });
   const remove = async (token: string) => {
+    const here = stays();
     const gone = await act.run(token, (key) =>
       call("DELETE", path, { query: { ...query, token }, key }));
-    if (gone) {
+    if (gone && here()) {
       props.done();
     } else {
       shown.value = undefined; // its token may be used up: it is looked at again

@@ -28,6 +28,13 @@ export function go(to: string, replace = false): void {
   place.value = read();
 }
 
+/** Tells later whether a person is still at the same place. An answer leads nobody on who has gone
+ * elsewhere meanwhile. */
+export function stays(): () => boolean {
+  const from = place.value;
+  return () => place.value === from;
+}
+
 // The heading that was told of, and where it stood.
 let told: { heading?: HTMLElement; path?: string } = {};
 

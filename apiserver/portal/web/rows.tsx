@@ -61,7 +61,8 @@ function ask(change: Record<string, string>): void {
 export function Rows(props: { group: string }) {
   const want = wanted(props.group);
   const reason = JSON.stringify(want);
-  const reader = useMemo(() => new RowReader(want), [reason, resynced.value]);
+  const again = useSignal(0);
+  const reader = useMemo(() => new RowReader(want), [reason, again.value]);
   const groups = useLoaded(readable, []);
   const name = groups.value?.find((g) => g.id === props.group)?.name ?? "";
   // What was seen of fields stays while the rows are filtered: some may have none then.
@@ -86,10 +87,10 @@ export function Rows(props: { group: string }) {
       <a href={address(place.value.path)}>{texts.rowsOfAll}</a></p>}
     <Choice want={want} fields={fields} hidden={hidden} reader={reader} />
     {reader.error.value && <Trouble error={reader.error.value}
-      again={() => void reader.need(reader.known.value)} />}
+      again={() => reader.lookAgain()} />}
     <p role="status">{!reader.begun.value ? texts.loading : n === 0 ? texts.rowsNone
       : texts.rowsKnown(count(n), reader.more.value)}</p>
-    {n > 0 && <Table reader={reader} columns={columns} />}
+    {n > 0 && <Table reader={reader} columns={columns} again={() => { again.value++; }} />}
     {reader.cut.value && <p class="note">{texts.rowsCut}</p>}
   </>;
 }
@@ -197,7 +198,7 @@ const height = 36; // of a row, in pixels; app.css has the same
 const spare = 10; // rows above and below what is seen
 const tallest = 24_000_000; // pixels: browsers draw nothing that is much taller
 
-function Table(props: { reader: RowReader; columns: string[] }) {
+function Table(props: { reader: RowReader; columns: string[]; again: () => void }) {
   const { reader, columns } = props;
   const top = useSignal(0);
   const room = useSignal(600);
@@ -277,6 +278,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
         <input id="row" type="number" min={1} required inputMode="numeric" value={wanted.value}
           onInput={(e) => { wanted.value = e.currentTarget.value; }} /></div>
       <button class="second">{texts.goTo}</button>
+      <button type="button" class="second" onClick={props.again}>{texts.rowsAgain}</button>
     </form>
     {open.value !== undefined && <Details reader={reader} index={open as Signal<number>}
       close={() => { open.value = undefined; }} />}

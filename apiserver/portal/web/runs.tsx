@@ -5,8 +5,9 @@ import { failures, type Group, type Job, type JobCursorPage, type JobPage, type 
   type RunEstimate, type Scraper, type ScraperCursorPage } from "./schema.gen";
 import { call, newKey, queuedAbout, Refused } from "./api";
 import { draft } from "./draft";
+import { Cursor } from "./kit";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
-import { address, go, place } from "./route";
+import { address, go, place, stays } from "./route";
 import { about, choices, count, duration, Fact, money, numbered, Scraped, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
@@ -32,10 +33,11 @@ function useNames(): Map<string, string> {
 /** A run with what the stream has told of it since. */
 function newest(job: Job): Job & { pagesPerSecond: number } {
   const told = progress.value.get(job.id);
-  if (!told || told.totalRequests < job.totalRequests) {
+  if (!told || told.totalRequests < job.totalRequests
+    || isOver(job.state) && !isOver(told.state)) {
     return { ...job, pagesPerSecond: 0 };
   }
-  const over = told.state !== "RUNNING";
+  const over = isOver(told.state);
   return { ...job, state: over ? told.state : job.state === "PENDING" && told.totalRequests === 0
     ? "PENDING" : "RUNNING",
   itemsQuantity: told.itemsQuantity, totalRequests: told.totalRequests,
@@ -133,11 +135,9 @@ const sizes = { page: 50 };
 
 /** The history. */
 export function Runs() {
-  const more = useSignal<Job[]>([]);
-  const next = useSignal<string | null | undefined>(undefined);
-  const error = useSignal<Refused | undefined>(undefined);
   const filters = filtersOf(place.value.query);
-  const ask = async (cursor?: string, signal?: AbortSignal): Promise<JobCursorPage> => {
+  const ask = async ({ cursor }: { cursor?: string }, signal?: AbortSignal):
+  Promise<JobCursorPage> => {
     if (!filters) {
       return call("GET", "/api/scraper/load-history/all",
         { query: { limit: sizes.page, cursor }, signal });
@@ -148,33 +148,14 @@ export function Runs() {
     const hasMore = number + 1 < page.totalPages;
     return { items: page.content, hasMore, nextCursor: hasMore ? String(number + 1) : null };
   };
-  const first = useLoaded(async (signal) => {
-    const page = await ask(undefined, signal);
-    more.value = [];
-    next.value = page.nextCursor;
-    return page;
-  }, [resynced.value, filters]);
-  const readOn = async () => {
-    try {
-      const page = await ask(next.value ?? undefined);
-      const shown = new Set([...first.value?.items ?? [], ...more.value].map((run) => run.id));
-      more.value = [...more.value, ...page.items.filter((run) => !shown.has(run.id))];
-      next.value = page.nextCursor;
-      error.value = undefined;
-    } catch (e) {
-      error.value = refused(e);
-    }
-  };
   return <>
     <h1 tabIndex={-1}>{texts.runsTitle}</h1>
     <Which />
-    <Shown of={first}>{(page) => page.items.length > 0
-      ? <RunTable runs={[...page.items, ...more.value]} />
+    <Cursor<Job, JobCursorPage> ask={ask} reasons={[filters, resynced.value]}>{(all) => all.length > 0
+      // by pages one comes twice where there is another run meanwhile
+      ? <RunTable runs={[...new Map(all.map((run) => [run.id, run])).values()]} />
       : filters ? <p role="status">{texts.runsNoneSo}</p>
-      : <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>}</Shown>
-    {error.value && <Trouble error={error.value} />}
-    {next.value && <button type="button" class="second" onClick={() => void readOn()}>
-      {texts.more}</button>}
+      : <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>}</Cursor>
   </>;
 }
 
@@ -223,11 +204,14 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
     resynced.value++;
   });
   const again = (scraper: Scraper) => act(async () => {
+    const here = stays();
     const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
-    draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
-      estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
-      saveKey: newKey(), launchKey: newKey() };
-    go(address("/launch"));
+    if (here()) {
+      draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
+        estimate, again: `/runs/${job.scraperId}/${job.id}`, saveKey: newKey(),
+        launchKey: newKey() };
+      go(address("/launch"));
+    }
   });
   return <>
     <p class="lead"><Scraped value={scraper?.name ?? job.scraperId} /></p>
@@ -286,7 +270,7 @@ function Failures(props: { job: Job; over: boolean }) {
     }
     const timer = setTimeout(() => { asked.value = job.errorLinks; }, over ? 0 : errors.every);
     return () => clearTimeout(timer);
-  }, [job.errorLinks === asked.value, over]);
+  }, [job.errorLinks === asked.value, asked.value, over]); // more may have come meanwhile
   const read = useLoaded(async (signal) => asked.value === 0 ? [] : call<LinkError[]>("GET",
     `/api/scraper/load-history/group/${job.groupId}/job/${job.id}/errors`,
     { query: { limit: errors.most }, signal }), [job.id, asked.value, over]);

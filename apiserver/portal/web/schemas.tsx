@@ -6,7 +6,7 @@ import { useEntry } from "./entries";
 import { Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
-import { address, go } from "./route";
+import { address, go, stays } from "./route";
 import { count, Fact, Scraped, visible, when } from "./show";
 import { texts } from "./texts.rest";
 
@@ -63,7 +63,11 @@ function Save(props: { of?: Schema; saved: (s: Schema) => void }) {
       type: type.value as SchemaInput["type"], content: content as Record<string, unknown>,
       description: of?.description, domainPatterns: of?.domainPatterns };
     void act.run(body, async (key) => {
-      props.saved(await call<Schema>("PUT", "/api/schema/customer", { key, body }));
+      const here = stays();
+      const schema = await call<Schema>("PUT", "/api/schema/customer", { key, body });
+      if (here()) {
+        props.saved(schema);
+      }
       return texts.saved;
     });
   };

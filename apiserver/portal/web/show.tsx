@@ -146,7 +146,8 @@ export function choices(all: { id: string; name: string }[]): [id: string, text:
     : `${visible(name, 50)} (${id})`]);
 }
 
-/** A value of a row as text. A number stays as it is: it may be a year or an id. */
+/** A value of a row as text. A number stays as it is: it may be a year or an id. One that is kept as
+ * it was written is a thing of JSON. */
 export function asText(value: unknown): string {
   if (value === null || value === undefined) {
     return "";

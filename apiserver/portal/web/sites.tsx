@@ -1,5 +1,6 @@
 // Sites are the links that a scraper's runs read; sitemaps are what a site says of itself.
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Scraper, ScraperCursorPage, Site as Of, SiteLink, SitemapEntry } from "./schema.gen";
 import { call } from "./api";
 import { readAddresses } from "./draft";
@@ -15,7 +16,8 @@ export function Sites() {
   return <>
     <h1 tabIndex={-1}>{texts.sites}</h1>
     <p class="lead">{texts.sitesLead}</p>
-    <Cursor<ScraperCursorPage["items"][number]> path="/api/scraper/list" query={{ limit: 50 }}>
+    <Cursor<ScraperCursorPage["items"][number]> reasons={[resynced.value]}
+      ask={(at, signal) => call("GET", "/api/scraper/list", { query: { ...at, limit: 50 }, signal })}>
       {(scrapers) => <Table caption={texts.sites} items={scrapers} none={texts.sitesNone}
         columns={[
           { name: texts.scraper, of: (s) => <a href={address(`/sites/${s.id}`)}>
@@ -142,10 +144,15 @@ function Sitemaps(props: { scraper: Scraper }) {
   const only = useEntry("only", place.value.query.get("only") ?? "NONE");
   const typed = useEntry("entry", q);
   const act = useAct();
+  const soFar = useSignal<number | undefined>(undefined);
+  const left = useRef(new AbortController()).current;
+  useEffect(() => () => left.abort(), []);
   const list = usePage<SitemapEntry>(path, { q: q || undefined,
     restriction: place.value.query.get("only") || undefined }, "entries");
   const harvest = () => act.run("harvest", async (key) => {
-    const n = await call<number>("POST", `${path}/harvest`, { key });
+    soFar.value = undefined;
+    const n = await call<number>("POST", `${path}/harvest`, { key, signal: left.signal,
+      soFar: (n) => { soFar.value = n as number; } });
     list.again();
     return texts.harvested(count(n));
   });
@@ -157,6 +164,8 @@ function Sitemaps(props: { scraper: Scraper }) {
     <h2>{texts.sitemaps}</h2>
     <p class="hint">{texts.sitemapsHint}</p>
     <p><Do act={act} text={texts.harvest} go={() => void harvest()} /></p>
+    {act.busy && soFar.value !== undefined
+      && <p role="status">{texts.harvestedSoFar(count(soFar.value))}</p>}
     <Came of={act} />
     <form class="filter" role="search" aria-label={texts.sitemaps} noValidate
       onSubmit={(e) => { e.preventDefault(); look(); }}>

@@ -2,38 +2,44 @@
 import { useSignal } from "@preact/signals";
 import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, RunEstimate,
   Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
-import { call, newKey, Refused } from "./api";
-import { draft, kept, mostName, newName, readAddresses } from "./draft";
+import { call, newKey, Once, Refused } from "./api";
+import { change, draft, type Draft, kept, mostName, newName, readAddresses } from "./draft";
 import { entriesKept, useEntry } from "./entries";
 import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
-import { address, go } from "./route";
+import { address, go, stays } from "./route";
 import { RunTable } from "./runs";
 import { count, entered, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
+const made = new Once();
+
 /** The group that stores the rows: the customer's first one, which is made where there is none. */
-export async function groupFor(key: string): Promise<string> {
+export async function groupFor(): Promise<string> {
   const groups = await call<Group[]>("GET", "/api/scraper/group/list");
   if (groups.length > 0) {
     return groups[0]!.id;
   }
-  return (await call<Group>("PUT", "/api/scraper/group",
-    { key, body: { name: texts.firstGroup } })).id;
+  const group = await made.send("", (key) => call<Group>("PUT", "/api/scraper/group",
+    { key, body: { name: texts.firstGroup } }));
+  made.renew();
+  return group.id;
 }
 
 /** Reads the first address and shows what its page has. */
 async function propose(text: string, addresses: string[]): Promise<void> {
   const name = newName(addresses[0]!);
-  const groupKey = newKey();
-  draft.value = { text, addresses, name, groupKey, saveKey: newKey(), launchKey: newKey() };
-  const group = await groupFor(groupKey);
+  const here = stays();
+  const now = draft.value = { text, addresses, name, saveKey: newKey(), launchKey: newKey() };
+  const group = await groupFor();
   const body: URLPreviewInput = { name, groupId: group, url: addresses[0]! };
   const proposals = await call<ScraperProposal[]>("POST", "/api/scraper-simple/url-based",
     { query: { useCache: true }, body });
-  draft.value = { ...draft.value, group, proposals };
-  go(address("/candidates"));
+  change(now, { ...now, group, proposals });
+  if (here()) {
+    go(address("/candidates"));
+  }
 }
 
 /** Where a person enters addresses. */
@@ -60,7 +66,7 @@ export function Start() {
     }
     if (picking) {
       draft.value = { text: text.value, addresses, name: newName(addresses[0]!),
-        groupKey: newKey(), saveKey: newKey(), launchKey: newKey() };
+        saveKey: newKey(), launchKey: newKey() };
       go(address("/build", { url: addresses[0]! }));
       return;
     }
@@ -144,15 +150,29 @@ export function NameTrouble(props: { error: Refused; from: string; take: (free: 
   </>;
 }
 
-/** Saves a proposal and asks what it will cost. */
-async function choose(proposal: ScraperProposal, key: string): Promise<void> {
-  const now = draft.value!;
-  const body = { ...proposal.scraperDTO, name: now.name };
-  const scraper = await call<Scraper>("PUT", "/api/scraper", { key, body });
+/** Saves a proposal and asks what it will cost. Another one than before is another scraper. */
+async function choose(all: ScraperProposal[], chosen: number): Promise<void> {
+  const here = stays();
+  const was = draft.value!;
+  const other = was.chosen !== undefined && was.chosen !== chosen;
+  const now = draft.value = { ...was, chosen, ...other && { saveKey: newKey(),
+    name: was.scraper?.name === was.name ? newName(was.addresses[0]!) : was.name } };
+  const body = { ...all[chosen]!.scraperDTO, name: now.name };
+  const scraper = await call<Scraper>("PUT", "/api/scraper", { key: now.saveKey, body })
+    .catch((e: unknown) => {
+      if (!refused(e).unknown) {
+        change(now, { ...now, saveKey: newKey() });
+      }
+      throw e;
+    });
+  const saved = { ...now, scraper, estimate: undefined };
+  change(now, saved);
   const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
     { query: { links: now.addresses.length > 1 ? now.addresses.length : undefined } });
-  draft.value = { ...now, scraper, estimate };
-  go(address("/launch"));
+  change(saved, { ...saved, estimate });
+  if (here()) {
+    go(address("/launch"));
+  }
 }
 
 /** Where a person chooses which rows. */
@@ -164,14 +184,13 @@ export function Candidates() {
     return <NoDraft />;
   }
   const taken = now.scraper && now.estimate;
-  const use = async (proposal: ScraperProposal) => {
+  const use = async (chosen: number) => {
     if (busy.value) {
       return;
     }
     busy.value = true;
     error.value = undefined;
-    await choose(proposal, draft.value!.saveKey)
-      .catch((e: unknown) => { error.value = refused(e); });
+    await choose(now.proposals!, chosen).catch((e: unknown) => { error.value = refused(e); });
     busy.value = false;
   };
   const rename = (name: string) => {
@@ -182,7 +201,7 @@ export function Candidates() {
     <p class="lead">{texts.candidatesOf} <Scraped value={now.addresses[0]} /></p>
     {now.proposals.length === 0 ? <p class="note">{texts.candidatesNone}</p> : <>
       <label for="name">{texts.name}</label>
-      <input id="name" value={now.name} maxLength={mostName}
+      <input id="name" value={now.name} maxLength={mostName} readOnly={busy.value}
         onInput={(e) => rename(e.currentTarget.value)} /></>}
     {taken && <p class="note">{texts.toLaunchHint}{" "}
       <a href={address("/launch")}>{texts.toLaunch}</a></p>}
@@ -197,7 +216,7 @@ export function Candidates() {
         <div class="cardhead"><h2>{title}: {texts.rowsShown(
           count(Math.min(proposal.sampleData.length, mostShown.rows)))}</h2>
         <button type="button" aria-disabled={busy.value} aria-label={`${texts.use}: ${title}`}
-          class={i === 0 ? "" : "second"} onClick={() => void use(proposal)}>
+          class={i === 0 ? "" : "second"} onClick={() => void use(i)}>
           {texts.use}</button></div>
         <SampleRows of={proposal} label={texts.rowsOfCandidate(title)} />
       </section>;
@@ -228,8 +247,7 @@ Promise<string> {
 }
 
 /** Launches what was chosen, once for a key, and answers where the run is. */
-async function launch(micros: number | undefined): Promise<string> {
-  const now = draft.value!;
+async function launch(now: Draft, micros: number | undefined): Promise<string> {
   const scraper = now.scraper!;
   if (now.again) {
     return launchAgain(scraper, now.launchKey, micros);
@@ -285,16 +303,22 @@ export function Launch() {
       return;
     }
     busy.value = true;
+    const here = stays();
     try {
-      const to = await launch(micros);
-      draft.value = undefined;
-      go(address(to));
+      const to = await launch(now, micros);
+      change(now, undefined);
+      if (here()) {
+        go(address(to));
+      }
     } catch (e) {
       error.value = refused(e);
+      if (!error.value.unknown) {
+        change(now, { ...now, launchKey: newKey() });
+      }
     }
     busy.value = false;
   };
-  const change = (entered: string) => { // another cap is another launch
+  const limit = (entered: string) => { // another cap is another launch
     draft.value = { ...draft.value!, cap: entered, launchKey: newKey() };
   };
   return <>
@@ -304,8 +328,9 @@ export function Launch() {
     <form onSubmit={start} noValidate>
       <label for="cap">{texts.cap}</label>
       <input id="cap" class="short" inputMode="decimal" value={cap} autocomplete="off"
+        readOnly={busy.value}
         aria-describedby="cap-hint cap-problem" aria-invalid={!!problem.value}
-        onInput={(e) => change(e.currentTarget.value)} />
+        onInput={(e) => limit(e.currentTarget.value)} />
       <p class="hint" id="cap-hint">{texts.capHint}</p>
       <p id="cap-problem" class={problem.value ? "trouble" : ""} role="alert">{problem.value}</p>
       {error.value && <Trouble error={error.value} again={() => void start()} />}

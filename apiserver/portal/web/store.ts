@@ -109,6 +109,25 @@ export function listen(): void {
       unread.value = read.unread;
     }, () => { /* as above */ });
   });
-  call<Identity>("GET", "/api/key/whoami").then((read) => { me.value = read; },
-    () => { /* as above */ });
+  call<Identity>("GET", "/api/key/whoami").then((read) => {
+    me.value = read;
+    owns(read.customerRef);
+  }).catch(() => { /* as above */ });
+}
+
+const owner = "shoal-owner";
+
+/** Forgets what the tab has stored where that is of a customer whose session has ended here. */
+function owns(customer: string): void {
+  const before = sessionStorage.getItem(owner);
+  if (before === customer) {
+    return;
+  }
+  if (before !== null) {
+    sessionStorage.clear();
+  }
+  sessionStorage.setItem(owner, customer);
+  if (before !== null) {
+    location.reload(); // the page has read it already
+  }
 }

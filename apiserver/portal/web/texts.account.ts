@@ -187,6 +187,7 @@ export const texts = {
   hookRotate: "Make another secret",
   hookOverlap: "Hours that the former secret holds",
   hookOverlapHint: "0: it ends at once.",
+  hookOverlapBad: "Enter a whole number of hours, with three digits at most.",
   hookRemove: "Delete the webhook",
   hookRemoveNow: "Delete it with its log",
   hookSendAgain: "Send again",

@@ -165,6 +165,7 @@ export const texts = {
     + "deleted at night.",
   harvest: "Harvest the sitemaps",
   harvested: (n: string) => `Addresses found: ${n}.`,
+  harvestedSoFar: (n: string) => `Addresses found so far: ${n}.`,
   restriction: "Only",
   restrictions: { NONE: "All addresses", BASE_PATH: "Below the scraper's address",
     SLASH_COUNT: "As deep as the scraper's address" } as Record<string, string>,

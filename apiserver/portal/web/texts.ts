@@ -158,6 +158,7 @@ export const texts = {
   rowsOfAll: "Of all runs",
   rowsNone: "No rows match.",
   rowsRegion: "Rows. Scroll for more. The arrow keys go from one to another.",
+  rowsAgain: "Read again",
   rowsKnown: (n: string, more: boolean) => more ? `${so(n, "row")} read, more follow`
     : so(n, "row"),
   rowsCut: "The table ends here. A filter or an export shows what is behind.",

@@ -1,6 +1,6 @@
 // Files of one's own become rows: what is sent, how far it is, and what became of it.
-import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { batch, computed, effect, signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { FileParts, Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
 import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
 import { useEntry } from "./entries";
@@ -27,6 +27,7 @@ interface Sending {
   query: Record<string, string | boolean | undefined>;
   format: string;
   key: string;
+  left: Left;
   came?: number; // bytes of the parts that have come
   ended?: boolean; // all of its parts have come once
 }
@@ -45,14 +46,11 @@ function left(): Left | undefined {
   }
 }
 
-/** The key of a file in a place: the one under which it was sent before a reload. */
-function keep(now: Omit<Left, "key">): string {
-  const before = left();
-  const key = before?.said === now.said ? before.key : newKey();
+/** Has a reload find what is being sent. */
+function keep(now: Left): void {
   try {
-    sessionStorage.setItem(place, JSON.stringify({ ...now, key }));
+    sessionStorage.setItem(place, JSON.stringify(now));
   } catch { /* a browser that keeps nothing forgets the form at a reload */ }
-  return key;
 }
 
 const forget = () => sessionStorage.removeItem(place);
@@ -175,8 +173,6 @@ export function Uploads() {
   </>;
 }
 
-type Done = { scraper: string; job: string };
-
 interface Own { groups: Group[]; files: Scraper[]; changed: () => void }
 
 function Upload(props: Own) {
@@ -190,10 +186,9 @@ function Upload(props: Own) {
   const file = useSignal<File | undefined>(undefined);
   const input = useRef<HTMLInputElement>(null);
   const problem = useSignal("");
-  const sending = useSignal<Sending | undefined>(undefined);
-  const done = useSignal<Done | undefined>(undefined);
   const act = useAct();
   const files = props.files.filter((s) => s.groupRef === group.value);
+  const to = files.some((s) => s.id === target.value) ? target.value : ""; // none of another group
   const choose = (chosen: File | undefined) => {
     file.value = chosen;
     problem.value = chosen && !formatOf(chosen.name) ? texts.uploadFormats : "";
@@ -201,13 +196,15 @@ function Upload(props: Own) {
       name.value = given.value = chosen.name.replace(/\.[^.]*$/, "").slice(0, 200);
     }
   };
-  const taken = (now: Done) => {
-    done.value = now;
-    sending.value = file.value = undefined;
-    name.value = given.value = "";
-    input.current!.value = "";
-    props.changed();
-  };
+  useEffect(() => {
+    if (done.value) {
+      file.value = undefined;
+      name.value = given.value = "";
+      input.current!.value = "";
+      props.changed();
+    }
+  }, [done.value]);
+  useEffect(() => () => { done.value = undefined; }, []); // it was read
   const begin = () => {
     const chosen = file.value;
     const format = chosen ? formatOf(chosen.name) : "";
@@ -218,26 +215,30 @@ function Upload(props: Own) {
     }
     done.value = undefined;
     before.value = undefined;
-    const path = target.value ? `/api/scraper/${target.value}/file`
+    const path = to ? `/api/scraper/${to}/file`
       : `/api/scraper/group/${group.value}/file-scraper`;
-    const query = target.value ? { format } : { format, name: name.value };
+    const query = to ? { format } : { format, name: name.value };
+    const said = JSON.stringify([path, query, chosen.name, chosen.size, chosen.lastModified]);
+    const now = { group: group.value, target: to, name: name.value, file: chosen.name, said };
     void act.run([path, query, chosen.name, chosen.size], async () => {
-      const said = JSON.stringify([path, query, chosen.name, chosen.size, chosen.lastModified]);
-      if (left()?.said !== said) { // and may be there already
+      const was = left();
+      if (was?.said !== said) { // and may be there already
         // what would be refused is refused before the file is sent
         await call("POST", path, { query: { ...query, check: true }, type: types[format] });
       }
-      const key = keep({ group: group.value, target: target.value, name: name.value,
-        file: chosen.name, said });
-      sending.value = { file: chosen, path, query, format, key };
+      const key = was?.said === said ? was.key : newKey();
+      if (!sending.value) { // who has left the page meanwhile may have begun one again
+        begins({ file: chosen, path, query, format, key, left: { ...now, key } });
+      }
     });
   };
   return <>
-    {kept && <p class="note">{texts.uploadLeft} <Scraped value={kept.file} most={80} /></p>}
+    {kept && !sending.value && <p class="note">{texts.uploadLeft}{" "}
+      <Scraped value={kept.file} most={80} /></p>}
     <form noValidate onSubmit={(e) => { e.preventDefault(); begin(); }}>
       <Select id="group" label={texts.group} value={group}
         options={choices(props.groups)} />
-      {files.length > 0 && <Select id="target" label={texts.uploadTo} value={target}
+      {files.length > 0 && <Select id="target" label={texts.uploadTo} value={target} shown={to}
         hint={texts.uploadToHint}
         options={[["", texts.uploadNew], ...choices(files)]} />}
       <div>
@@ -249,13 +250,11 @@ function Upload(props: Own) {
         <p id="file-problem" class={problem.value ? "trouble" : ""} role="alert">
           {problem.value}</p>
       </div>
-      {!target.value && <Entry id="upload-name" label={texts.uploadName} value={name} most={200} />}
+      {!to && <Entry id="upload-name" label={texts.uploadName} value={name} most={200} />}
       {!sending.value && <p><button aria-disabled={act.busy}>{texts.uploadSend}</button></p>}
       <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile }} />
     </form>
-    {sending.value && <Progress key={sending.value.key} of={sending.value}
-      done={taken}
-      leave={() => { sending.value = undefined; }} />}
+    {sending.value && <Progress of={sending.value} />}
     {done.value && <p class="note" role="status">{texts.uploadDone}{" "}
       <a href={address(`/runs/${done.value.scraper}/${done.value.job}`)}>{texts.seeRun}</a></p>}
   </>;
@@ -265,58 +264,87 @@ function Upload(props: Own) {
 const byItself = { most: 5, first: 2_000, last: 30_000 };
 const passing = new Set(["network", "unavailable"]);
 
-/** How far a file is. Each attempt has the same key, so that it counts once. */
-function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => void }) {
+// The file that is being sent, and how far it is. It goes on while a person walks through the
+// portal. Each attempt has the same key, so that it counts once.
+const sending = signal<Sending | undefined>(undefined);
+const sent = signal(0); // bytes
+const error = signal<Refused | undefined>(undefined);
+const tries = signal(0);
+const round = signal(0); // the attempt with which a person began
+const done = signal<{ scraper: string; job: string } | undefined>(undefined);
+const waits = computed(() => !!error.value && passing.has(error.value.code)
+  && tries.value - round.value < byItself.most);
+const under = computed(() => !!sending.value && (!error.value || waits.value));
+let cancel = new AbortController();
+
+const begins = (of: Sending) => batch(() => {
+  tries.value = round.value = 0;
+  sending.value = of;
+  attempt(of);
+});
+
+function attempt(of: Sending): void {
+  const own = cancel = new AbortController();
+  keep(of.left);
+  sent.value = of.came ?? 0; // which is not sent again
+  error.value = undefined;
+  send<NewFileScraper | SentFile>(of, (n) => { sent.value = n; }, own.signal).then((answer) => {
+    forget();
+    done.value = { job: answer.jobId, scraper: "scraper" in answer ? answer.scraper.id
+      : of.path.split("/")[3]! };
+    sending.value = undefined;
+  }, (e: unknown) => {
+    if (!own.signal.aborted) {
+      fails(e as Refused);
+    }
+  });
+}
+
+function fails(refused: Refused): void {
+  error.value = refused;
+  if (!passing.has(refused.code)) {
+    forget(); // the service knows nothing of it
+  }
+}
+
+/** Tries again. For a person who says so it begins anew: all attempts are before it. */
+const again = (anew = false) => batch(() => {
+  tries.value++;
+  if (anew) {
+    round.value = tries.value;
+  }
+  attempt(sending.value!);
+});
+
+effect(() => {
+  if (!waits.value) {
+    return;
+  }
+  const next = () => again();
+  const timer = setTimeout(next,
+    Math.min(byItself.first * 2 ** (tries.value - round.value), byItself.last));
+  addEventListener("online", next);
+  return () => {
+    clearTimeout(timer);
+    removeEventListener("online", next);
+  };
+});
+
+effect(() => {
+  if (!under.value) {
+    return;
+  }
+  const stay = (event: BeforeUnloadEvent) => event.preventDefault();
+  addEventListener("beforeunload", stay);
+  return () => removeEventListener("beforeunload", stay);
+});
+
+/** How far a file is. */
+function Progress(props: { of: Sending }) {
   const { of } = props;
-  const sent = useSignal(0);
-  const error = useSignal<Refused | undefined>(undefined);
-  const tries = useSignal(0);
-  const round = useSignal(0); // the attempt with which a person began
-  const cancel = useRef(new AbortController());
-  const again = tries.value - round.value;
-  const waits = !!error.value && passing.has(error.value.code) && again < byItself.most;
-  const under = !error.value || waits;
-  useEffect(() => {
-    const own = new AbortController();
-    cancel.current = own;
-    sent.value = of.came ?? 0; // which is not sent again
-    error.value = undefined;
-    send<NewFileScraper | SentFile>(of, (n) => { sent.value = n; }, own.signal).then((answer) => {
-      forget();
-      props.done({ job: answer.jobId, scraper: "scraper" in answer ? answer.scraper.id
-        : of.path.split("/")[3]! });
-    }, (e: unknown) => {
-      const refused = e as Refused;
-      error.value = refused;
-      if (!passing.has(refused.code)) {
-        forget(); // the service knows nothing of it
-      }
-    });
-    return () => own.abort();
-  }, [tries.value]);
-  useLayoutEffect(() => { // before the page says that it waits
-    if (!waits) {
-      return;
-    }
-    const next = () => { error.value = undefined; tries.value++; };
-    const timer = setTimeout(next, Math.min(byItself.first * 2 ** again, byItself.last));
-    addEventListener("online", next);
-    return () => {
-      clearTimeout(timer);
-      removeEventListener("online", next);
-    };
-  }, [waits, tries.value]);
-  useLayoutEffect(() => { // before the page says that the file is there
-    if (!under) {
-      return;
-    }
-    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener("beforeunload", stay);
-    return () => removeEventListener("beforeunload", stay);
-  }, [under]);
   const stop = () => {
-    cancel.current.abort();
-    error.value = new Refused("stopped", texts.uploadStopped);
+    cancel.abort();
+    fails(new Refused("stopped", texts.uploadStopped));
   };
   const size = Math.max(1, of.file.size);
   return <section class="card" aria-label={texts.uploadProgress}>
@@ -325,23 +353,16 @@ function Progress(props: { of: Sending; done: (d: Done) => void; leave: () => vo
     <p>{texts.uploadSent(bytes(Math.min(sent.value, of.file.size)), bytes(of.file.size),
       percent(Math.min(100, sent.value / size * 100)))}</p>
     {!error.value && sent.value >= of.file.size && <p role="status">{texts.uploadImporting}</p>}
-    {waits && <p class="note" role="status">
-      {texts.uploadBroke(count(again + 1), count(byItself.most))}</p>}
-    {under ? <p class="actions">
-      {waits && <button type="button" onClick={() => {
-        error.value = undefined;
-        tries.value++;
-      }}>{texts.uploadNow}</button>}
+    {waits.value && <p class="note" role="status">
+      {texts.uploadBroke(count(tries.value - round.value + 1), count(byItself.most))}</p>}
+    {under.value ? <p class="actions">
+      {waits.value && <button type="button" onClick={() => again()}>{texts.uploadNow}</button>}
       <button type="button" class="second" onClick={stop}>{texts.uploadStop}</button></p> : <>
-      <Trouble error={named(error.value!, { name: texts.uploadName })} again={() => {
-        error.value = undefined;
-        round.value = tries.value + 1;
-        tries.value++;
-      }} />
+      <Trouble error={named(error.value!, { name: texts.uploadName })} again={() => again(true)} />
       <p class="hint">{texts.uploadAgain(count(tries.value + 1))}</p>
       <p><button type="button" class="second" onClick={() => {
         forget();
-        props.leave();
+        sending.value = undefined;
       }}>{texts.cancel}</button></p>
     </>}
   </section>;

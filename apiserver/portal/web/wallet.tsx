@@ -5,7 +5,7 @@ import { apiAddress, call } from "./api";
 import { useEntry } from "./entries";
 import { Cursor, Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { address } from "./route";
+import { address, stays } from "./route";
 import { count, Fact, money, monthOf, parseMoney, Scraped, when } from "./show";
 import { topUp, wallet } from "./store";
 import { texts } from "./texts.account";
@@ -28,7 +28,8 @@ export function Wallet() {
     <h2>{texts.topUp}</h2>
     {takesPayments ? <TopUp /> : <p>{texts.topUpNone}</p>}
     <h2>{texts.ledger}</h2>
-    <Cursor<Transaction> path="/api/wallet/transactions/all" query={{ limit: 50 }}>
+    <Cursor<Transaction> reasons={[resynced.value]}
+      ask={(at, signal) => call("GET", "/api/wallet/transactions/all", { query: { ...at, limit: 50 }, signal })}>
       {(entries) => <Ledger entries={entries} />}</Cursor>
     <p class="actions">
       <a class="button" download href={apiAddress("/api/wallet/transactions/all",
@@ -56,11 +57,14 @@ function TopUp() {
       return;
     }
     void act.run(cents, async (key) => {
+      const here = stays();
       const begun = await call<StartedTopUp>("POST", "/api/wallet/topup",
         { key, body: { amountCents: cents } });
       sessionStorage.setItem(keptTopUp, begun.sessionId);
       amount.value = "";
-      location.assign(begun.url);
+      if (here()) {
+        location.assign(begun.url);
+      }
       return texts.topUpLeads;
     });
   };

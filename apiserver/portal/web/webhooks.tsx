@@ -5,7 +5,7 @@ import { call } from "./api";
 import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Pager, Table, useAct, usePage } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { address, go } from "./route";
+import { address, go, stays } from "./route";
 import { count, Fact, Scraped, when } from "./show";
 import { Secret } from "./secret";
 import { events, texts } from "./texts.account";
@@ -77,6 +77,7 @@ export function OneWebhook(props: { id: string }) {
   const sure = useSignal(false);
   const change = useAct();
   const act = useAct();
+  const rotates = useAct();
   const log = usePage<WebhookDelivery>(`${path}/deliveries`, {});
   const again = () => { read.again(); log.again(); };
   const test = () => act.run("test", async () => {
@@ -84,14 +85,25 @@ export function OneWebhook(props: { id: string }) {
     again();
     return texts.hookTested;
   });
-  const rotate = () => act.run(["rotate", hours.value], async (key) => {
-    made.value = await call<WebhookWithSecret>("POST", `${path}/rotate`,
-      { key, body: { overlapHours: Number(hours.value) } });
-    again();
-  });
+  const wrong = useSignal("");
+  const rotate = () => {
+    wrong.value = /^\d{1,3}$/.test(hours.value) ? "" : texts.hookOverlapBad;
+    if (wrong.value) {
+      document.getElementById("hours")?.focus();
+      return;
+    }
+    void rotates.run(hours.value, async (key) => {
+      made.value = await call<WebhookWithSecret>("POST", `${path}/rotate`,
+        { key, body: { overlapHours: Number(hours.value) } });
+      again();
+    });
+  };
   const remove = () => act.run("remove", async () => {
+    const here = stays();
     await call("DELETE", path);
-    go(address("/webhooks"));
+    if (here()) {
+      go(address("/webhooks"));
+    }
   });
   return <Shown of={read} title={texts.webhook}>{(hook) => <>
     <h1 tabIndex={-1}>{texts.webhook}</h1>
@@ -107,7 +119,7 @@ export function OneWebhook(props: { id: string }) {
     {made.value && <Secret title={texts.hookRotated} secret={made.value.secret}
       close={() => { made.value = undefined; }} />}
     <p class="actions"><Do act={act} text={texts.hookTest} go={() => void test()} /></p>
-    <Came of={act} names={{ overlapHours: texts.hookOverlap }} />
+    <Came of={act} />
     <Deliveries path={path} log={log} again={again} />
     <h2>{texts.hookChange}</h2>
     <Fields of={hook} act={change} button={texts.save} label={texts.hookChange}
@@ -118,8 +130,9 @@ export function OneWebhook(props: { id: string }) {
       })} />
     <h2>{texts.hookRotate}</h2>
     <Entry id="hours" label={texts.hookOverlap} value={hours} type="number" short
-      hint={texts.hookOverlapHint} />
-    <p><Do act={act} text={texts.hookRotate} go={() => void rotate()} /></p>
+      hint={texts.hookOverlapHint} problem={wrong.value || undefined} />
+    <p><Do act={rotates} text={texts.hookRotate} go={rotate} /></p>
+    <Came of={rotates} names={{ overlapHours: texts.hookOverlap }} />
     <h2>{texts.hookRemove}</h2>
     <p class="actions">{!sure.value
       ? <Do act={act} text={texts.hookRemove} go={() => { sure.value = true; }} />

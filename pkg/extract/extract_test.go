@@ -284,6 +284,7 @@ func TestHostilePages(t *testing.T) {
 		{deep, ".y" + strings.Repeat(" .x", 300), ""},
 		{deep, ".y" + strings.Repeat(" > .x .x", 200), ""},
 		{deep + strings.Repeat("<b>", 2), ":has(:has(:has(:has(.y))))", fault.PageTooCostly},
+		{strings.Repeat("<div>", 490) + strings.Repeat(" ", 6<<20), "div", fault.PageTooCostly},
 		{strings.Repeat("<p><b><i><u>x", 3_000), "u", ""},
 		{strings.Repeat("<table><tr><td>", 2_000), "p", fault.PageUnparsable},
 		{strings.Repeat("</p>", 50_000), ".y", ""},

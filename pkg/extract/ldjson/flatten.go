@@ -17,8 +17,8 @@ const (
 	maxNested = 16
 )
 
-// maxWork is what the rows of a page may cost, several times what a page of the largest rows does. A
-// step is a byte written or a value looked at. References make small pages cost more: many things
+// maxWork is what the rows of a page may cost, several times what a page of the largest rows does.
+// A step is a byte written or a value looked at. References make small pages cost more: many things
 // may share a large one, whose columns count for each of them.
 const (
 	maxWork     = 4 * rows.MaxPageBytes

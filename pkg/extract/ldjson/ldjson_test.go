@@ -169,7 +169,8 @@ func TestSharedThings(t *testing.T) {
 			strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"@id":"#%d"},`, i+1), 20), ","))
 	}
 	field := func(selector string) model.Recipe {
-		return model.Recipe{Fields: []model.Field{{Name: "a", Selector: selector, Kind: model.Text}}}
+		return model.Recipe{Fields: []model.Field{
+			{Name: "a", Selector: selector, Kind: model.Text}}}
 	}
 	circle := `[{"@id":"#a","@type":"Product","name":"n","x":[{"@id":"#a"},{"@id":"#a"}]}]`
 	for _, c := range []struct {

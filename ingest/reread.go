@@ -234,7 +234,9 @@ func (r *reextracting) extractOnce(ctx context.Context, p *model.Page,
 		if err != nil || result.Ask != nil {
 			return
 		}
-		result.Rows, err = r.rules.ApplyAll(ctx, result.Rows, r.day, extract.MaxPageBytes)
+		day := r.rates
+		day.At = time.UnixMicro(p.At)
+		result.Rows, err = r.rules.ApplyAll(ctx, result.Rows, day, extract.MaxPageBytes)
 		if err == nil && len(result.Rows)+result.Rejected == 0 && p.Unit.Page == 0 &&
 			len(pages) == 1 {
 			n := len(p.Tries)

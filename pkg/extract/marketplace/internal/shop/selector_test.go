@@ -29,7 +29,8 @@ func TestCostlyPages(t *testing.T) {
 			repeat("<b class=price-item--sale></b>", 10_000), product, true},
 		{"nested cards", repeat("<div class=product-card>", 480) + repeat("<b></b>", 50_000), list,
 			true},
-		{"white space", repeat("<div class=product__price>", 480) + repeat(" ", 4<<20), product, true},
+		{"white space", repeat("<div class=product__price>", 480) + repeat(" ", 4<<20), product,
+			true},
 		{"offers that are shared", shared, list, true},
 	} {
 		p, err := Open(context.Background(), page.Page{URL: "https://shop.test/",

@@ -312,3 +312,13 @@ func TestCostlyMarks(t *testing.T) {
 		t.Errorf("%q, cut %v", got, d.Cut)
 	}
 }
+
+// TestBaseOffTheWeb: a base element that leads nowhere on the web says nothing of links.
+func TestBaseOffTheWeb(t *testing.T) {
+	for _, base := range []string{"javascript:x", "about:blank", "data:,"} {
+		d := read(t, `<base href="`+base+`"><link rel=canonical href="/c">`)
+		if want := "https://shop.example/c"; d.Canonical != want || d.Resolve("/c") != want {
+			t.Errorf("%s: %s, %s", base, d.Canonical, d.Resolve("/c"))
+		}
+	}
+}

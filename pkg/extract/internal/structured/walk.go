@@ -24,7 +24,8 @@ type reader struct {
 	hasScopes, hasTypeof         bool
 }
 
-// baseOf is what the page's links are relative to, nil if that is no address.
+// baseOf is what the page's links are relative to, nil if that is no address. A base element that
+// leads nowhere on the web does not count.
 func baseOf(root *html.Node, pageURL string) *url.Url {
 	base, err := url.Parse(pageURL)
 	if err != nil {
@@ -35,7 +36,8 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 			break
 		}
 		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" && len(href) <= maxLink {
-			if b, err := base.Parse(href); err == nil {
+			if b, err := base.Parse(href); err == nil &&
+				(b.Scheme() == "http" || b.Scheme() == "https") {
 				return b
 			}
 			break

@@ -39,7 +39,8 @@ type crawledPage struct {
 	kept    bool
 	outcome model.Outcome
 	code    string
-	more    bool // the chain goes on
+	more    bool          // the chain goes on
+	late    time.Duration // how much later than the page was read its record was made
 }
 
 func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
@@ -71,7 +72,8 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 	for _, p := range pages {
 		page := &model.Page{Job: c.run, Unit: p.unit, Fetch: c.ids.New(), Outcome: p.outcome,
 			Code: p.code, URL: fmt.Sprintf("https://shop.test/%d/%d", p.unit.Seq, p.unit.Page),
-			Status: 200, At: c.clock.Now().UnixMicro(), Last: !p.more, Millis: 7, Bytes: 9}
+			Status: 200, At: c.clock.Now().Add(p.late).UnixMicro(), Last: !p.more, Millis: 7,
+			Bytes: 9}
 		if p.outcome == model.Delivered {
 			page.Rows, page.PriceRow, page.Quantity = [][]byte{[]byte(`{"a":"old"}`)},
 				"tier:plain", 1
@@ -84,8 +86,9 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 			page.BodyHash = hash[:]
 		}
 		if p.kept {
-			entry, err := bodies.Entry{Fetch: page.Fetch, Pages: []bodies.Page{
-				codec.Pack("", page.URL, "text/html", []byte(p.body))}}.Encode()
+			packed := codec.Pack("", page.URL, "text/html", []byte(p.body))
+			packed.At = c.clock.Now().UnixMicro()
+			entry, err := bodies.Entry{Fetch: page.Fetch, Pages: []bodies.Page{packed}}.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,7 +255,7 @@ func TestReExtract(t *testing.T) {
 // A page is converted by the rates of the day on which it was fetched, whenever it is read again.
 func TestReExtractTakesThePagesDay(t *testing.T) {
 	c := newCrawled(t, newUploaded, crawledPage{unit: model.Unit{}, body: "<b>100</b>", kept: true,
-		outcome: model.Delivered})
+		outcome: model.Delivered, late: 30 * time.Hour})
 	fetched := c.clock.Now().UTC().AddDate(0, 0, -1) // the bank may not have published yet
 	table := ""
 	for day, rate := range []string{"1.25", "1.5", "2"} {

@@ -361,8 +361,8 @@ var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:
 
 var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
 
-// hasZone says whether a date that was read by a layout names its zone. Of the abbreviations GMT and
-// UTC mean the same everywhere; what others mean depends on who reads them.
+// hasZone says whether a date that was read by a layout names its zone. GMT and UTC mean the same
+// everywhere; what other abbreviations mean depends on who reads them.
 func hasZone(layout string, at time.Time) bool {
 	if layout == time.RFC1123 {
 		name, _ := at.Zone()

@@ -133,8 +133,8 @@ const counts = 16 * time.Hour
 
 // Rate is how many units of one currency make one of another, and the day that says so. That is the
 // last one that counts at the time and has both. There are none of weekends and bank holidays:
-// those take the day before. Rates from the euro are the bank's own, others are rounded to 10 significant
-// digits.
+// those take the day before. Rates from the euro are the bank's own, others are rounded to 10
+// significant digits.
 func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date string, ok bool) {
 	today := at.UTC().Add(-counts).Format(time.DateOnly)
 	for i := len(t.days) - 1; i >= 0; i-- {

@@ -44,6 +44,7 @@ package ldjson
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
@@ -87,7 +88,7 @@ func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 
 func write(data *structured.Data, things []structured.Thing, fields []field,
 	out *rows.Writer) error {
-	seen := make(map[string]bool, len(things))
+	seen := make(map[[sha256.Size]byte]bool, len(things)) // without a second copy of the rows
 	work := pattern.NewBudget(out.Context(), maxWork)
 	for i := range things {
 		f := flattener{data: data, work: work}
@@ -106,10 +107,11 @@ func write(data *structured.Data, things []structured.Thing, fields []field,
 		case f.size > rows.MaxRowBytes || len(row) > rows.MaxRowBytes:
 			return rows.TooLarge()
 		}
-		if row == nil || seen[string(row)] {
+		hash := sha256.Sum256(row)
+		if row == nil || seen[hash] {
 			continue
 		}
-		seen[string(row)] = true
+		seen[hash] = true
 		if err := out.Whole(bytes.Clone(row)); err != nil {
 			return err
 		}

@@ -250,8 +250,8 @@ func data() []Page {
 		}),
 		script("things that share a large one", linked, func() string {
 			return `{"@graph":[{"@id":"#s","@type":"Offer","name":"y","offers":[` +
-				many(30_000, `{"price":1},`) + `{}],` + numbered(400, `"a%d":"b",`) + `"c":1},` +
-				numbered(30_000, `{"@type":"Product","name":"x%d","offers":{"@id":"#s"}},`) + `{}]}`
+				many(10_000, `{"price":1},`) + `{}],` + numbered(400, `"a%d":"b",`) + `"c":1},` +
+				numbered(20_000, `{"@type":"Product","name":"x%d","offers":{"@id":"#s"}},`) + `{}]}`
 		}),
 		html("prefixes in deep elements", func() string {
 			return `<div typeof=Product>` + many(140, "<div "+numbered(900, "xmlns:a%d=b ")+">") +

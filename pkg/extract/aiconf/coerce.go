@@ -24,10 +24,19 @@ func textOnly(text string, machine bool) stated {
 	return stated{[]structured.Value{{Kind: structured.String, Text: text}}, machine}
 }
 
+// What a value costs that is coerced, in steps of the budget.
+const (
+	perValue     = 4
+	bytesPerStep = 16 // and elements that another one is held against
+)
+
 // coerce is a statement as a value of the field, JSON; nil if it cannot be one.
 func (r *reader) coerce(f *field, s stated) []byte {
 	if f.element == nil && !slices.Contains(f.Types, "array") {
 		for _, v := range s.values {
+			if !r.budget.Spend(perValue + len(v.Text)/bytesPerStep) {
+				return nil
+			}
 			if value := r.one(f, v, s.machine); value != nil {
 				return value
 			}
@@ -49,8 +58,12 @@ func (r *reader) coerce(f *field, s stated) []byte {
 	}
 	var parts []string
 	for _, v := range values {
+		if len(parts) == maxElements ||
+			!r.budget.Spend(perValue+(len(v.Text)+len(parts))/bytesPerStep) {
+			break
+		}
 		if part := string(r.one(element, v, s.machine)); part != "" &&
-			!slices.Contains(parts, part) && len(parts) < maxElements {
+			!slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}

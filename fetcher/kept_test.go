@@ -116,7 +116,7 @@ func TestBodiesAreKept(t *testing.T) {
 				continue
 			}
 			if one := entry.Pages[0]; len(entry.Pages) != 1 || one.Asked != "" ||
-				one.URL != p.URL || one.ContentType != "text/html" {
+				one.URL != p.URL || one.ContentType != "text/html" || one.At == 0 || one.At > p.At {
 				t.Errorf("%+v: kept %+v", p.Unit, one)
 			}
 		}

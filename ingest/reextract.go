@@ -151,7 +151,7 @@ type reextracting struct {
 
 	extractor *extract.Extractor
 	rules     *rules.Rules
-	day       rules.Day
+	rates     rules.Day // what the rules convert by, at a time that is each page's own
 
 	tally tally
 	told  time.Time // when the state heard of it
@@ -183,7 +183,7 @@ func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *cl
 		r.refusal = "the scraper's recipe cannot be used"
 		return r, nil //nolint:nilerr // the run fails by its refusal
 	}
-	r.day = r.rules.DayOf(ctx, c.Rates, c.Clock.Now())
+	r.rates = r.rules.DayOf(ctx, c.Rates, time.Time{}) // each page has its own
 	return r, nil
 }
 

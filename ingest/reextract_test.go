@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -28,6 +29,7 @@ type crawled struct {
 	run      ids.ID
 	pack     blobstore.Key
 	rowBytes int64
+	rates    ecb.Rates
 }
 
 // page is a page of the run: what is kept of it, and what came of it.
@@ -37,7 +39,8 @@ type crawledPage struct {
 	kept    bool
 	outcome model.Outcome
 	code    string
-	more    bool // the chain goes on
+	more    bool          // the chain goes on
+	late    time.Duration // how much later than the page was read its record was made
 }
 
 func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
@@ -69,7 +72,8 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 	for _, p := range pages {
 		page := &model.Page{Job: c.run, Unit: p.unit, Fetch: c.ids.New(), Outcome: p.outcome,
 			Code: p.code, URL: fmt.Sprintf("https://shop.test/%d/%d", p.unit.Seq, p.unit.Page),
-			Status: 200, At: c.clock.Now().UnixMicro(), Last: !p.more, Millis: 7, Bytes: 9}
+			Status: 200, At: c.clock.Now().Add(p.late).UnixMicro(), Last: !p.more, Millis: 7,
+			Bytes: 9}
 		if p.outcome == model.Delivered {
 			page.Rows, page.PriceRow, page.Quantity = [][]byte{[]byte(`{"a":"old"}`)},
 				"tier:plain", 1
@@ -82,8 +86,9 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 			page.BodyHash = hash[:]
 		}
 		if p.kept {
-			entry, err := bodies.Entry{Fetch: page.Fetch, Pages: []bodies.Page{
-				codec.Pack("", page.URL, "text/html", []byte(p.body))}}.Encode()
+			packed := codec.Pack("", page.URL, "text/html", []byte(p.body))
+			packed.At = c.clock.Now().UnixMicro()
+			entry, err := bodies.Entry{Fetch: page.Fetch, Pages: []bodies.Page{packed}}.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +150,8 @@ func (c *crawled) step(job ids.ID) (end work.End, died bool) {
 	}()
 	kind := ReExtract(ReExtractConfig{records: 256, rowBytes: c.rowBytes, Client: c.client,
 		Store: c.store, History: client.NewHistory(c.store), Bodies: c.blobs, IDs: c.ids,
-		Clock: c.clock, Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point})
+		Clock: c.clock, Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point,
+		Rates: c.rates})
 	outcome, err := kind.Step(c.t.Context(), work.Item{ID: job, Kind: work.ReExtract,
 		Customer: "ann"})
 	if err != nil {
@@ -244,6 +250,33 @@ func TestReExtract(t *testing.T) {
 			t.Errorf("rows of the first run are %v", got)
 		}
 	})
+}
+
+// A page is converted by the rates of the day on which it was fetched, whenever it is read again.
+func TestReExtractTakesThePagesDay(t *testing.T) {
+	c := newCrawled(t, newUploaded, crawledPage{unit: model.Unit{}, body: "<b>100</b>", kept: true,
+		outcome: model.Delivered, late: 30 * time.Hour})
+	fetched := c.clock.Now().UTC().AddDate(0, 0, -1) // the bank may not have published yet
+	table := ""
+	for day, rate := range []string{"1.25", "1.5", "2"} {
+		table += fmt.Sprintf(`<Cube time="%s"><Cube currency="USD" rate="%s"/></Cube>`,
+			fetched.AddDate(0, 0, 2*day).Format(time.DateOnly), rate)
+	}
+	var err error
+	if c.rates, err = ecb.Parse([]byte(table)); err != nil {
+		t.Fatal(err)
+	}
+	recipe := selectors
+	recipe.Rules = []model.PostProcessRule{{Kind: "CURRENCY_CONVERT", SourceField: "a",
+		OutputField: "usd", Params: map[string]any{"from": "EUR", "to": "USD"}}}
+	c.clock.Advance(40 * time.Hour)
+	job := c.begin(recipe)
+	c.step(job)
+	docs, _, err := c.store.Scan(t.Context(), rowstore.ScanQuery{
+		Scope: rowstore.Scope{Group: c.group, Jobs: []ids.ID{job}}, Upto: 1 << 62, Limit: 10})
+	if err != nil || len(docs) != 1 || !strings.Contains(string(docs[0]), `"usd":125,`) {
+		t.Errorf("%s, %v", docs, err)
+	}
 }
 
 // Killed at any point, and with a late owner beside it, a run comes to the same.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -191,7 +192,7 @@ func failed(p *model.Page, code fault.Code, why string) *model.Page {
 func (r *reextracting) extract(ctx context.Context, p *model.Page, entry *bodies.Entry,
 	body []byte) error {
 	own := extract.Page{URL: entry.Pages[0].URL, ContentType: entry.Pages[0].ContentType,
-		Body: body, Asked: p.URL, At: time.UnixMicro(p.At)}
+		Body: body, Asked: p.URL, At: time.UnixMicro(cmp.Or(entry.Pages[0].At, p.At))}
 	pages := []extract.Page{own}
 	for {
 		result, why, err := r.extractOnce(ctx, p, pages)
@@ -234,7 +235,9 @@ func (r *reextracting) extractOnce(ctx context.Context, p *model.Page,
 		if err != nil || result.Ask != nil {
 			return
 		}
-		result.Rows, err = r.rules.ApplyAll(ctx, result.Rows, r.day, extract.MaxPageBytes)
+		day := r.rates
+		day.At = pages[0].At
+		result.Rows, err = r.rules.ApplyAll(ctx, result.Rows, day, extract.MaxPageBytes)
 		if err == nil && len(result.Rows)+result.Rejected == 0 && p.Unit.Page == 0 &&
 			len(pages) == 1 {
 			n := len(p.Tries)
@@ -267,6 +270,9 @@ func (r *reextracting) answer(entry *bodies.Entry, ask *extract.Ask) extract.Pag
 		if body, err := r.codec.Body(kept); err == nil {
 			page.URL, page.Asked, page.ContentType = kept.URL, asked, kept.ContentType
 			page.Body, page.Code = body, ""
+			if kept.At != 0 {
+				page.At = time.UnixMicro(kept.At)
+			}
 		}
 	}
 	return page

@@ -1439,7 +1439,7 @@ export interface paths {
         put?: never;
         /**
          * Applies a post-process rule to one value; persists nothing
-         * @description A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+         * @description A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
          */
         post: operations["svc_preview_scraper_rule"];
         delete?: never;
@@ -1727,7 +1727,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a run of the kept bodies of an earlier run
-         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. No language model is asked.
+         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
          */
         post: operations["svc_re_extract"];
         delete?: never;

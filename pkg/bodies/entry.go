@@ -36,6 +36,8 @@ type Page struct {
 	ContentType string `cbor:"3,keyasint,omitempty"`
 	Bytes       uint32 `cbor:"4,keyasint"` // of the body
 	Packed      []byte `cbor:"5,keyasint"` // the body, compressed
+	// At is when it was read, in Unix microseconds: before its page record was made.
+	At int64 `cbor:"6,keyasint,omitempty"`
 }
 
 // Codec packs bodies and reads them. It is safe for concurrent use; its zero value is not usable.

@@ -1,8 +1,6 @@
 package extract
 
 import (
-	"github.com/nlnwa/whatwg-url/url"
-
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
@@ -115,15 +113,12 @@ func (l *link) ofJSON(doc *jsondoc.Document, pageURL string) (next, cursor strin
 
 // resolve is a link's absolute address, "" unless it is http or https.
 func resolve(pageURL, baseHref, href string) string {
-	base, err := url.Parse(pageURL)
-	if err != nil {
+	base := rows.BaseOf(pageURL, baseHref)
+	if base == nil {
 		return ""
 	}
-	if b, err := base.Parse(baseHref); baseHref != "" && err == nil {
-		base = b
-	}
 	link, err := base.Parse(href)
-	if err != nil || (link.Scheme() != "http" && link.Scheme() != "https") {
+	if err != nil || !rows.IsWeb(link) {
 		return ""
 	}
 	return link.Href(false)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
@@ -53,8 +55,9 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
-		if text = textOf(value); len(text) > maxAmount {
-			return number, false
+		text = textOf(value)
+		if len(text) > maxAmount || !strings.ContainsFunc(text, unicode.IsDigit) {
+			return number, false // "free" is no number
 		}
 		found, ok := amount.Reader{}.WithCurrency(currency).Parse(text)
 		if !ok || !found.Sole {
@@ -171,6 +174,7 @@ func (r regexRule) write(b *pattern.Budget, value json.RawMessage, _ Day) (writt
 	if string(value) == "null" {
 		return written{}, nil
 	}
+	value = compact(value) // as rows have it
 	text := textOf(value)
 	match := r.pattern.Find(b, text)
 	switch {

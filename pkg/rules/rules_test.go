@@ -64,6 +64,8 @@ func TestKinds(t *testing.T) {
 		{CurrencyConvert, usd, `{"a":null}`, ""},
 		{CurrencyConvert, usd, `{"c":1}`, ""},
 		{CurrencyConvert, usd, `{"a":"on request"}`, ""},
+		{CurrencyConvert, usd, `{"a":"free"}`, ""},
+		{CurrencyConvert, usd, `{"a":"Gratis"}`, ""},
 		{CurrencyConvert, usd, `{"a":true}`, ""},
 		{CurrencyConvert, usd, `{"a":1e999999999}`, ""},
 		{CurrencyConvert, `{"from":"EUR","to":"XXX"}`, `{"a":1}`, ""},
@@ -99,6 +101,9 @@ func TestKinds(t *testing.T) {
 		{RegexClean, `{"pattern":"(\\d+)(x)?","group":2}`, `{"a":"12"}`, `{"a":"12","b":""}`},
 		{RegexClean, first, `{"a":12}`, `{"a":12,"b":"12"}`},
 		{RegexClean, first, `{"a":"none"}`, `{"a":"none","b":"none"}`},
+		{RegexClean, `{"pattern":"1,2","replacement":"3"}`, `{"a":[1, 2]}`,
+			`{"a":[1, 2],"b":"[3]"}`},
+		{RegexClean, first, `{"a":{"b" : true}}`, `{"a":{"b" : true},"b":{"b":true}}`},
 	} {
 		if c.want == "" {
 			c.want = c.row

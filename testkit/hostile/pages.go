@@ -130,6 +130,12 @@ func markup() []Page {
 		html("links in deep elements",
 			func() string { return many(400, "<z>") + many(70_000, "<a><z></a></z>") }),
 		html("many names", func() string { return numbered(140_000, "<z%d a%[1]d=b>x</z%[1]d>") }),
+		html("a long class around many", func() string {
+			return `<div class="` + many(3<<20, "x ") + `">` + many(90_000, "<b class=price></b>")
+		}),
+		html("white space in deep elements", func() string {
+			return many(240, "<div class=price><h1 itemprop=a>") + many(9<<20, " ")
+		}),
 		html("an element that is cut off", func() string { return "<p>" + many(10<<20-4, "<") }),
 	}
 }
@@ -241,6 +247,19 @@ func data() []Page {
 			return `{"@graph":[` + numbered(48_000,
 				`{"@id":"#%d","@type":"Product","name":"`+many(120, "x")+
 					`","offers":{"price":1}},`) + `{}]}`
+		}),
+		script("things that share a large one", linked, func() string {
+			return `{"@graph":[{"@id":"#s","@type":"Offer","name":"y","offers":[` +
+				many(10_000, `{"price":1},`) + `{}],` + numbered(400, `"a%d":"b",`) + `"c":1},` +
+				numbered(20_000, `{"@type":"Product","name":"x%d","offers":{"@id":"#s"}},`) + `{}]}`
+		}),
+		html("prefixes in deep elements", func() string {
+			return `<div typeof=Product>` + many(140, "<div "+numbered(900, "xmlns:a%d=b ")+">") +
+				`<b property="` + many(800_000, "z:y ") + `">x</b>`
+		}),
+		html("types that others refer to", func() string {
+			return `<b id=a itemprop=b itemscope itemtype="` + many(1_500_000, "y ") +
+				`"></b><p itemscope itemref="` + many(499, "a ") + `">`
 		}),
 		script("a long name of JSON-LD", linked,
 			func() string { return `{"@type":"Product","name":"` + many(9<<20, "x") + `"}` }),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -62,6 +63,12 @@ func (r *rig) look(t *testing.T, body string) looked {
 func pickBody(fields string, element int) string {
 	return fmt.Sprintf(`{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS",`+
 		`"itemsConfig":%s,"element":%d}`, fields, element)
+}
+
+// larger is a rule that writes so many bytes for each one.
+func larger(from, to string, times int) string {
+	return `{"kind":"REGEX_CLEAN","sourceField":"` + from + `","outputField":"` + to +
+		`","params":{"pattern":".","replacement":"` + strings.Repeat("x", times) + `"}}`
 }
 
 // A page is looked at once for its price; what is picked on it makes rows, and costs nothing.
@@ -114,6 +121,16 @@ func TestPicksOnAPage(t *testing.T) {
 				title + `,"postProcessRules":[{"kind":"REGEX_CLEAN","sourceField":"title",` +
 				`"outputField":"color","params":{"pattern":" one","replacement":""}}]}`,
 			Status: 200, Has: map[string]any{"rows.0.color": "Blue"}},
+		apitest.Scenario{Name: "large rows", As: apitest.Reader, Do: pick,
+			Body: `{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS","itemsConfig":` +
+				title + `,"postProcessRules":[` + larger("title", "a", 100) + `,` +
+				larger("a", "b", 100) + `,` + larger("b", "c", 6) + `]}`,
+			Status: 200, Has: map[string]any{"rows.2.title": "Green one"},
+			Check: func(t *testing.T, a apitest.Answer) {
+				if len(a.Body) <= extract.MaxRowBytes {
+					t.Errorf("the rows have %d bytes", len(a.Body))
+				}
+			}},
 		apitest.Scenario{Name: "bad selector", As: apitest.Reader, Do: pick,
 			Body: `{"url":"https://shop.test/list","type":"SINGLE_PRODUCT","itemsConfig":` +
 				`[{"name":"a","selector":"((","kind":"TEXT"}]}`,

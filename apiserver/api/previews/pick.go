@@ -129,7 +129,7 @@ func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInpu
 	answer.RowCount = len(made.Rows)
 	rows := made.Rows[:min(len(made.Rows), mostPickRows)]
 	if rows, err = applied.ApplyAll(ctx, rows, applied.DayOf(ctx, r.ExchangeRates, r.Clock.Now()),
-		extract.MaxRowBytes); err != nil {
+		extract.MaxPageBytes); err != nil {
 		return tooMuch(ctx, err)
 	}
 	for _, row := range rows {

@@ -43,8 +43,8 @@ func (r Resource) reExtract() *operation.Operation {
 			"run stands in the history as any other. Its rows are seen once all of it is there, " +
 			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
 			"ends with the error body_gone. One that brought no rows keeps its error: it was not " +
-			"paid for. " +
-			"No language model is asked.",
+			"paid for. Currencies are converted by the rates that counted when the page was " +
+			"fetched. No language model is asked.",
 		Access: auth.Write, Agents: operation.Adds, Feature: plans.ManualRun, Rate: limits.Run,
 		Idempotency: operation.Optional, Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.JobNotFound, fault.BodyNotKept,

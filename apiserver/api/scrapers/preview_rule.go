@@ -42,8 +42,8 @@ func (r Resource) previewRule() *operation.Operation {
 			"as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The " +
 			"output is the source times the rate, without rounding. A rate between two " +
 			"currencies other than the euro has 10 significant digits. Weekends and bank " +
-			"holidays take the European Central Bank's rate of the day before. A source that is " +
-			"null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 " +
+			"holidays take the European Central Bank's rate of the day before. Rates count " +
+			"from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 " +
 			"characters). With it goes replacement ($1 and ${name} stand for groups), or group, " +
 			"whose text in the first match is the output. onNoMatch is KEEP (the source as it " +
 			"is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; " +
@@ -68,10 +68,7 @@ func (r Resource) previewRule() *operation.Operation {
 		if len(value) == 0 {
 			value = json.RawMessage("null")
 		}
-		var day rules.Day
-		if compiled.Converts() {
-			day = rules.Day{Table: r.ExchangeRates.Table(ctx), At: r.Clock.Now()}
-		}
+		day := compiled.DayOf(ctx, r.ExchangeRates, r.Clock.Now())
 		ctx, leave := whileThere(ctx, r.Clock, from.Gone)
 		defer leave()
 		out, err := compiled.Preview(ctx, value, day)

@@ -25,8 +25,13 @@ const maxPagesOfUnit = 10
 // extractPages runs the extraction of a unit's pages, p the newest. The zero step: the process ends
 // meanwhile.
 func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
-	// The bank may have to be asked, for which no other extraction should wait.
-	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, t.units.config.Clock.Now())
+	// The bank may have to be asked, for which no other extraction should wait. What is kept of the
+	// unit converts by the same time.
+	own := p
+	if len(t.fetch.pages) > 0 {
+		own = t.fetch.pages[0]
+	}
+	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, own.At)
 	for {
 		if !t.units.extracting.Enter(ctx, t.task.Customer, &t.place) {
 			return Step{}

@@ -1,6 +1,8 @@
 package unit
 
 import (
+	"time"
+
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/keeping"
 	"shoal.dev/shoal/fetcher/internal/web"
@@ -21,12 +23,13 @@ func (t *Turn) setKeep(job *client.Job) {
 
 // keepBody packs a body that was read, to be kept with the unit's page. The unit's own page begins
 // anew: another try has brought another body.
-func (t *Turn) keepBody(response *web.Page) {
+func (t *Turn) keepBody(response *web.Page, at time.Time) {
 	if t.fetch.asked == "" {
 		t.read = t.read[:0]
 	}
 	page := t.units.config.Keeper.Pack(t.fetch.asked, response.Final, response.ContentType,
 		response.Body)
+	page.At = at.UnixMicro()
 	t.read = append(t.read, page)
 	t.lease.KeepBytes(int64(len(page.Packed)))
 }

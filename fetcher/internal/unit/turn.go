@@ -448,12 +448,13 @@ func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 		hash := sha256.Sum256(response.Body)
 		t.fetch.hash = hash[:]
 	}
+	at := t.units.config.Clock.Now()
 	if t.keep.Days > 0 {
-		t.keepBody(response)
+		t.keepBody(response, at)
 	}
 	next := t.extractPages(ctx,
 		extract.Page{URL: response.Final, ContentType: response.ContentType,
-			Body: response.Body, Asked: asked, At: t.units.config.Clock.Now()})
+			Body: response.Body, Asked: asked, At: at})
 	next.Answer = answer
 	return next
 }

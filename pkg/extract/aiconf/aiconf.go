@@ -133,14 +133,15 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	return rows.More{Rejected: rejected}, nil
 }
 
-// schemaSteps is what the patterns of a schema may cost on one page: some 2.5 s at worst.
+// schemaSteps is what a schema may cost on one page, its patterns and what it asks of items: some
+// 2.5 s at worst.
 const schemaSteps = 50_000_000
 
 // tooSlow is the error of a budget that has ended.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
 		return fault.Wrap(fault.PageTooCostly, err,
-			"the patterns of the schema take too long on this page")
+			"the schema takes too long on this page")
 	}
 	return err
 }

@@ -330,3 +330,30 @@ func TestRaisedDigits(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedItems: what many things share costs for each of them, up to the page's budget.
+func TestSharedItems(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`[{"@type":"Offer","@id":"#s","price":[`)
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "%d,", i)
+	}
+	b.WriteString(`0]}`)
+	for i := range 3_000 {
+		fmt.Fprintf(&b, `,{"@type":"Product","name":"%d","offers":{"@id":"#s"}}`, i)
+	}
+	body := page.Page{URL: "https://x.example/", ContentType: "application/json",
+		Body: []byte(b.String() + "]")}
+	for price, want := range map[string]fault.Code{
+		`{"type":"number"}`:                          "",
+		`{"type":"array","items":{"type":"number"}}`: fault.PageTooCostly,
+	} {
+		maker := compile(t, `{"type":"array","items":{"type":"object","properties":{`+
+			`"name":{"type":"string"},"price":`+price+`}}}`)
+		var out rows.Writer
+		_, err := maker.Read([]page.Page{body}, &out)
+		if fault.CodeOf(err) != want || want == "" && len(out.Rows()) != 3_000 {
+			t.Errorf("%s: %d rows, %v; want %q", price, len(out.Rows()), err, want)
+		}
+	}
+}

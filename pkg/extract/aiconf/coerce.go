@@ -24,10 +24,19 @@ func textOnly(text string, machine bool) stated {
 	return stated{[]structured.Value{{Kind: structured.String, Text: text}}, machine}
 }
 
+// What a value costs that is coerced, in steps of the budget.
+const (
+	perValue     = 4
+	bytesPerStep = 16 // and elements that another one is held against
+)
+
 // coerce is a statement as a value of the field, JSON; nil if it cannot be one.
 func (r *reader) coerce(f *field, s stated) []byte {
 	if f.element == nil && !slices.Contains(f.Types, "array") {
 		for _, v := range s.values {
+			if !r.budget.Spend(perValue + len(v.Text)/bytesPerStep) {
+				return nil
+			}
 			if value := r.one(f, v, s.machine); value != nil {
 				return value
 			}
@@ -49,8 +58,12 @@ func (r *reader) coerce(f *field, s stated) []byte {
 	}
 	var parts []string
 	for _, v := range values {
+		if len(parts) == maxElements ||
+			!r.budget.Spend(perValue+(len(v.Text)+len(parts))/bytesPerStep) {
+			break
+		}
 		if part := string(r.one(element, v, s.machine)); part != "" &&
-			!slices.Contains(parts, part) && len(parts) < maxElements {
+			!slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}
@@ -361,6 +374,16 @@ var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:
 
 var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
 
+// hasZone says whether a date that was read by a layout names its zone. GMT and UTC mean the same
+// everywhere; what other abbreviations mean depends on who reads them.
+func hasZone(layout string, at time.Time) bool {
+	if layout == time.RFC1123 {
+		name, _ := at.Zone()
+		return name == "UTC" || name == "GMT"
+	}
+	return strings.Contains(layout, "Z07") || strings.HasSuffix(layout, "-0700")
+}
+
 // dateIn is a date in the format that the schema asks for, the text itself without one; "" if it is
 // no date.
 func dateIn(text, format string, monthFirst bool) string {
@@ -368,14 +391,14 @@ func dateIn(text, format string, monthFirst bool) string {
 		return text
 	}
 	for _, layout := range layouts {
-		at, err := time.Parse(layout, text)
+		at, err := time.ParseInLocation(layout, text, time.UTC)
 		switch {
 		case err != nil:
 		case format == "date" && isoDate.MatchString(text):
 			return text[:len("2006-01-02")] // the day where it was written
 		case format == "date":
 			return at.Format(time.DateOnly)
-		case strings.Contains(layout, "Z") || layout == time.RFC1123:
+		case hasZone(layout, at):
 			return at.Format(time.RFC3339)
 		case isoDate.MatchString(text):
 			return text // without a zone: nobody knows which

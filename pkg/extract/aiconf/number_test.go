@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/pkg/amount"
 )
@@ -123,5 +124,26 @@ func TestStatedAmounts(t *testing.T) {
 	t.Logf("%d of %d amounts wrong", wrong, all)
 	if all == 0 || 200*wrong > all {
 		t.Error("too many are wrong")
+	}
+}
+
+// TestZones: a moment is one only where its zone means the same to everybody.
+func TestZones(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	time.Local = time.FixedZone("EST", -5*60*60)
+	for _, c := range []struct{ text, format, want string }{
+		{"Mon, 02 Mar 2026 15:04:05 GMT", "date-time", "2026-03-02T15:04:05Z"},
+		{"Mon, 02 Mar 2026 15:04:05 UTC", "date-time", "2026-03-02T15:04:05Z"},
+		{"Mon, 02 Mar 2026 15:04:05 -0500", "date-time", "2026-03-02T15:04:05-05:00"},
+		{"2026-03-02T15:04:05+0100", "date-time", "2026-03-02T15:04:05+01:00"},
+		{"Mon, 02 Mar 2026 23:04:05 EST", "date-time", ""},
+		{"Mon, 02 Mar 2026 23:04:05 CEST", "date-time", ""},
+		{"Mon, 02 Mar 2026 23:04:05 EST", "date", "2026-03-02"},
+		{"2026-03-02 15:04:05", "date-time", "2026-03-02 15:04:05"},
+	} {
+		if got := dateIn(c.text, c.format, false); got != c.want {
+			t.Errorf("%s as %s: %q, want %q", c.text, c.format, got, c.want)
+		}
 	}
 }

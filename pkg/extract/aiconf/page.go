@@ -14,7 +14,8 @@ import (
 // reader finds what one page states.
 type reader struct {
 	*conf
-	budget  *pattern.Budget // of the schema's patterns
+	budget  *pattern.Budget   // of the schema's patterns, and of what things share
+	normals map[string]string // names in normal form
 	data    *structured.Data
 	page    page.Page
 	nesting int
@@ -316,9 +317,12 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 			return value
 		}
 	}
+	if !r.budget.Spend(1 + len(it.Props)/propsPerStep) {
+		return nil
+	}
 	for i := range it.Props {
 		p := &it.Props[i]
-		own := normal(p.Name) == f.normal
+		own := r.normal(p.Name) == f.normal
 		if it.Source == 0 && f.concept != nil && !own { // data of frameworks has no common names
 			own = r.words.of(p.Name) == f.concept
 		}
@@ -334,6 +338,9 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 			if v.Kind != structured.Entity {
 				continue
 			}
+			if !r.budget.Spend(1) {
+				return nil
+			}
 			inner := r.data.Follow(v.Item)
 			if value := r.ofInner(f, p.Name, inner); value != nil {
 				return value
@@ -343,17 +350,40 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 	return nil
 }
 
+// propsPerStep is how many properties of an item cost a step of the budget. Things may share items,
+// which are looked at for each of them.
+const propsPerStep = 8
+
+// normal is a name in normal form. A page has few names, and many fields ask for them.
+func (r *reader) normal(name string) string {
+	known, is := r.normals[name]
+	if !is {
+		if r.normals == nil {
+			r.normals = map[string]string{}
+		}
+		known = normal(name)
+		r.normals[name] = known
+	}
+	return known
+}
+
 // ofInner is the value of a field in an item within the item: a named value, or a member with the
 // joined name.
 func (r *reader) ofInner(f *field, outer string, inner *structured.Item) []byte {
 	if inner.Is("PropertyValue") {
-		if !f.labels[normal(inner.Text("name"))] {
+		name := inner.Text("name")
+		r.budget.Spend((len(inner.Props) + len(name)) / propsPerStep)
+		if !f.labels[r.normal(name)] {
 			return nil
 		}
 		return r.coerce(f, stated{inner.Get("value"), false})
 	}
+	rest, begins := strings.CutPrefix(f.normal, r.normal(outer))
+	if !begins || !r.budget.Spend(len(inner.Props)/propsPerStep) {
+		return nil
+	}
 	for i := range inner.Props {
-		if normal(outer+inner.Props[i].Name) == f.normal {
+		if r.normal(inner.Props[i].Name) == rest {
 			return r.coerce(f, stated{r.verified(f, inner, inner.Props[i].Values), true})
 		}
 	}

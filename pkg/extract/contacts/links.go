@@ -47,20 +47,6 @@ var pageWords = [kinds]map[string]bool{
 var misleading = wordset.Of(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
 	less tracing center-software shop warenkorb login`)
 
-// baseOf is what links of a page are relative to.
-func baseOf(pageURL, base string) *url.Url {
-	at, err := url.Parse(pageURL)
-	if err != nil {
-		return nil
-	}
-	if base != "" {
-		if moved, err := at.Parse(base); err == nil {
-			return moved
-		}
-	}
-	return at
-}
-
 // resolve is the address of a link without its fragment, "" when it leads to no page.
 func resolve(base *url.Url, href string) string {
 	if base == nil || href == "" || href[0] == '#' || len(href) > 2048 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
@@ -71,7 +72,7 @@ func readPage(p page.Page, own []string) findings {
 		strings.IndexByte(text, styled) >= 0 && styledSign.MatchString(text) ||
 		isTurnedByMark(text, own),
 		Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
-	base := baseOf(p.URL, d.base())
+	base := rows.BaseOf(p.URL, d.base())
 	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" &&
 		len(strings.Fields(text)) > maxRefreshWords {
 		f.Refresh = ""

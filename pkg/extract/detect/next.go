@@ -147,7 +147,8 @@ func (p *probe) isOneOf(l list, i int) bool {
 // linkBase is what links are relative to.
 func (p *probe) linkBase() *url.URL {
 	if all := p.sel.all("base[href]"); len(all) > 0 {
-		if base, err := p.base.Parse(strings.TrimSpace(attribute(all[0], "href"))); err == nil {
+		if base, err := p.base.Parse(strings.TrimSpace(attribute(all[0], "href"))); err == nil &&
+			(base.Scheme == "http" || base.Scheme == "https") {
 			return base
 		}
 	}

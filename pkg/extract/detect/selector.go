@@ -16,21 +16,22 @@ const maxVisits = 20_000_000
 type selectors struct {
 	root  *html.Node
 	found map[string][]*html.Node // by selector, in document order
-	size  map[*html.Node]int      // elements in an element that was searched
+	size  map[*html.Node]int      // visits in an element that was searched
+	above map[*html.Node]int      // what the long names around an element cost, and its own
 	left  int                     // visits
 }
 
 func newSelectors(root *html.Node) *selectors {
 	return &selectors{root: root, found: map[string][]*html.Node{}, size: map[*html.Node]int{},
-		left: maxVisits}
+		above: map[*html.Node]int{}, left: maxVisits}
 }
 
 // spend says whether an element may be searched.
 func (s *selectors) spend(n *html.Node) bool {
 	size, known := s.size[n]
 	if !known {
-		for range n.Descendants() {
-			size++
+		for c := range n.Descendants() {
+			size += 1 + longNames(c)
 		}
 		s.size[n] = size
 	}
@@ -50,7 +51,7 @@ func (s *selectors) all(css string) []*html.Node {
 	case err != nil:
 	case own != "":
 		for _, n := range s.all(own) {
-			if s.left -= aroundVisits; s.left >= 0 && group.Match(n) {
+			if s.left -= aroundVisits + s.around(n); s.left >= 0 && group.Match(n) {
 				matches = append(matches, n)
 			}
 		}
@@ -63,6 +64,33 @@ func (s *selectors) all(css string) []*html.Node {
 
 // aroundVisits is about how many elements around one are looked at.
 const aroundVisits = 10
+
+// around is what the long names of an element and of those around it cost.
+func (s *selectors) around(n *html.Node) int {
+	if n == nil {
+		return 0
+	}
+	cost, known := s.above[n]
+	if !known {
+		cost = longNames(n) + s.around(n.Parent)
+		s.above[n] = cost
+	}
+	return cost
+}
+
+// longNames are the visits that an element's names cost beside its own: those of ordinary elements
+// have some hundred bytes.
+func longNames(n *html.Node) int {
+	const ordinary, bytesPerVisit = 1024, 16
+	cost := 0
+	for i := range n.Attr {
+		switch a := &n.Attr[i]; a.Key {
+		case "class", "id", "itemprop":
+			cost += max(0, len(a.Val)-ordinary) / bytesPerVisit
+		}
+	}
+	return cost
+}
 
 // subject is the compound that all matches of a selector have to match, "" where that is the
 // selector itself or is not plain.

@@ -151,7 +151,7 @@ func choose(f *flattener, t *structured.Thing, fields []field) []byte {
 			row = append(row, value...)
 		}
 		filled = filled || value != nil
-		if len(row) > rows.MaxRowBytes {
+		if len(row) > rows.MaxRowBytes || f.ended() {
 			return row
 		}
 	}
@@ -164,10 +164,8 @@ func choose(f *flattener, t *structured.Thing, fields []field) []byte {
 // of is a field's value: the column's of its selector, else what its path leads to; nil if there is
 // none.
 func (fd *field) of(f *flattener, t *structured.Thing) []byte {
-	for _, c := range f.columns {
-		if c.name == fd.column {
-			return c.value
-		}
+	if i, ok := f.places[fd.column]; ok {
+		return f.columns[i].value
 	}
 	values := f.walk(t.Item, fd.steps)
 	if len(values) == 0 && t.Group != nil {
@@ -179,15 +177,29 @@ func (fd *field) of(f *flattener, t *structured.Thing) []byte {
 	return f.list(values)
 }
 
+// maxReached bounds the values that a path leads to at a time. A page states no more, but where
+// references lead in circles, each step could double them. What is beyond is too large for a row.
+const maxReached = 100_000
+
 // walk follows a path from an item.
 func (f *flattener) walk(it *structured.Item, steps []step) []structured.Value {
 	at := []structured.Value{{Kind: structured.Entity, Item: it}}
 	for i, s := range steps {
 		var next []structured.Value
 		for _, v := range at {
-			if v.Kind == structured.Entity {
-				next = append(next, s.of(f.data.Follow(v.Item))...)
+			if v.Kind != structured.Entity {
+				continue
 			}
+			it := f.data.Follow(v.Item)
+			values := s.of(it)
+			if len(next)+len(values) > maxReached {
+				f.size = rows.MaxRowBytes + 1
+				return nil
+			}
+			if !f.work.Spend(1 + len(it.Props)/16 + len(values)) {
+				return nil
+			}
+			next = append(next, values...)
 		}
 		if !s.all && s.index < 0 && i < len(steps)-1 && len(next) > 1 {
 			next = next[:1]

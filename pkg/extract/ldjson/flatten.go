@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/jsontext"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // maxLevels is how deep members of nested items become columns, maxNested how deep items nest that
@@ -14,6 +15,14 @@ import (
 const (
 	maxLevels = 4
 	maxNested = 16
+)
+
+// maxWork is what the rows of a page may cost, several times what a page of the largest rows does.
+// A step is a byte written or a value looked at. References make small pages cost more: many things
+// may share a large one, whose columns count for each of them.
+const (
+	maxWork     = 4 * rows.MaxPageBytes
+	perProperty = 16 // steps
 )
 
 // column is a name and a JSON value.
@@ -25,18 +34,20 @@ type column struct {
 // flattener makes columns of one thing.
 type flattener struct {
 	data    *structured.Data
+	work    *pattern.Budget // of the page
 	columns []column
-	places  map[string]bool
+	places  map[string]int // of columns, by name
 	size    int
 	group   *structured.Item   // whose columns come after those of its variant
 	path    []*structured.Item // items around the one at hand: references may lead in circles
 }
 
-func (f *flattener) tooLarge() bool { return f.size > rows.MaxRowBytes }
+// ended says that nothing is added any more: the row is too large, or the page takes too long.
+func (f *flattener) ended() bool { return f.size > rows.MaxRowBytes || f.work.Err() != nil }
 
 // thing makes the columns of a thing.
 func (f *flattener) thing(t *structured.Thing) {
-	f.places = map[string]bool{}
+	f.places = map[string]int{}
 	f.add("type", scalars(texts(t.Types)))
 	if t.ID != "" {
 		f.add("id", jsontext.AppendString(nil, t.ID))
@@ -73,17 +84,20 @@ func texts(list []string) []structured.Value {
 
 // add adds a column, unless there is one of its name or nothing to say.
 func (f *flattener) add(name string, value []byte) {
-	if name == "" || value == nil || f.places[name] || f.tooLarge() {
+	if !f.work.Spend(len(value)) || name == "" || value == nil || f.size > rows.MaxRowBytes {
 		return
 	}
-	f.places[name] = true
+	if _, again := f.places[name]; again {
+		return
+	}
+	f.places[name] = len(f.columns)
 	f.size += len(name) + len(value) + len(`"":,`)
 	f.columns = append(f.columns, column{name, value})
 }
 
 // row is the columns as a JSON object, nil if there is nothing but a type.
 func (f *flattener) row() []byte {
-	if len(f.columns) == 0 || len(f.columns) == 1 && f.columns[0].name == "type" || f.tooLarge() {
+	if len(f.columns) == 0 || len(f.columns) == 1 && f.columns[0].name == "type" || f.ended() {
 		return nil
 	}
 	row := make([]byte, 0, f.size+2)
@@ -107,6 +121,9 @@ func (f *flattener) item(prefix string, it *structured.Item, without ...string) 
 	f.path = append(f.path, it)
 	defer func() { f.path = f.path[:len(f.path)-1] }()
 	for i := range it.Props {
+		if f.ended() {
+			break
+		}
 		if p := &it.Props[i]; !contains(without, p.Name) {
 			f.property(prefix, p)
 		}
@@ -125,7 +142,7 @@ func (f *flattener) isOpen(it *structured.Item) bool {
 
 func (f *flattener) property(prefix string, p *structured.Prop) {
 	name := columnName(p.Name)
-	if name == "" {
+	if !f.work.Spend(perProperty+len(p.Values)) || name == "" {
 		return
 	}
 	name = prefix + name
@@ -172,6 +189,7 @@ func (f *flattener) named(prefix string, values []structured.Value) bool {
 			name = columnName(it.Text("propertyID"))
 		}
 		given := it.Get("value")
+		f.work.Spend(perProperty + len(it.Props) + len(given))
 		if name == "" || f.firstItem(given) != nil {
 			return false
 		}
@@ -225,6 +243,9 @@ func (f *flattener) appendValues(dst []byte, values []structured.Value, depth in
 			f.size = rows.MaxRowBytes + 1
 			break
 		}
+		if !f.work.Spend(1 + len(v.Text)) {
+			break
+		}
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -247,7 +268,7 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 	defer func() { f.path = f.path[:len(f.path)-1] }()
 	comma := byte('{')
 	member := func(name string, value []byte) {
-		if name == "" || value == nil {
+		if value == nil {
 			return
 		}
 		dst = append(jsontext.AppendString(append(dst, comma), name), ':')
@@ -259,14 +280,18 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 		member("id", jsontext.AppendString(nil, it.ID))
 	}
 	for i := range it.Props {
-		if f.tooLarge() {
+		name := columnName(it.Props[i].Name)
+		if name == "" {
+			continue
+		}
+		if !f.work.Spend(perProperty) || f.ended() {
 			break
 		}
 		value := f.appendValues(nil, it.Props[i].Values, depth)
 		if len(it.Props[i].Values) > 1 {
 			value = append(append([]byte{'['}, value...), ']')
 		}
-		member(columnName(it.Props[i].Name), value)
+		member(name, value)
 	}
 	if comma == '{' {
 		dst = append(dst, '{')

@@ -44,12 +44,15 @@ package ldjson
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Compile checks and compiles the recipe.
@@ -85,9 +88,10 @@ func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 
 func write(data *structured.Data, things []structured.Thing, fields []field,
 	out *rows.Writer) error {
-	seen := make(map[string]bool, len(things))
+	seen := make(map[[sha256.Size]byte]bool, len(things)) // without a second copy of the rows
+	work := pattern.NewBudget(out.Context(), maxWork)
 	for i := range things {
-		f := flattener{data: data}
+		f := flattener{data: data, work: work}
 		f.thing(&things[i])
 		var row []byte
 		if len(fields) > 0 {
@@ -95,13 +99,19 @@ func write(data *structured.Data, things []structured.Thing, fields []field,
 		} else {
 			row = f.row()
 		}
-		if f.tooLarge() || len(row) > rows.MaxRowBytes {
+		switch err := work.Err(); {
+		case errors.Is(err, pattern.ErrExhausted):
+			return fault.Wrap(fault.PageTooCostly, err, "the page's things take too long to read")
+		case err != nil:
+			return err
+		case f.size > rows.MaxRowBytes || len(row) > rows.MaxRowBytes:
 			return rows.TooLarge()
 		}
-		if row == nil || seen[string(row)] {
+		hash := sha256.Sum256(row)
+		if row == nil || seen[hash] {
 			continue
 		}
-		seen[string(row)] = true
+		seen[hash] = true
 		if err := out.Whole(bytes.Clone(row)); err != nil {
 			return err
 		}

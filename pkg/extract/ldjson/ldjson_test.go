@@ -152,6 +152,55 @@ func TestReferencesInCircles(t *testing.T) {
 	}
 }
 
+// TestSharedThings: what references share costs for each that shares it, up to a bound. That holds
+// for what is written, for what is left out, and for a path that goes in circles.
+func TestSharedThings(t *testing.T) {
+	share := func(n int, shared string) string {
+		var b strings.Builder
+		b.WriteString(`[{"@type":"Thing","@id":"#s","x":` + shared + `}`)
+		for i := range n {
+			fmt.Fprintf(&b, `,{"@type":"Product","name":"%d","x":{"@id":"#s"}}`, i)
+		}
+		return b.String() + "]"
+	}
+	unnamed := "" // each of whose values leads to 20 others, without a column
+	for i := range 15 {
+		unnamed += fmt.Sprintf(`,{"@id":"#%d","_":[%s]}`, i,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"@id":"#%d"},`, i+1), 20), ","))
+	}
+	field := func(selector string) model.Recipe {
+		return model.Recipe{Fields: []model.Field{
+			{Name: "a", Selector: selector, Kind: model.Text}}}
+	}
+	circle := `[{"@id":"#a","@type":"Product","name":"n","x":[{"@id":"#a"},{"@id":"#a"}]}]`
+	for _, c := range []struct {
+		name, body string
+		recipe     model.Recipe
+		code       fault.Code
+	}{
+		{"many small", share(1_000, `"y"`), field("name"), ""},
+		{"a large text", share(150, `"`+strings.Repeat("y", 900_000)+`"`), field("name"),
+			fault.PageTooCostly},
+		{"names that repeat", share(10_000, `[`+strings.Repeat(
+			`{"@type":"PropertyValue","name":"y","value":1},`, 20_000)+`]`), field("name"),
+			fault.PageTooCostly},
+		{"the same row", share(2_000, `[`+strings.Repeat(`"yyyyyyyy",`, 20_000)+`]`),
+			field("$.x.x[*]"), fault.PageTooCostly},
+		{"members without a name", `[{"@type":"Product","name":"n","x":[{"@id":"#0"},1]}` + unnamed +
+			`]`, model.Recipe{}, ""},
+		{"a circle", circle, field("$" + strings.Repeat(".x[*]", 60)), fault.PageRowTooLarge},
+		{"a circle that ends", circle, field("$" + strings.Repeat(".x[*]", 60) + ".y"),
+			fault.PageRowTooLarge},
+		{"one way in a circle", circle, field("$" + strings.Repeat(".x[0]", 60) + ".name"), ""},
+	} {
+		got, err := read(t, c.recipe,
+			page.Page{ContentType: "application/json", Body: []byte(c.body)})
+		if fault.CodeOf(err) != c.code || err == nil && len(got) == 0 {
+			t.Errorf("%s: %d rows, %v; want %q", c.name, len(got), err, c.code)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"@graph":[{"@type":"Product","@id":"#p","offers":[{"@id":"#p"},{"price":1}]},{"@type":"ItemList","itemListElement":[{"item":{"@id":"#p"},"position":"01"}]}]}`), "offers[*].price")
 	f.Add([]byte(`{"@type":"ProductGroup","hasVariant":[{"a":1}],"additionalProperty":[{"@type":"PropertyValue","name":"x","value":[1,2]}]}`), "$['a'][0]")
@@ -164,7 +213,8 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			got, err := read(t, r, p)
-			if err != nil && fault.CodeOf(err) != fault.PageRowTooLarge {
+			if err != nil && fault.CodeOf(err) != fault.PageRowTooLarge &&
+				fault.CodeOf(err) != fault.PageTooCostly {
 				t.Fatal(err)
 			}
 			for _, row := range got {

@@ -1,6 +1,7 @@
 package marketplace
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +77,69 @@ func TestPlugins(t *testing.T) {
 	}
 	if Tags()[0] != model.ProductPageTag {
 		t.Errorf("the default is %s", Tags()[0])
+	}
+}
+
+func rowsOf(t *testing.T, endpoint, body string) (string, error) {
+	t.Helper()
+	m, faults := Compile(model.Recipe{Endpoint: endpoint})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var out rows.Writer
+	_, err := m.Read([]page.Page{{URL: "https://shop.test/products/one?variant=1",
+		ContentType: "text/html", Body: []byte(body)}}, &out)
+	return string(bytes.Join(out.Rows(), []byte("\n"))), err
+}
+
+// TestOtherProducts: data and titles of other products say nothing of one, and may stand first.
+func TestOtherProducts(t *testing.T) {
+	const (
+		shopify = "<link href=//cdn.shopify.com/x>"
+		other   = `<b data-product='{"id":2,"title":"Two","handle":"two","vendor":"Other",` +
+			`"type":"Hat","price":200,"variants":[{"sku":"TWO","price":200}]}'></b>`
+		own = `<b data-product='{"id":1,"title":"One","handle":"one","price":100,` +
+			`"variants":[{"price":100}]}'></b>`
+		meta = `<script>var meta = {"product":{"id":1,"vendor":"Own","variants":[{"sku":"ONE"}]}};` +
+			`</script>`
+	)
+	woo := func(price string) string {
+		return `<form data-product_variations='[{"display_price":` + price +
+			`,"is_in_stock":true}]'></form>`
+	}
+	card := func(address, title string) string {
+		return `<li class=product><a class="woocommerce-LoopProduct-link" href=/` + address +
+			`><h2 class=woocommerce-loop-product__title>` + title + `</h2></a></li>`
+	}
+	item := func(title, address, sku string) string {
+		return `<script type=application/ld+json>{"@type":"Product","name":"` + title +
+			`","sku":"` + sku + `","url":"` + address + `"}</script>`
+	}
+	cards := `<link href=/plugins/woocommerce/><ul class="products">` + card("a", "Twin") +
+		card("b", "Twin") + card("c", "Single") + `</ul>` +
+		item("Twin", "/x", "TWIN") + item("Single", "/y", "SINGLE")
+	for _, c := range []struct {
+		name, endpoint, body string
+		has, lacks           []string
+	}{
+		{"by heading", model.ProductPageTag, shopify + "<h1>One</h1>" + other + own + meta,
+			[]string{`"One"`, `"Own"`, `"ONE"`, `1.00`}, []string{"Other", "TWO", "Hat", "2.00"}},
+		{"by address", model.ProductPageTag, shopify + "<h1>The one</h1>" + other + own + meta,
+			[]string{`"Own"`, `1.00`}, []string{"Other", "TWO", "Hat", "2.00"}},
+		{"first variations", model.ProductPageTag, "<link href=/plugins/woocommerce/><h1>One</h1>" +
+			woo("5.00") + woo("4.00"), []string{"5.00"}, []string{"4.00"}},
+		{"twins", model.ProductListTag, cards, []string{`"SINGLE"`}, []string{`"TWIN"`}},
+	} {
+		found, err := rowsOf(t, c.endpoint, c.body)
+		for _, text := range c.has {
+			if err != nil || !strings.Contains(found, text) {
+				t.Errorf("%s: no %s in %s, %v", c.name, text, found, err)
+			}
+		}
+		for _, text := range c.lacks {
+			if strings.Contains(found, text) {
+				t.Errorf("%s: %s in %s", c.name, text, found)
+			}
+		}
 	}
 }

@@ -76,6 +76,7 @@ type finder[E ~int32, M any] struct {
 type tree[E ~int32] interface {
 	Parent(E) E
 	End(E) E
+	GoesOn() bool
 }
 
 // The place of the whole document, and no place.
@@ -101,6 +102,9 @@ func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.W
 		matches = found
 	}
 	for n := range matches[0] {
+		if !f.tree.GoesOn() {
+			return nil // the document says why
+		}
 		row, item := out.BeginRow(), E(root)
 		if ok {
 			item = items[n]

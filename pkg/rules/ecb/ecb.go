@@ -49,7 +49,7 @@ func Bundled() *Table {
 	return table
 }
 
-// Parse reads a table in the bank's XML form: eurofxref-daily.xml, or one with more days.
+// Parse reads a table in the bank's XML form, of one day or of more.
 func Parse(document []byte) (*Table, error) {
 	if len(document) > maxBytes {
 		return nil, fmt.Errorf("ecb: the table has more than %d bytes", maxBytes)
@@ -127,12 +127,16 @@ func (t *Table) Has(currency string) bool {
 // Date is the newest day, as yyyy-MM-dd.
 func (t *Table) Date() string { return t.days[len(t.days)-1].date }
 
+// counts is the hour of a day, in UTC, from which its rates count: the bank publishes them at about
+// 16:00 CET. Before that nobody has them, and what is converted again later must not either.
+const counts = 16 * time.Hour
+
 // Rate is how many units of one currency make one of another, and the day that says so. That is the
-// last one up to at (in UTC) that has both. There are none of weekends and bank holidays: those
-// take the day before. Rates from the euro are the bank's own, others are rounded to 10 significant
-// digits.
+// last one that counts at the time and has both. There are none of weekends and bank holidays:
+// those take the day before. Rates from the euro are the bank's own, others are rounded to 10
+// significant digits.
 func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date string, ok bool) {
-	today := at.UTC().Format(time.DateOnly)
+	today := at.UTC().Add(-counts).Format(time.DateOnly)
 	for i := len(t.days) - 1; i >= 0; i-- {
 		d := t.days[i]
 		if d.date > today && i > 0 {

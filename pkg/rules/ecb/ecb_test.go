@@ -27,7 +27,7 @@ func date(text string) time.Time {
 	if err != nil {
 		panic(err)
 	}
-	return at.Add(12 * time.Hour)
+	return at.Add(counts)
 }
 
 // The bank's own form, with its namespaces and quotes.
@@ -68,6 +68,11 @@ func TestRate(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s to %s on %s: %s, want %s", c.from, c.to, c.on, got, c.want)
 		}
+	}
+	// Before the bank publishes, the day has the rates of the one before.
+	morning := date("2025-10-13").Add(-time.Second)
+	if _, day, _ := table.Rate("EUR", "USD", morning); day != "2025-10-10" {
+		t.Errorf("on the morning of a day it takes the rates of %s", day)
 	}
 	if !table.Has("USD") || !table.Has("EUR") || table.Has("JPY") || table.Date() != "2025-10-13" {
 		t.Errorf("newest day is %s", table.Date())
@@ -167,7 +172,8 @@ func newSource(t *testing.T, b *bank, now clock.Clock, shared cache.Values) *Sou
 	return NewSource(client, Config{URL: "http://bank.example/", Clock: now, Shared: shared})
 }
 
-// Rates are read when they are needed, once a day; what fails is tried again an hour later.
+// Rates are read when they are needed, once after each hour at which others begin to count. What
+// fails is tried again an hour later.
 func TestSource(t *testing.T) {
 	now := clock.NewManual(date("2026-05-01"))
 	b := &bank{}
@@ -185,7 +191,7 @@ func TestSource(t *testing.T) {
 	step("a little later", 59*time.Minute, "2026-04-13", 1)
 	step("an hour later", time.Minute, "2026-04-30", 2)
 	b.publish("2026-05-04", "1.2")
-	step("the same day", 23*time.Hour, "2026-04-30", 2)
+	step("the same day", 22*time.Hour, "2026-04-30", 2)
 	step("the next day", time.Hour, "2026-05-04", 3)
 	b.publish("2026-05-01", "1.3")
 	step("an older table", 24*time.Hour, "2026-05-04", 4)
@@ -221,10 +227,18 @@ func TestSourceIsShared(t *testing.T) {
 	shared := cache.NewLocal(now)
 	b := &bank{}
 	b.publish("2026-05-04", "1.2")
+	var last *Source
 	for range 3 {
-		if got := newSource(t, b, now, shared).Table(t.Context()).Date(); got != "2026-05-04" ||
-			b.requests.Load() != 1 {
+		last = newSource(t, b, now, shared)
+		if got := last.Table(t.Context()).Date(); got != "2026-05-04" || b.requests.Load() != 1 {
 			t.Errorf("rates of %s after %d requests", got, b.requests.Load())
 		}
+		now.Advance(7 * time.Hour)
+	}
+	// What was read last is as old as what was read first.
+	b.publish("2026-05-05", "1.3")
+	now.Advance(3 * time.Hour)
+	if got := last.Table(t.Context()).Date(); got != "2026-05-05" || b.requests.Load() != 2 {
+		t.Errorf("a day later: rates of %s after %d requests", got, b.requests.Load())
 	}
 }

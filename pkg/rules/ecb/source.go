@@ -12,22 +12,22 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// DailyURL is where the bank publishes the newest day, at about 16:00 CET of each working day.
-const DailyURL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
+// RecentURL is where the bank publishes the days of the last three months. A page that is read
+// again has the rates of its own day, and bodies are kept for 30.
+const RecentURL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist-90d.xml"
 
 // Times of refreshing.
 const (
-	keep    = 24 * time.Hour
 	again   = time.Hour        // after a failure
 	timeout = 10 * time.Second // of one attempt
 )
 
 // sharedKey names the document in the shared cache.
-const sharedKey = "ecb daily"
+const sharedKey = "ecb recent"
 
 // Config sets a Source. Zero values take the defaults.
 type Config struct {
-	URL    string       // DailyURL
+	URL    string       // RecentURL
 	Clock  clock.Clock  // the system's
 	Logger *slog.Logger // none
 	// Shared keeps the newest table for all processes; nil: each asks for itself.
@@ -57,7 +57,7 @@ type Source struct {
 // NewSource begins with the bundled table.
 func NewSource(client *egress.Client, config Config) *Source {
 	if config.URL == "" {
-		config.URL = DailyURL
+		config.URL = RecentURL
 	}
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -92,7 +92,7 @@ func (s *Source) Table(ctx context.Context) *Table {
 		s.config.Logger.Warn("ecb: reference rates could not be read; older ones are used", "date",
 			table.Date(), "error", err)
 	default:
-		s.due = now.Add(keep)
+		s.due = nextDay(now)
 		if fresh.Date() >= s.table.Date() {
 			s.table = fresh
 		}
@@ -120,7 +120,14 @@ func (s *Source) read(ctx context.Context) (*Table, error) {
 	}
 	table, err := Parse(response.Body)
 	if err == nil && s.config.Shared != nil {
-		s.config.Shared.Set(ctx, sharedKey, append([]byte(nil), response.Body...), keep)
+		now := s.config.Clock.Now()
+		s.config.Shared.Set(ctx, sharedKey, append([]byte(nil), response.Body...),
+			nextDay(now).Sub(now))
 	}
 	return table, err
+}
+
+// nextDay is when rates of another day count first. A table is as good until then, whoever read it.
+func nextDay(now time.Time) time.Time {
+	return now.UTC().Add(-counts).Truncate(24 * time.Hour).Add(24*time.Hour + counts)
 }

@@ -217,6 +217,9 @@ func (d *Document) Reset() {
 	d.steps, d.check, d.failed = maxSteps, maxSteps, nil
 }
 
+// GoesOn says whether rows may still be made: what is asked after that does not count, see Err.
+func (d *Document) GoesOn() bool { return d.goesOn() }
+
 // Parent is the element around e, None for the root.
 func (d *Document) Parent(e Elem) Elem { return d.elems[e].parent }
 

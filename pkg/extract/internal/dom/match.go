@@ -159,17 +159,19 @@ func (d *Document) hasClass(i int32, class string) bool {
 		return false
 	}
 	written := d.attrs[i].value
-	if hasWord(written, class, false) {
-		return d.decoded || strings.IndexByte(class, '&') < 0 || hasWord(d.value(i), class, false)
+	if d.hasWord(written, class, false) {
+		return d.decoded || strings.IndexByte(class, '&') < 0 ||
+			d.hasWord(d.value(i), class, false)
 	}
-	return strings.IndexByte(written, '&') >= 0 && hasWord(d.value(i), class, false)
+	return strings.IndexByte(written, '&') >= 0 && d.hasWord(d.value(i), class, false)
 }
 
 // hasWord says whether s, a list separated by white space, has the word.
-func hasWord(s, word string, fold bool) bool {
+func (d *Document) hasWord(s, word string, fold bool) bool {
 	if !fold {
-		return hasExactWord(s, word)
+		return d.hasExactWord(s, word)
 	}
+	d.steps -= len(s) / bytesPerStep
 	for start := 0; start < len(s); {
 		end := start
 		for end < len(s) && classes[s[end]]&space == 0 {
@@ -184,12 +186,14 @@ func hasWord(s, word string, fold bool) bool {
 }
 
 // hasExactWord looks for the word first, since mostly it is not there.
-func hasExactWord(s, word string) bool {
+func (d *Document) hasExactWord(s, word string) bool {
+	d.steps -= len(s) / bytesSearched
 	for from := 0; len(s)-from >= len(word) && word != ""; from++ {
 		i := strings.Index(s[from:], word)
 		if i < 0 {
 			return false
 		}
+		d.steps--
 		from += i
 		end := from + len(word)
 		if (from == 0 || classes[s[from-1]]&space != 0) &&
@@ -217,17 +221,19 @@ func (t *attrTest) match(d *Document, e Elem) bool {
 	case '=':
 		return equal(v, value, t.fold)
 	case '~':
-		return hasWord(v, value, t.fold)
+		return d.hasWord(v, value, t.fold)
 	case '|':
 		return equal(v, value, t.fold) ||
 			len(v) > len(value) && v[len(value)] == '-' && equal(v[:len(value)], value, t.fold)
 	case '#':
 		return d.fits(t.re, v)
 	}
+	d.steps -= len(v) / bytesSearched
 	if value == "" || strings.TrimSpace(v) == "" {
 		return false
 	}
 	if t.fold {
+		d.steps -= len(v) / bytesPerStep
 		v, value = strings.ToLower(v), strings.ToLower(value)
 	}
 	switch t.op {
@@ -323,6 +329,7 @@ func (d *Document) fits(p *pattern.Pattern, text string) bool {
 func (d *Document) isBlank(e Elem) bool {
 	el := &d.elems[e]
 	for i := el.text; i < el.textEnd; i++ {
+		d.steps -= len(d.texts[i].s) / bytesPerStep
 		if strings.TrimSpace(d.texts[i].s) != "" {
 			d.scratch = d.appendRaw(d.scratch[:0], e, false)
 			return len(bytes.TrimSpace(d.scratch)) == 0
@@ -333,6 +340,7 @@ func (d *Document) isBlank(e Elem) bool {
 
 func (p *pseudo) matchLang(d *Document, e Elem) bool {
 	for ; e != None; e = d.elems[e].parent {
+		d.steps--
 		if v, ok := d.Attr(e, "lang"); ok && (v == p.text || strings.HasPrefix(v, p.text+"-")) {
 			return true
 		}
@@ -374,6 +382,7 @@ func (p *pseudo) matchState(d *Document, e Elem) bool {
 
 func (d *Document) inDisabledFieldset(e Elem) bool {
 	for p := d.elems[e].parent; p != None; p = d.elems[p].parent {
+		d.steps--
 		if d.elems[p].tag == tFieldset && d.has(p, "disabled") {
 			return true
 		}

@@ -16,6 +16,7 @@ const MaxText = 1 << 20
 // Attr is the value of an attribute, as written in the page with its character references decoded.
 // The name is lower case.
 func (d *Document) Attr(e Elem, name string) (string, bool) {
+	d.steps -= int(d.elems[e].attrsEnd-d.elems[e].attrs) / attrsPerStep
 	for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
 		if d.attrs[i].name == name {
 			return d.value(i), true
@@ -30,7 +31,22 @@ func (d *Document) value(i int32) string {
 	if d.decoded || strings.IndexByte(v, '&') < 0 && strings.IndexByte(v, '\r') < 0 {
 		return v
 	}
+	d.payDecoding(v)
 	return string(appendDecoded(nil, v, true))
+}
+
+// What a step is worth, so that long values cost what they take. Bytes are looked at one by one, or
+// searched for something, which is faster. A character reference takes some steps.
+const (
+	bytesPerStep  = 16
+	bytesSearched = 64
+	attrsPerStep  = 16
+	perReference  = 4
+)
+
+// payDecoding takes the steps that the decoding of a value or text costs.
+func (d *Document) payDecoding(s string) {
+	d.steps -= len(s)/bytesPerStep + perReference*strings.Count(s, "&")
 }
 
 // AppendAttr appends the value of an attribute.
@@ -59,17 +75,20 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	el := &d.elems[e]
 	for i := range d.texts[el.text:el.textEnd] {
-		if c.full() {
+		if c.full() || !d.goesOn() {
 			break
 		}
 		t := &d.texts[int(el.text)+i]
+		d.steps--
 		if t.hider > e {
 			continue
 		}
+		d.steps -= len(t.s) / bytesPerStep
 		if d.decoded || t.raw || strings.IndexByte(t.s, '&') < 0 {
 			c.add(t.s)
 			continue
 		}
+		d.payDecoding(t.s)
 		d.scratch = appendDecoded(slices.Grow(d.scratch[:0], len(t.s)), t.s, false)
 		c.add(unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // add keeps nothing of it
 	}

@@ -89,11 +89,23 @@ func (x *XPath) Value(d *Document, e Elem) any {
 func (d *Document) AppendMatch(dst []byte, m Match) []byte {
 	switch {
 	case m.attr >= 0:
-		return AppendCollapsed(dst, d.value(m.attr))
+		return d.appendCollapsed(dst, d.value(m.attr))
 	case m.text >= 0:
-		return AppendCollapsed(dst, string(d.appendTexts(nil, m.text, m.textEnd)))
+		for i := range d.texts[m.text:m.textEnd] {
+			d.payDecoding(d.texts[int(m.text)+i].s)
+		}
+		if !d.goesOn() {
+			return dst
+		}
+		return d.appendCollapsed(dst, string(d.appendTexts(nil, m.text, m.textEnd)))
 	}
 	return d.AppendText(dst, m.Elem)
+}
+
+// appendCollapsed is AppendCollapsed that is paid for.
+func (d *Document) appendCollapsed(dst []byte, s string) []byte {
+	d.steps -= len(s) / bytesPerStep
+	return AppendCollapsed(dst, s)
 }
 
 // AppendCollapsed appends a text with each run of white space as one space, none at its start or

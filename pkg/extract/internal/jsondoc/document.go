@@ -336,6 +336,9 @@ func (d *Document) Reset() {
 	d.src, d.nodes, d.steps, d.check, d.ended = "", d.nodes[:0], maxSteps, maxSteps, nil
 }
 
+// GoesOn says whether rows may still be made: what is asked after that does not count, see Err.
+func (d *Document) GoesOn() bool { return d.step(0) }
+
 // Parent is the array or object around n, None for the root.
 func (d *Document) Parent(n Node) Node { return d.nodes[n].parent }
 
@@ -343,9 +346,10 @@ func (d *Document) Parent(n Node) Node { return d.nodes[n].parent }
 func (d *Document) End(n Node) Node { return d.nodes[n].end }
 
 // child is the first element or member of a container from c on that counts, its end if there is
-// none.
+// none. Those that it skips are steps, too.
 func (d *Document) child(c, end Node) Node {
 	for c < end && d.nodes[c].dropped {
+		d.steps--
 		c = d.nodes[c].end
 	}
 	return c

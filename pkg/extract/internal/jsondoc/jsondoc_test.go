@@ -183,3 +183,13 @@ func TestFirstAndAll(t *testing.T) {
 		t.Errorf("all %v", got)
 	}
 }
+
+// TestRepeatedMembersCost: members that others of the same name replace are steps, too.
+func TestRepeatedMembersCost(t *testing.T) {
+	d := parse(t, `{"o":{`+strings.Repeat(`"a":1,`, 300_000)+`"b":1},"items":[`+
+		strings.Repeat("1,", 150_000)+`1]}`)
+	all := compile(t, "$.items[?$.o.b == 1]").All(d)
+	if d.Err() != errTooSlow || d.GoesOn() {
+		t.Errorf("%d matches, %v", len(all), d.Err())
+	}
+}

@@ -56,24 +56,25 @@ func (w *Writer) resolve(doc *dom.Document, cell []byte) []byte {
 		return cell
 	}
 	if w.base == nil {
-		if w.base = baseOf(w.page, w.href); w.base == nil {
+		if w.base = BaseOf(w.page, w.href); w.base == nil {
 			return cell
 		}
 	}
 	link, err := w.base.Parse(string(cell))
-	if err != nil || !isWeb(link) {
+	if err != nil || !IsWeb(link) {
 		return cell
 	}
 	return append(cell[:0], link.Href(false)...)
 }
 
-// baseOf is what a page's links are relative to, nil if its address is none.
-func baseOf(page, href string) *url.Url {
+// BaseOf is what a page's links are relative to, nil if its address is none. A base element that
+// leads nowhere on the web does not count.
+func BaseOf(page, href string) *url.Url {
 	base, err := url.Parse(page)
 	if err != nil {
 		return nil
 	}
-	if b, err := base.Parse(href); href != "" && err == nil && isWeb(b) {
+	if b, err := base.Parse(href); href != "" && err == nil && IsWeb(b) {
 		return b
 	}
 	return base
@@ -136,4 +137,5 @@ func originLength[T string | []byte](address T) int {
 	return end
 }
 
-func isWeb(u *url.Url) bool { return u.Scheme() == "http" || u.Scheme() == "https" }
+// IsWeb says whether an address is http or https.
+func IsWeb(u *url.Url) bool { return u.Scheme() == "http" || u.Scheme() == "https" }

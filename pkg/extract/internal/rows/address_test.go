@@ -22,7 +22,7 @@ func TestResolve(t *testing.T) {
 			cell += text
 		}
 		want := cell
-		if to, err := baseOf(page, "").Parse(cell); err == nil && isWeb(to) {
+		if to, err := BaseOf(page, "").Parse(cell); err == nil && IsWeb(to) {
 			want = to.Href(false)
 		}
 		var doc dom.Document

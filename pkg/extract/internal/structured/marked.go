@@ -21,7 +21,10 @@ type microdata struct {
 	steps int // elements looked at, again and again where itemref leads there
 }
 
-const maxSteps = 5_000_000
+const (
+	maxSteps     = 5_000_000
+	bytesPerStep = 16
+)
 
 // children reads what n holds as properties of it; nil where no item is around.
 func (m *microdata) children(n *html.Node, it *Item) {
@@ -37,7 +40,8 @@ func (m *microdata) element(n *html.Node, it *Item) {
 		m.data.Cut = true
 		return
 	}
-	props := strings.Fields(attr(n, "itemprop"))
+	m.steps += (len(attr(n, "itemprop")) + len(attr(n, "itemtype"))) / bytesPerStep
+	props := m.names(attr(n, "itemprop"))
 	if _, ok := lookAttr(n, "itemscope"); !ok {
 		if it != nil && len(props) > 0 {
 			v := Value{Kind: String, Text: m.valueOf(n)}
@@ -54,7 +58,7 @@ func (m *microdata) element(n *html.Node, it *Item) {
 	m.open[n] = true
 	defer delete(m.open, n)
 	scope := &Item{Source: Microdata, ID: strings.TrimSpace(attr(n, "itemid"))}
-	for t := range strings.FieldsSeq(attr(n, "itemtype")) {
+	for _, t := range m.names(attr(n, "itemtype")) {
 		scope.Types = append(scope.Types, local(t))
 	}
 	if it == nil || len(props) == 0 {
@@ -145,6 +149,7 @@ func (r *reader) readRDFa() {
 type scope struct {
 	item     *Item
 	prefixes *prefix
+	declared int      // how many prefixes there are
 	rel      []string // properties of item that the next item is a value of
 }
 
@@ -166,17 +171,17 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 	if r.values > maxStated {
 		return
 	}
-	s.declare(n)
+	r.declare(&s, n)
 	types, typed := lookAttr(n, "typeof")
-	property := s.names(attr(n, "property"))
+	property := r.expanded(&s, attr(n, "property"))
 	for token := range strings.FieldsSeq(attr(n, "rel")) {
 		if strings.Contains(token, ":") { // others say how links relate
-			property = append(property, s.names(token)...)
+			property = append(property, r.expanded(&s, token)...)
 		}
 	}
 	switch {
 	case typed:
-		it := &Item{Source: RDFa, Types: s.names(types)}
+		it := &Item{Source: RDFa, Types: r.expanded(&s, types)}
 		for _, key := range [...]string{"about", "resource", "href", "src"} {
 			if id, ok := lookAttr(n, key); ok && it.ID == "" {
 				it.ID = strings.TrimSpace(id)
@@ -226,25 +231,50 @@ func (r *reader) rdfaValue(n *html.Node) string {
 	return r.textOf(n)
 }
 
+// maxPrefixes bounds the prefixes that hold at an element, each of which a name is held against.
+// Pages that declare any have some ten.
+const maxPrefixes = 200
+
 // declare takes over the prefixes that an element declares.
-func (s *scope) declare(n *html.Node) {
+func (r *reader) declare(s *scope, n *html.Node) {
+	add := func(name, vocabulary string) {
+		if s.declared == maxPrefixes {
+			r.data.Cut = true
+			return
+		}
+		s.declared++
+		s.prefixes = &prefix{name, vocabulary, s.prefixes}
+	}
 	if fields := strings.Fields(attr(n, "prefix")); len(fields) > 1 && len(fields) < maxDepth {
 		for i := 0; i+1 < len(fields); i += 2 {
-			s.prefixes = &prefix{strings.TrimSuffix(fields[i], ":"), fields[i+1], s.prefixes}
+			add(strings.TrimSuffix(fields[i], ":"), fields[i+1])
 		}
 	}
 	for i := range n.Attr {
 		if name, ok := strings.CutPrefix(n.Attr[i].Key, "xmlns:"); ok {
-			s.prefixes = &prefix{name, n.Attr[i].Val, s.prefixes}
+			add(name, n.Attr[i].Val)
 		}
 	}
 }
 
-// names are the names in a list, those with a declared prefix by what it stands for.
-func (s *scope) names(list string) []string {
+// names are the names in a list. A page has as many of them as values.
+func (r *reader) names(list string) []string {
 	var names []string
 	for name := range strings.FieldsSeq(list) {
-		names = append(names, s.expand(name))
+		if r.named++; r.named > maxStated {
+			r.data.Cut = true
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// expanded are the names in a list, those with a declared prefix by what it stands for.
+func (r *reader) expanded(s *scope, list string) []string {
+	names := r.names(list)
+	for i := range names {
+		names[i] = s.expand(names[i])
 	}
 	return names
 }

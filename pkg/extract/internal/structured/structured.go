@@ -27,6 +27,8 @@ const (
 	maxStated = 100_000   // values of items
 	maxPairs  = 5_000     // labelled values, and as many meta elements
 	maxText   = 8_000_000 // bytes of text copied out of elements
+	// nodes and parts of white space looked at for text, those in nested elements again and again
+	maxLooked = 20_000_000
 	// bytes given to the parser of JSON, again and again where scripts look like data
 	maxParsed = 64_000_000
 )

@@ -273,3 +273,52 @@ func TestPairs(t *testing.T) {
 		})
 	}
 }
+
+// TestCostlyMarks: what pages repeat in attributes and white space is read up to a bound, which
+// they are told of.
+func TestCostlyMarks(t *testing.T) {
+	repeat := strings.Repeat
+	var declared strings.Builder
+	for i := range 140 {
+		declared.WriteString("<div")
+		for k := range 999 {
+			fmt.Fprintf(&declared, " xmlns:p%d_%d=v", i, k)
+		}
+		declared.WriteString(">")
+	}
+	for name, page := range map[string]string{
+		"prefixes": `<div typeof=Product>` + declared.String() + `<b property=name>x</b>`,
+		"names of RDFa": `<div typeof=Product><b property="name ` + repeat("zz:y ", 800_000) +
+			`">x</b>`,
+		"names that are none": `<b id=a itemprop="` + repeat("schema.org// ", 300_000) + `">x</b>` +
+			`<p itemscope itemtype=Product itemref="` + repeat("a ", 499) + `">` +
+			`<b itemprop=name>x</b>`,
+		"types": `<b id=a itemprop=b itemscope itemtype="` + repeat("y ", 1_500_000) + `"></b>` +
+			`<p itemscope itemtype=Product itemref="` + repeat("a ", 499) + `">`,
+		"white space": repeat("<h1><div>", 240) + repeat(" ", 9_000_000) + "x",
+		"elements":    repeat("<h1><div>", 240) + repeat("<b></b>", 100_000),
+		"declared and named": `<div typeof=Product>` + declared.String() + `<b property="` +
+			repeat("zz:y ", 800_000) + `">x</b>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := read(t, page); !d.Cut {
+				t.Error("nothing is cut")
+			}
+		})
+	}
+	d := read(t, `<div typeof="s:Product" prefix="s: http://schema.org/" xmlns:t="http://schema.org/">`+
+		`<b property="t:name">`+repeat("  a \u00a0 b ", 3)+`</b>`)
+	if got := outlines(d); d.Cut || len(got) != 1 || got[0] != `RDFa Product{name="a b a b a b"}` {
+		t.Errorf("%q, cut %v", got, d.Cut)
+	}
+}
+
+// TestBaseOffTheWeb: a base element that leads nowhere on the web says nothing of links.
+func TestBaseOffTheWeb(t *testing.T) {
+	for _, base := range []string{"javascript:x", "about:blank", "data:,"} {
+		d := read(t, `<base href="`+base+`"><link rel=canonical href="/c">`)
+		if want := "https://shop.example/c"; d.Canonical != want || d.Resolve("/c") != want {
+			t.Errorf("%s: %s, %s", base, d.Canonical, d.Resolve("/c"))
+		}
+	}
+}

@@ -3,6 +3,7 @@ package structured
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/html"
@@ -18,11 +19,13 @@ type reader struct {
 	base *url.Url
 
 	blocks, values, parsed, text int      // of the bounds
+	named, looked                int      // of the bounds, too
 	flight                       []string // parts of one text
 	hasScopes, hasTypeof         bool
 }
 
-// baseOf is what the page's links are relative to, nil if that is no address.
+// baseOf is what the page's links are relative to, nil if that is no address. A base element that
+// leads nowhere on the web does not count.
 func baseOf(root *html.Node, pageURL string) *url.Url {
 	base, err := url.Parse(pageURL)
 	if err != nil {
@@ -33,7 +36,8 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 			break
 		}
 		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" && len(href) <= maxLink {
-			if b, err := base.Parse(href); err == nil {
+			if b, err := base.Parse(href); err == nil &&
+				(b.Scheme() == "http" || b.Scheme() == "https") {
 				return b
 			}
 			break
@@ -162,18 +166,26 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 	gap := false
 	var add func(*html.Node)
 	add = func(n *html.Node) {
-		for c := n.FirstChild; c != nil && r.text < maxText && b.Len() <= most; c = c.NextSibling {
+		for c := n.FirstChild; c != nil && r.hasTime() && b.Len() <= most; c = c.NextSibling {
+			r.looked++
 			switch {
 			case c.Type == html.TextNode:
 				apart := gap || startsWithSpace(c.Data)
-				for word := range strings.FieldsFuncSeq(c.Data, unicode.IsSpace) {
-					if b.Len() > most {
+				for left := c.Data; b.Len() <= most; {
+					word := strings.TrimLeftFunc(left, unicode.IsSpace)
+					r.looked += (len(left) - len(word)) / bytesPerStep
+					if word == "" {
 						break
 					}
 					if b.Len() > 0 && apart {
 						b.WriteByte(' ')
 					}
+					left = word
 					word = word[:min(len(word), most+1)]
+					if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
+						word = word[:end]
+					}
+					left = left[len(word):]
 					b.WriteString(word)
 					r.text += len(word) + 1
 					apart, gap = true, false
@@ -192,17 +204,21 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 		}
 	}
 	add(n)
-	r.data.Cut = r.data.Cut || r.text >= maxText
+	r.data.Cut = r.data.Cut || !r.hasTime()
 	return b.String()
 }
 
+// hasTime says whether more text may be copied, and more nodes and white space looked at for it.
+func (r *reader) hasTime() bool { return r.text < maxText && r.looked < maxLooked }
+
 func startsWithSpace(s string) bool {
-	return s != "" &&
-		strings.TrimLeftFunc(s, unicode.IsSpace) != s
+	first, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsSpace(first)
 }
+
 func endsWithSpace(s string) bool {
-	return s != "" &&
-		strings.TrimRightFunc(s, unicode.IsSpace) != s
+	last, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsSpace(last)
 }
 
 // isBreak says whether an element's text stands apart from what is around it.

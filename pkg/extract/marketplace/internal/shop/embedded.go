@@ -46,6 +46,7 @@ func (l *loose) UnmarshalJSON(data []byte) error {
 type shopifyProduct struct {
 	ID          loose       `json:"id"`
 	Title       string      `json:"title"`
+	Handle      string      `json:"handle"`
 	Vendor      string      `json:"vendor"`
 	Type        string      `json:"type"`
 	Available   *bool       `json:"available"`
@@ -63,18 +64,34 @@ type shopifyProduct struct {
 }
 
 // shopifyData reads the product that a theme embeds whole, and the one of the page's analytics.
+// Cards of other products may have such data, too.
 func shopifyData(p *Page) Product {
-	var found Product
+	var all []*shopifyProduct
+	own := -1
 	for _, blob := range append(p.blobs("product"), p.blobs("meta")...) {
 		var holder struct {
 			Product *shopifyProduct `json:"product"`
 		}
-		var own shopifyProduct
+		var found shopifyProduct
 		switch {
 		case into(blob.JSON, &holder) && holder.Product != nil:
-			found.fill(shopify(p, holder.Product))
-		case into(blob.JSON, &own) && len(own.Variants) > 0:
-			found.fill(shopify(p, &own))
+			found = *holder.Product
+		case !into(blob.JSON, &found) || len(found.Variants) == 0:
+			continue
+		}
+		if own < 0 && p.isAbout(found.Title, found.Handle) {
+			own = len(all)
+		}
+		all = append(all, &found)
+	}
+	var found Product
+	if len(all) > 0 {
+		about := all[max(own, 0)]
+		found = shopify(p, about)
+		for _, other := range all {
+			if other != about && other.ID != "" && other.ID == about.ID {
+				found.fill(shopify(p, other))
+			}
 		}
 	}
 	if sign := p.data.MetaValue("og:price:currency",
@@ -82,6 +99,18 @@ func shopifyData(p *Page) Product {
 		found.Currency = sign
 	}
 	return found
+}
+
+// isAbout says whether the page is about a product by its heading or its address.
+func (p *Page) isAbout(title, handle string) bool {
+	if title != "" && strings.EqualFold(strings.TrimSpace(title), p.heading) {
+		return true
+	}
+	address := p.address
+	if end := strings.IndexAny(address, "?#"); end >= 0 {
+		address = address[:end]
+	}
+	return handle != "" && strings.HasSuffix(strings.TrimRight(address, "/"), "/"+handle)
 }
 
 func shopify(p *Page, from *shopifyProduct) Product {
@@ -118,7 +147,8 @@ func shopify(p *Page, from *shopifyProduct) Product {
 	return found
 }
 
-// wooData reads the variations of a product that has some.
+// wooData reads the variations of a product that has some. Forms behind the first are other
+// products'.
 func wooData(p *Page) Product {
 	var found Product
 	for _, blob := range p.blobs("product_variations") {
@@ -127,7 +157,7 @@ func wooData(p *Page) Product {
 			Regular loose `json:"display_regular_price"`
 			InStock bool  `json:"is_in_stock"`
 		}
-		if !into(blob.JSON, &variations) {
+		if !into(blob.JSON, &variations) || found.Price != "" {
 			continue
 		}
 		for _, v := range variations {

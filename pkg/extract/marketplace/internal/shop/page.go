@@ -4,6 +4,7 @@
 package shop
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Page is a page of a shop, parsed.
@@ -24,10 +26,13 @@ type Page struct {
 	address  string
 	platform *platform           // nil: none that is known
 	items    map[*html.Node]bool // elements whose contents do not count
+	heading  string              // of a product's page
+	work     *pattern.Budget
 }
 
-// Open parses a page. Errors are coded not_html or unparsable.
-func Open(p page.Page) (*Page, error) {
+// Open parses a page, which is read while the context lasts. Errors are coded not_html or
+// unparsable.
+func Open(ctx context.Context, p page.Page) (*Page, error) {
 	if err := p.CheckHTML(); err != nil {
 		return nil, err
 	}
@@ -36,11 +41,21 @@ func Open(p page.Page) (*Page, error) {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
 	opened := &Page{root: root, data: structured.ReadTree(root, p.URL), address: p.URL,
-		platform: detect(p.Body)}
+		platform: detect(p.Body), work: pattern.NewBudget(ctx, maxWork)}
 	if opened.base, err = baseOf(root, p.URL); err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page has no address")
 	}
 	return opened, nil
+}
+
+// Err says that the page took too long to read, coded too_costly, or is the context's error. What
+// was read does not count then.
+func (p *Page) Err() error {
+	err := p.work.Err()
+	if errors.Is(err, pattern.ErrExhausted) {
+		return fault.Wrap(fault.PageTooCostly, err, "the page takes too long to read")
+	}
+	return err
 }
 
 var errNoAddress = errors.New("the address is not absolute")
@@ -73,7 +88,7 @@ func (p *Page) counts(n *html.Node) bool {
 	if len(p.items) == 0 {
 		return true
 	}
-	for ; n != nil; n = n.Parent {
+	for ; n != nil && p.work.Spend(1); n = n.Parent {
 		if p.items[n] {
 			return false
 		}
@@ -114,12 +129,12 @@ func attribute(n *html.Node, name string) string {
 const maxText = 1 << 16
 
 // text is what a browser shows of an element, white space collapsed.
-func text(n *html.Node) string {
+func (p *Page) text(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
 	walk = func(n *html.Node) {
 		switch {
-		case b.Len() > maxText:
+		case b.Len() > maxText || !p.work.Spend(1+len(n.Data)/bytesPerStep):
 		case n.Type == html.TextNode:
 			b.WriteString(n.Data)
 		case n.Type == html.ElementNode &&
@@ -154,6 +169,9 @@ var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "b
 func (p *Page) image(n *html.Node) string {
 	if n.Data != "img" && n.Data != "source" {
 		for c := range n.Descendants() {
+			if !p.work.Spend(1) {
+				break
+			}
 			if c.Type == html.ElementNode && c.Data == "img" {
 				if found := p.image(c); found != "" {
 					return found

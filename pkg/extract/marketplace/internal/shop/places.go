@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
@@ -15,7 +14,7 @@ import (
 type Reader struct {
 	products map[string]reading
 	cards    map[string]reading
-	lists    map[string][]cascadia.Matcher
+	lists    map[string][]*selector
 	breads   []place
 	heading  []place
 }
@@ -25,14 +24,14 @@ type reading map[string][]place
 
 // place is one alternative; without a selector it is the element itself.
 type place struct {
-	css  cascadia.Matcher
+	css  *selector
 	attr string
 }
 
 // NewReader compiles what is known of the systems.
 func NewReader() *Reader {
 	r := &Reader{products: map[string]reading{}, cards: map[string]reading{},
-		lists: map[string][]cascadia.Matcher{},
+		lists: map[string][]*selector{},
 		breads: compile(".breadcrumb li | .breadcrumbs li | nav[aria-label=breadcrumb] a | " +
 			".woocommerce-breadcrumb a | .breadcrumb a"),
 		heading: compile("h1")}
@@ -66,20 +65,11 @@ func compile(alternatives string) []place {
 	return list
 }
 
-// mustCompile compiles a selector of the tables: a bad one is a slip, which a test finds.
-func mustCompile(css string) cascadia.Matcher {
-	group, err := cascadia.ParseGroup(css)
-	if err != nil {
-		panic("shop: selector " + strconv.Quote(css) + ": " + err.Error())
-	}
-	return group
-}
-
 // value is what the element itself says.
 func (pl place) value(p *Page, n *html.Node) string {
 	switch pl.attr {
 	case "":
-		return text(n)
+		return p.text(n)
 	case "image":
 		return p.image(n)
 	}
@@ -95,7 +85,7 @@ func (p *Page) first(n *html.Node, list []place) string {
 			}
 			continue
 		}
-		for _, match := range cascadia.QueryAll(n, alternative.css) {
+		for _, match := range p.query(n, alternative.css) {
 			if v := alternative.value(p, match); v != "" && p.counts(match) {
 				return v
 			}
@@ -108,7 +98,7 @@ func (p *Page) first(n *html.Node, list []place) string {
 func (p *Page) all(n *html.Node, list []place, most int) []string {
 	for _, alternative := range list {
 		var values []string
-		for _, match := range cascadia.QueryAll(n, alternative.css) {
+		for _, match := range p.query(n, alternative.css) {
 			if v := alternative.value(p, match); v != "" && !slices.Contains(values, v) &&
 				len(values) < most && p.counts(match) {
 				values = append(values, v)

@@ -15,11 +15,15 @@ type Plugin struct {
 func (p Plugin) Maker() rows.Maker {
 	reader := NewReader()
 	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
-		opened, err := Open(pages[0])
+		opened, err := Open(out.Context(), pages[0])
 		if err != nil {
 			return rows.More{}, err
 		}
-		for _, product := range p.Read(reader, opened) {
+		products := p.Read(reader, opened)
+		if err := opened.Err(); err != nil {
+			return rows.More{}, err
+		}
+		for _, product := range products {
 			if err := out.Whole(product.Append(nil)); err != nil {
 				return rows.More{}, err
 			}

@@ -237,9 +237,11 @@ var conditions = []struct{ word, value string }{
 
 func condition(text string) string { return known(text, conditions) }
 
+// gaps are what words are written with or without.
+var gaps = strings.NewReplacer(" ", "", "-", "", "_", "", "\u00a0", "")
+
 func known(text string, words []struct{ word, value string }) string {
-	text = strings.NewReplacer(" ", "", "-", "", "_", "", "\u00a0",
-		"").Replace(strings.ToLower(text))
+	text = gaps.Replace(strings.ToLower(text))
 	for _, w := range words {
 		if strings.Contains(text, w.word) {
 			return w.value

@@ -3,7 +3,6 @@ package shop
 import (
 	"strings"
 
-	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 )
 
@@ -14,8 +13,8 @@ import (
 func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	p.items = r.items(p)
 	defer func() { p.items = nil }()
-	heading := p.first(p.root, r.heading)
-	found, about := p.stated(heading)
+	p.heading = p.first(p.root, r.heading)
+	found, about := p.stated(p.heading)
 	var shown Product
 	if p.platform != nil {
 		found.fill(p.platform.data(p))
@@ -25,7 +24,7 @@ func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	found.fill(p.social())
 	about = about || found.Price != "" || strings.Contains(p.data.MetaValue("og:type"), "product")
 	if found.Title == "" {
-		found.Title = heading
+		found.Title = p.heading
 	}
 	if !about || found.Title == "" {
 		return Product{}, false
@@ -50,7 +49,7 @@ func (r *Reader) items(p *Page) map[*html.Node]bool {
 	}
 	items := map[*html.Node]bool{}
 	for _, css := range r.lists[p.platform.name] {
-		for _, item := range cascadia.QueryAll(p.root, css) {
+		for _, item := range p.query(p.root, css) {
 			if p.first(item, r.heading) == "" { // some themes name the product itself like an item
 				items[item] = true
 			}
@@ -103,7 +102,7 @@ func (r *Reader) cardsOf(p *Page) []Product {
 	}
 	for _, css := range r.lists[p.platform.name] {
 		var list []Product
-		for _, card := range cascadia.QueryAll(p.root, css) {
+		for _, card := range p.query(p.root, css) {
 			if found := p.read(card, r.cards[p.platform.name]); found.Title != "" &&
 				found.URL != "" {
 				list = append(list, found)
@@ -116,11 +115,16 @@ func (r *Reader) cardsOf(p *Page) []Product {
 	return nil
 }
 
-// enrich adds what the page states of the same products, found by address or by title.
+// enrich adds what the page states of the same products, found by address or by title. A title that
+// several have says nothing of which is which.
 func enrich(list, stated []Product) {
 	byURL, byTitle := map[string]*Product{}, map[string]*Product{}
+	inStated, inList := titles(stated), titles(list)
 	for i := range stated {
-		byURL[stated[i].URL], byTitle[strings.ToLower(stated[i].Title)] = &stated[i], &stated[i]
+		byURL[stated[i].URL] = &stated[i]
+		if title := strings.ToLower(stated[i].Title); inStated[title] == 1 && inList[title] == 1 {
+			byTitle[title] = &stated[i]
+		}
 	}
 	for i := range list {
 		known := byURL[list[i].URL]
@@ -131,4 +135,17 @@ func enrich(list, stated []Product) {
 			list[i].fill(*known)
 		}
 	}
+}
+
+// titles counts the products that have each title, by their addresses: a page may name one twice.
+func titles(list []Product) map[string]int {
+	counts, seen := map[string]int{}, map[[2]string]bool{}
+	for i := range list {
+		title := strings.ToLower(list[i].Title)
+		if key := [2]string{title, list[i].URL}; !seen[key] {
+			seen[key] = true
+			counts[title]++
+		}
+	}
+	return counts
 }

@@ -160,7 +160,11 @@ func (p *Page) imageOf(v structured.Value) string {
 // entities are the items that a property holds.
 func (p *Page) entities(item *structured.Item, property string) []*structured.Item {
 	var list []*structured.Item
-	for _, v := range item.Get(property) {
+	values := item.Get(property)
+	if !p.work.Spend(len(values)) {
+		return nil
+	}
+	for _, v := range values {
 		if v.Item != nil {
 			list = append(list, p.data.Follow(v.Item))
 		}
@@ -217,6 +221,9 @@ func (o *offers) read(item *structured.Item, depth int) {
 }
 
 func (o *offers) offer(offer *structured.Item) {
+	if !o.page.work.Spend(perOffer) {
+		return
+	}
 	if o.currency == "" {
 		o.currency = strings.ToUpper(offer.Text("priceCurrency"))
 	}

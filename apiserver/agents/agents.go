@@ -157,10 +157,10 @@ func (g *Gateway) Operations() []*operation.Operation {
 		}),
 		operation.Define(operation.Declaration{
 			ID: "svc_end_mcp_session", Routes: operation.Routes("DELETE " + Path), Group: group,
-			Summary: "Ends the session that the header Mcp-Session-Id names",
+			Summary:     "Ends the session that the header Mcp-Session-Id names",
 			Description: "It is gone at once. Calls under way in it end as cancelled ones do.",
-			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true, Resource: Path, Media: media,
-			Errors: []fault.Code{fault.SessionNotFound},
+			Access:      auth.Agent, Rate: limits.Agents, Cookieless: true, Lenient: true,
+			Resource: Path, Media: media, Errors: []fault.Code{fault.SessionNotFound},
 		}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Served, error) {
 			return g.serve(from, nil), nil
 		}),

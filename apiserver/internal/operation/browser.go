@@ -176,3 +176,13 @@ func (x *exchange) isRebound() bool {
 	return x.op.Access == auth.Agent && peer.IsLoopback() && !x.Proxies.Trust(peer) &&
 		!isLoopback(string(x.rc.Request.Header.Host()))
 }
+
+// sendCookies sets what the handler had set, however the call ended.
+func (x *exchange) sendCookies() {
+	for _, cookie := range x.from.cookies {
+		x.rc.Response.Header.SetCookie(cookie)
+	}
+	if x.from.forgets {
+		x.rc.Response.Header.Set("Clear-Site-Data", `"storage"`)
+	}
+}

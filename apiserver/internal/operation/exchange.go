@@ -433,16 +433,6 @@ func recovering(run func() error) (err error) {
 	return run()
 }
 
-// sendCookies sets what the handler had set, however the call ended.
-func (x *exchange) sendCookies() {
-	for _, cookie := range x.from.cookies {
-		x.rc.Response.Header.SetCookie(cookie)
-	}
-	if x.from.forgets {
-		x.rc.Response.Header.Set("Clear-Site-Data", `"storage"`)
-	}
-}
-
 // finish leaves the connection fit for the next request, and counts and logs this one.
 func (x *exchange) finish() {
 	if !x.body.finish(x.rc.Conn()) {

@@ -77,6 +77,7 @@ export const texts = {
     CUSTOMER_BLOCKED: "Your account is blocked. Ask the operator.",
     FEATURE_NOT_IN_PLAN: "Your plan has no starts by schedule. Change the plan.",
     STILL_STARTING: "The start before it is still under way.",
+    PAUSED: "It was paused before its turn came.",
   } as Record<string, string>,
   groupRun: "Run all of it",
   groupEstimate: "What would it cost?",

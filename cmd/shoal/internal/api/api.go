@@ -29,7 +29,8 @@ const (
 	maxWaits      = 20               // how often one call waits
 	longestWait   = 2 * time.Minute  // the longest Retry-After of the rate limit that it waits for
 	unavailable   = 30 * time.Second // how long it is made again while the server cannot do it
-	callTimeout   = 2 * time.Minute  // of calls that stream nothing
+	callTimeout   = 2 * time.Minute  // of calls that stream nothing, unless they say within
+	margin        = 30 * time.Second // for the way to a server and back, beside its time
 	dialTimeout   = 5 * time.Second
 )
 
@@ -40,7 +41,8 @@ type Client struct {
 	http   *http.Client
 	clock  clock.Clock
 	notice func(string)
-	hasty  bool // never waits for another try
+	hasty  bool          // never waits for another try
+	most   time.Duration // of a call that streams nothing
 }
 
 // New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in
@@ -58,7 +60,7 @@ func New(server, key string, c clock.Clock, notice func(string)) *Client {
 	}
 	return &Client{
 		server: strings.TrimRight(server, "/"), key: key, clock: c, notice: notice,
-		http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
+		most: callTimeout, http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
 	}
 }
 
@@ -68,6 +70,14 @@ func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLa
 // Impatient has the client answer with the first refusal, instead of waiting until the server may
 // take the call. To be called before anything else.
 func (c *Client) Impatient() { c.hasty = true }
+
+// within is the client for a call that the server gives so long. A call that is cut off here goes on
+// there, and nobody hears what became of it.
+func (c *Client) within(server time.Duration) *Client {
+	patient := *c
+	patient.most = server + margin
+	return &patient
+}
 
 // Server is the base address.
 func (c *Client) Server() string { return c.server }
@@ -197,9 +207,9 @@ func (c *Client) patiently(ctx context.Context, try func() error) error {
 	}
 }
 
-// once makes one try within callTimeout.
+// once makes one try within the call's time.
 func (c *Client) once(ctx context.Context, req request, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
 	answer, err := c.do(ctx, req)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -73,7 +74,7 @@ type KeptBackup struct {
 // administrator's.
 func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 	var kept Answer[[]KeptBackup]
-	err := c.send(ctx, http.MethodGet, "/api/admin/backups", nil, &kept)
+	err := c.get(ctx, "/api/admin/backups", nil, &kept)
 	return kept, err
 }
 
@@ -81,7 +82,8 @@ func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 func (c *Client) RestoreKept(ctx context.Context, name string, force, reviveKeys bool) (Restored,
 	error) {
 	var restored Restored
-	err := c.send(ctx, http.MethodPost, "/api/admin/backups/"+url.PathEscape(name)+"/restore",
+	err := c.within(time.Hour).send(ctx, http.MethodPost,
+		"/api/admin/backups/"+url.PathEscape(name)+"/restore",
 		map[string]bool{"force": force, "reviveKeys": reviveKeys}, &restored)
 	return restored, err
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -351,7 +352,7 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 		query := url.Values{"limit": {strconv.Itoa(errorsPage)}}
 		for {
 			var failed []LinkError
-			if err := c.get(ctx, path, query, &failed); err != nil {
+			if err := c.within(2*time.Minute).get(ctx, path, query, &failed); err != nil {
 				yield(LinkError{}, err)
 				return
 			}
@@ -371,8 +372,8 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 // GroupRows counts the rows of a group.
 func (c *Client) GroupRows(ctx context.Context, group string) (int64, error) {
 	var rows Page[json.RawMessage]
-	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}},
-		&rows)
+	err := c.within(5*time.Minute).get(ctx, "/api/scraper/data/group/"+url.PathEscape(group),
+		url.Values{"size": {"1"}}, &rows)
 	return rows.TotalElements, err
 }
 
@@ -451,7 +452,7 @@ func (c *Client) RemoveNode(ctx context.Context, node string) error {
 // the credential must be an administrator's.
 func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation], error) {
 	var answer Answer[Reconciliation]
-	err := c.send(ctx, http.MethodPost,
+	err := c.within(10*time.Minute).send(ctx, http.MethodPost,
 		fmt.Sprintf("/api/admin/billing/reconcile?days=%d", days), nil, &answer)
 	return answer, err
 }
@@ -460,6 +461,7 @@ func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation
 // administrator's.
 func (c *Client) Recount(ctx context.Context) (Answer[[]Recount], error) {
 	var runs Answer[[]Recount]
-	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, &runs)
+	err := c.within(10*time.Minute).send(ctx, http.MethodPost, "/api/admin/billing/recount", nil,
+		&runs)
 	return runs, err
 }

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // DiffQuery says which two runs of a scraper are compared.
@@ -56,7 +57,7 @@ const diffPath = "/api/scraper/data/diff"
 
 // Diff counts what differs between two runs.
 func (c *Client) Diff(ctx context.Context, q DiffQuery) (diff Answer[RunDiff], err error) {
-	err = c.get(ctx, diffPath, q.values("limit", "1"), &diff)
+	err = c.within(30*time.Minute).get(ctx, diffPath, q.values("limit", "1"), &diff)
 	return diff, err
 }
 

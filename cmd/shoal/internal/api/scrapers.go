@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // Scraper reads a scraper.
@@ -96,7 +97,7 @@ func (c *Client) RunScraper(ctx context.Context, id string, maxCharge *int64) (A
 	if maxCharge != nil {
 		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
 	}
-	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	err := c.within(5*time.Minute).send(ctx, http.MethodPost, path, nil, &launch)
 	return launch, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -89,13 +88,7 @@ func (c *Client) AuditTrail(ctx context.Context) iter.Seq2[json.RawMessage, erro
 // AuditCSV writes the whole trail as csv as it comes. What a broken call has written is not all of
 // it; the credential must be an administrator's.
 func (c *Client) AuditCSV(ctx context.Context, to io.Writer) error {
-	var answer *http.Response
-	err := c.patiently(ctx, func() (err error) {
-		answer, err = c.do(ctx, request{method: http.MethodGet, path: auditPath,
-			query:  url.Values{"format": {"csv"}, "order": {"oldest"}},
-			header: http.Header{"Accept": {"*/*"}}})
-		return err
-	})
+	answer, err := c.open(ctx, auditPath, url.Values{"format": {"csv"}, "order": {"oldest"}})
 	if err != nil {
 		return err
 	}

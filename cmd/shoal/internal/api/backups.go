@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
@@ -51,13 +49,13 @@ type Restored struct {
 func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
 	reviveKeys bool) (Restored, error) {
 	var restored Restored
-	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
+	restore := request{method: http.MethodPost, path: "/api/admin/restore",
 		query: url.Values{"force": {strconv.FormatBool(force)},
 			"reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
-		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
-		contentType: "application/octet-stream"})
+		contentType: "application/octet-stream"}
+	answer, err := c.do(ctx, restore)
 	if err != nil {
-		return restored, err
+		return restored, doubt(err, restore, 0)
 	}
 	return restored, decode(answer, &restored)
 }
@@ -82,7 +80,7 @@ func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 func (c *Client) RestoreKept(ctx context.Context, name string, force, reviveKeys bool) (Restored,
 	error) {
 	var restored Restored
-	err := c.within(time.Hour).send(ctx, http.MethodPost,
+	err := c.within(time.Hour).ask(ctx, http.MethodPost,
 		"/api/admin/backups/"+url.PathEscape(name)+"/restore",
 		map[string]bool{"force": force, "reviveKeys": reviveKeys}, &restored)
 	return restored, err

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -271,17 +269,15 @@ func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
 }
 
 // RunList streams a list of addresses to the server and launches it. Open gives the list from its
-// beginning, for each try; length is its length in bytes, -1 when unknown. A full rate limit is
-// waited out.
+// beginning, for each try; length is its length in bytes, -1 when unknown.
 func (c *Client) RunList(ctx context.Context, query url.Values, open func() io.Reader,
 	length int64, contentType string) (Answer[Launch], error) {
 	var launch Answer[Launch]
-	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	err := c.patiently(ctx, func() error {
-		answer, err := c.do(ctx, request{
-			method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
-			body: io.NopCloser(open()), length: length, contentType: contentType, header: header,
-		})
+	run := request{method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
+		length: length, contentType: contentType, header: newKey(), again: true}
+	err := c.patiently(ctx, run, func(try request) error {
+		try.body = io.NopCloser(open())
+		answer, err := c.do(ctx, try)
 		if err != nil {
 			return err
 		}
@@ -439,20 +435,20 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 	if !drain {
 		method = http.MethodDelete
 	}
-	return c.send(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
+	return c.ask(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
 }
 
 // RemoveNode takes a node that is gone out of the cluster; the credential must be an
 // administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
-	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
+	return c.ask(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
 }
 
 // Reconcile holds the ledger against the payment provider and against itself, over so many days;
 // the credential must be an administrator's.
 func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation], error) {
 	var answer Answer[Reconciliation]
-	err := c.within(10*time.Minute).send(ctx, http.MethodPost,
+	err := c.within(10*time.Minute).ask(ctx, http.MethodPost,
 		fmt.Sprintf("/api/admin/billing/reconcile?days=%d", days), nil, &answer)
 	return answer, err
 }
@@ -461,7 +457,7 @@ func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation
 // administrator's.
 func (c *Client) Recount(ctx context.Context) (Answer[[]Recount], error) {
 	var runs Answer[[]Recount]
-	err := c.within(10*time.Minute).send(ctx, http.MethodPost, "/api/admin/billing/recount", nil,
+	err := c.within(10*time.Minute).ask(ctx, http.MethodPost, "/api/admin/billing/recount", nil,
 		&runs)
 	return runs, err
 }

@@ -103,12 +103,7 @@ func (c *Client) ExportDiff(ctx context.Context, q DiffQuery, format string, to 
 	return nil
 }
 
-func (c *Client) openDiff(ctx context.Context, q DiffQuery, format string) (answer *http.Response,
-	err error) {
-	err = c.patiently(ctx, func() error {
-		answer, err = c.do(ctx, request{method: http.MethodGet, path: diffPath,
-			query: q.values("format", format), header: http.Header{"Accept": {"*/*"}}})
-		return err
-	})
-	return answer, err
+func (c *Client) openDiff(ctx context.Context, q DiffQuery, format string) (*http.Response,
+	error) {
+	return c.open(ctx, diffPath, q.values("format", format))
 }

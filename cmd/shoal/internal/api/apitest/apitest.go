@@ -159,7 +159,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// refusal checks credential and idempotency key, and plays what a test wants refused.
+// refusal checks the credential, and plays what a test wants refused.
 func (f *Server) refusal(r *http.Request, name string) *Problem {
 	credential, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	admitted := credential == Key
@@ -168,11 +168,6 @@ func (f *Server) refusal(r *http.Request, name string) *Problem {
 	}
 	if !admitted {
 		return &Problem{Status: 401, Code: "unauthorized", Detail: "missing or invalid credential"}
-	}
-	list := name == "POST /api/scraper/url-list-run"
-	if r.Method != http.MethodGet && !list && len(r.Header.Get("Idempotency-Key")) != 36 {
-		return &Problem{Status: 400, Code: "idempotency_key_required",
-			Detail: "Idempotency-Key is missing"}
 	}
 	p, ok := f.Refuse[name]
 	if !ok {

@@ -82,6 +82,25 @@ func TestRunReadsStandardInputAndMakesTheGroup(t *testing.T) {
 	}
 }
 
+// A scraper has its group: another one is sent only when it is named, and never made.
+func TestRunOfAScraperIsInItsGroup(t *testing.T) {
+	b := newShell(t)
+	b.in = "https://a.example/1\n"
+	again := []string{"run", "--url-file", "-", "--scraper", apitest.ScraperID}
+	b.shoal(again...).want(t, terminal.ExitOK)
+	query := queryOf(t, b.api, "POST /api/scraper/url-list-run")
+	if query.Has("groupId") || b.api.Asked("PUT /api/scraper/group") {
+		t.Errorf("query %v, calls %q", query, b.api.Calls)
+	}
+	b.api.Calls = nil
+	b.shoal(append(again, "--group", "news")...).want(t, terminal.ExitOK)
+	query = queryOf(t, b.api, "POST /api/scraper/url-list-run")
+	if query.Get("groupId") != apitest.GroupID {
+		t.Errorf("query %v", query)
+	}
+	b.shoal(append(again, "--group", "nosuch")...).want(t, terminal.ExitFailed, "nosuch")
+}
+
 func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 	for state, c := range map[string]struct {
 		record string

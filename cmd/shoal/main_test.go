@@ -101,6 +101,18 @@ func TestRunOfAScraperIsInItsGroup(t *testing.T) {
 	b.shoal(append(again, "--group", "nosuch")...).want(t, terminal.ExitFailed, "nosuch")
 }
 
+// A run is found behind all that came later, among those whose scraper is gone, too.
+func TestARunIsFoundByItsID(t *testing.T) {
+	b := newShell(t)
+	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", map[string]any{"id": apitest.SavedID}),
+		apitest.Job("STOPPED", nil)}
+	b.shoal("job", apitest.RunID).want(t, terminal.ExitRunStopped, "STOPPED")
+	if !b.api.Asked("GET /api/scraper/load-history/all?cursor=1&") {
+		t.Errorf("calls %q", b.api.Calls)
+	}
+	b.shoal("job", "66f0c2a1b7d4e8f900000000").want(t, terminal.ExitFailed, "no run")
+}
+
 func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 	for state, c := range map[string]struct {
 		record string

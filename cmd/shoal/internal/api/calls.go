@@ -309,31 +309,26 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) (
 	return history, err
 }
 
-// historyPage is the largest page of the history (decision 19), historyEnd the last job that paging
-// reaches.
-const (
-	historyPage = 200
-	historyEnd  = 100_000
-)
-
-// Job finds a job record by its id, nil when the history does not have it.
+// Job finds a job record by its id, nil when there is none. Runs whose scraper is gone are found,
+// however old they are.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
-	for number := 0; number*historyPage < historyEnd; number++ {
-		history, err := c.Jobs(ctx, JobFilter{}, number, historyPage)
+	query := url.Values{"limit": {strconv.Itoa(maxCursorPage)}}
+	for {
+		var page cursorPage[Job]
+		err := c.within(10*time.Minute).get(ctx, "/api/scraper/load-history/all", query, &page)
 		if err != nil {
 			return nil, err
 		}
-		jobs, total := history.Value.Content, history.Value.TotalElements
-		for i := range jobs {
-			if jobs[i].ID == id {
-				return &jobs[i], nil
+		for i := range page.Items {
+			if page.Items[i].ID == id {
+				return &page.Items[i], nil
 			}
 		}
-		if len(jobs) == 0 || int64(number+1)*historyPage >= total {
-			break
+		if !page.HasMore {
+			return nil, nil
 		}
+		query.Set("cursor", page.NextCursor)
 	}
-	return nil, nil
 }
 
 // errorsPage is how many errors are read at a time.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -273,6 +274,11 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			"duplicatesDropped": 0, "status": "PENDING"}
 	case "GET /api/scraper/load-history":
 		return list(f.Jobs, len(f.Jobs))
+	case "GET /api/scraper/load-history/all": // a page for each
+		place := 0
+		_, _ = fmt.Sscan(r.URL.Query().Get("cursor"), &place)
+		return map[string]any{"items": f.Jobs[min(place, len(f.Jobs)):min(place+1, len(f.Jobs))],
+			"nextCursor": strconv.Itoa(place + 1), "hasMore": place+1 < len(f.Jobs)}
 	case "GET /api/scraper/load-history/group/g1/job/" + RunID + "/errors":
 		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found",
 			"code": "http_status", "place": "0.0"},

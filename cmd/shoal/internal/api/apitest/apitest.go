@@ -2,6 +2,7 @@
 package apitest
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/cmd/shoal/internal/datadir"
 	"shoal.dev/shoal/pkg/clock"
 )
@@ -102,6 +104,13 @@ func (f *Server) DataDir(t *testing.T) string {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(line+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apiserver.PlaceSignInKey(dir, key); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +62,30 @@ func TestScrapeAsksWhichCandidate(t *testing.T) {
 	scraper := b.saved()
 	if scraper["type"] != "MULTIPLE_PRODUCTS" || scraper["unknownToThisClient"] != 1.5 {
 		t.Errorf("saved %v", scraper)
+	}
+}
+
+// Who interrupts a question has not to answer it first.
+func TestQuestionsAreInterrupted(t *testing.T) {
+	b := scraping(t)
+	typed, person := io.Pipe()
+	defer func() { _ = person.Close() }()
+	b.typed = typed
+	b.api.Scrapers = []map[string]any{{"id": apitest.ScraperID, "name": "list"}}
+	for question, command := range map[string][]string{
+		"Which one?": {"scrape", "https://a.example/list"},
+		"Delete it?": {"scraper", "delete", "list"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b.said = func(text string) {
+			if strings.Contains(text, question) {
+				interrupt()
+			}
+		}
+		b.shoalIn(ctx, command...).want(t, terminal.ExitInterrupted, "interrupted")
+	}
+	if b.api.Asked("DELETE") || b.api.Bodies["PUT /api/scraper"] != "" {
+		t.Errorf("calls %q", b.api.Calls)
 	}
 }
 

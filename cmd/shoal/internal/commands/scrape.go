@@ -156,7 +156,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 	if err != nil {
 		return api.Scraper{}, err
 	}
-	chosen, err := c.choose(t, look.URL, found)
+	chosen, err := c.choose(ctx, t, look.URL, found)
 	if err != nil {
 		return api.Scraper{}, err
 	}
@@ -172,7 +172,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 }
 
 // choose shows the candidates and asks which.
-func (c *Scrape) choose(t *terminal.Terminal, address string,
+func (c *Scrape) choose(ctx context.Context, t *terminal.Terminal, address string,
 	answer api.Answer[[]api.Proposal]) (*api.Proposal, error) {
 	found := answer.Value
 	if len(found) == 0 {
@@ -199,7 +199,7 @@ func (c *Scrape) choose(t *terminal.Terminal, address string,
 		if len(found) > 1 {
 			question = fmt.Sprintf("\nWhich one? 1 to %d, 0 for none [1] ", len(found))
 		}
-		answer, err := ask(t, question)
+		answer, err := ask(ctx, t, question)
 		if err != nil {
 			return nil, err
 		}

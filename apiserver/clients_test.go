@@ -69,7 +69,7 @@ func TestNullIsNoValueOfClients(t *testing.T) {
 	}
 }
 
-// The client in Go has numbers of 64 bits on all machines, and the one in Python waits for as long as
+// The client in Go has numbers of 64 bits on all machines. The one in Python waits for as long as
 // calls do that wait by design.
 func TestClientsBear(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join("..", "clients", "go", "shoal", "shoal.gen.go"))
@@ -79,7 +79,7 @@ func TestClientsBear(t *testing.T) {
 	if short := regexp.MustCompile(`\b(float32|\*?int) +.json:.*`).Find(made); short != nil {
 		t.Errorf("the client in Go has %q: see clients/go/prepare.py", short)
 	}
-	config, err := os.ReadFile(filepath.Join("..", "clients", "python", "shoal_client", "config.py"))
+	config, err := os.ReadFile("../clients/python/shoal_client/config.py")
 	if err != nil {
 		t.Fatal(err)
 	}

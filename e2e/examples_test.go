@@ -45,7 +45,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesWatchToTheEnd: a stream that breaks off is not taken for the end of the run, and a run
+// TestExamplesWatchToTheEnd: a stream that breaks off is not taken for the end of the run. A run
 // that does not succeed ends the program with an error.
 func TestExamplesWatchToTheEnd(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,8 @@ func TestExamplesWatchToTheEnd(t *testing.T) {
 				needExample(t, name)
 				s := httptest.NewServer(breakOff(state))
 				defer s.Close()
-				run := exec.CommandContext(ctx, command[0], append(slices.Clone(command[1:]), list, "a")...)
+				words := append(slices.Clone(command), list, "a")
+				run := exec.CommandContext(ctx, words[0], words[1:]...)
 				run.Env = append(os.Environ(), "SHOAL_SERVER="+s.URL, "SHOAL_KEY=k")
 				said, err := run.CombinedOutput()
 				if (err == nil) != (state == "SUCCESS") || !bytes.Contains(said, []byte(state)) {
@@ -71,8 +72,8 @@ func TestExamplesWatchToTheEnd(t *testing.T) {
 	}
 }
 
-// breakOff is a service whose streams break off after a frame. The run ends in a state on the second
-// one, which goes on behind the first.
+// breakOff is a service whose streams break off after a frame. The run ends in a state on the
+// second one, which goes on behind the first.
 func breakOff(state string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		frame := func(id, state string) {

@@ -28,19 +28,39 @@ func TestCallsHaveTheServersTime(t *testing.T) {
 		server time.Duration
 		call   func() error
 	}{
-		"most":      {70 * time.Second, func() error { return last(client.Detect(ctx, Look{})) }},
-		"recount":   {10 * time.Minute, func() error { return last(client.Recount(ctx)) }},
-		"reconcile": {10 * time.Minute, func() error { return last(client.Reconcile(ctx, 1)) }},
+		"most": {70 * time.Second, func() error {
+			return last(client.Detect(ctx, Look{}))
+		}},
+		"recount": {10 * time.Minute, func() error {
+			return last(client.Recount(ctx))
+		}},
+		"reconcile": {10 * time.Minute, func() error {
+			return last(client.Reconcile(ctx, 1))
+		}},
 		"restore": {time.Hour, func() error {
 			return last(client.RestoreKept(ctx, "name", false, false))
 		}},
-		"requeue":   {10 * time.Minute, func() error { return last(client.Requeue(ctx, "a", nil)) }},
-		"run":       {5 * time.Minute, func() error { return last(client.RunScraper(ctx, "a", nil)) }},
-		"group run": {2 * time.Minute, func() error { return last(client.RunGroup(ctx, "a", nil)) }},
-		"profile":   {5 * time.Minute, func() error { return last(client.Profile(ctx, "a")) }},
-		"oddities":  {5 * time.Minute, func() error { return last(client.Oddities(ctx, "a")) }},
-		"diff":      {30 * time.Minute, func() error { return last(client.Diff(ctx, DiffQuery{})) }},
-		"rows":      {5 * time.Minute, func() error { return last(client.GroupRows(ctx, "a")) }},
+		"requeue": {10 * time.Minute, func() error {
+			return last(client.Requeue(ctx, "a", nil))
+		}},
+		"run": {5 * time.Minute, func() error {
+			return last(client.RunScraper(ctx, "a", nil))
+		}},
+		"group run": {2 * time.Minute, func() error {
+			return last(client.RunGroup(ctx, "a", nil))
+		}},
+		"profile": {5 * time.Minute, func() error {
+			return last(client.Profile(ctx, "a"))
+		}},
+		"oddities": {5 * time.Minute, func() error {
+			return last(client.Oddities(ctx, "a"))
+		}},
+		"diff": {30 * time.Minute, func() error {
+			return last(client.Diff(ctx, DiffQuery{}))
+		}},
+		"rows": {5 * time.Minute, func() error {
+			return last(client.GroupRows(ctx, "a"))
+		}},
 		"audit": {10 * time.Minute, func() error {
 			return last(client.Audit(ctx, AuditFilter{}, 1))
 		}},

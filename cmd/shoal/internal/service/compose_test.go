@@ -38,7 +38,8 @@ func TestComposeGivesWhatRolesNeed(t *testing.T) {
 		opens := slices.ContainsFunc(needed(role),
 			func(m module) bool { return m.name == blobsModule })
 		environment := compose.Services[name].Environment
-		for _, variable := range []string{"SHOAL_BLOBS", "SHOAL_BLOBS_USER", "SHOAL_BLOBS_PASSWORD"} {
+		for _, of := range []string{"", "_USER", "_PASSWORD"} {
+			variable := "SHOAL_BLOBS" + of
 			if _, given := environment[variable]; given != opens {
 				t.Errorf("%s is given %s: %v, and opens the blob store: %v", name, variable, given,
 					opens)

@@ -95,8 +95,8 @@ func (t *Terminal) Line(ctx context.Context, most int) (string, error) {
 	})
 }
 
-// unlessDone reads what a person types, unless ctx ends. Nothing else ends a read: it is left to the
-// end of the process.
+// unlessDone reads what a person types, unless ctx ends. The read goes on then, until the process
+// ends: nothing else ends one.
 func unlessDone(ctx context.Context, read func() (string, error)) (string, error) {
 	type typed struct {
 		line string

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,25 @@ func TestNullIsNoValueOfClients(t *testing.T) {
 	if !bytes.Contains(made, []byte("type GroupInputStartType string")) ||
 		bytes.Contains(made, []byte(`"<nil>"`)) {
 		t.Error("the client in Go has a text <nil>: see clients/go/prepare.py")
+	}
+}
+
+// The client in Go has numbers of 64 bits on all machines. The one in Python waits for as long as
+// calls do that wait by design.
+func TestClientsBear(t *testing.T) {
+	made, err := os.ReadFile(filepath.Join("..", "clients", "go", "shoal", "shoal.gen.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if short := regexp.MustCompile(`\b(float32|\*?int) +.json:.*`).Find(made); short != nil {
+		t.Errorf("the client in Go has %q: see clients/go/prepare.py", short)
+	}
+	config, err := os.ReadFile("../clients/python/shoal_client/config.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(config, []byte("timeout: float | None = 120.0\n")) {
+		t.Error("the client in Python waits for another time: see clients/generate")
 	}
 }
 

@@ -23,10 +23,10 @@ const SelfCustomer = auth.SelfCustomer
 const apiKeyFile = "api-key"
 
 // MintToken signs a sign-in token of the local issuer for a customer reference of 1 to 128 bytes.
-// It needs no running server, only its data directory.
+// It needs no running server, only the data directory of one that has started before.
 func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Duration) (string,
 	error) {
-	issuer, err := auth.OpenIssuer(dataDir)
+	issuer, err := auth.ReadIssuer(dataDir)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,26 +35,90 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(list, []byte(addresses), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for name, command := range examples(t, ctx) {
+		t.Run(name, func(t *testing.T) {
+			needExample(t, name)
+			if rows := s.example(t, ctx, append(command, list, "of "+name)); rows != pages {
+				t.Errorf("%d rows, want %d", rows, pages)
+			}
+		})
+	}
+}
+
+// TestExamplesWatchToTheEnd: a stream that breaks off is not taken for the end of the run. A run
+// that does not succeed ends the program with an error.
+func TestExamplesWatchToTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx := suite.Within(t, suite.Patience)
+	list := filepath.Join(t.TempDir(), "list.txt")
+	if err := os.WriteFile(list, []byte("https://a.example/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range examples(t, ctx) {
+		for _, state := range []string{"SUCCESS", "FAILED", "CANCELLED"} {
+			t.Run(name+" "+state, func(t *testing.T) {
+				needExample(t, name)
+				s := httptest.NewServer(breakOff(state))
+				defer s.Close()
+				words := append(slices.Clone(command), list, "a")
+				run := exec.CommandContext(ctx, words[0], words[1:]...)
+				run.Env = append(os.Environ(), "SHOAL_SERVER="+s.URL, "SHOAL_KEY=k")
+				said, err := run.CombinedOutput()
+				if (err == nil) != (state == "SUCCESS") || !bytes.Contains(said, []byte(state)) {
+					t.Errorf("%v\n%s", err, said)
+				}
+			})
+		}
+	}
+}
+
+// breakOff is a service whose streams break off after a frame. The run ends in a state on the
+// second one, which goes on behind the first.
+func breakOff(state string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		frame := func(id, state string) {
+			fmt.Fprintf(w, "id: %s\nevent: status\ndata: {\"state\":%q,\"totalRequests\":1,"+
+				"\"totalLinks\":1}\n\n", id, state)
+		}
+		switch last := r.Header.Get("Last-Event-ID"); {
+		case r.Method == http.MethodPut:
+			fmt.Fprint(w, `{"id":"g"}`)
+		case r.Method == http.MethodPost:
+			fmt.Fprint(w, `{"jobId":"j"}`)
+		case r.URL.Path == "/api/scraper/data":
+			fmt.Fprint(w, `{"items":[{"title":"a"}],"nextCursor":null}`)
+		case last == "":
+			frame("7-1", "RUNNING")
+		case last == "7-1":
+			frame("7-2", state)
+		default:
+			http.Error(w, last, http.StatusBadRequest)
+		}
+	}
+}
+
+// examples are the commands of all, built where they have to be.
+func examples(t *testing.T, ctx context.Context) map[string][]string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "example")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "shoal.dev/shoal/examples/go")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	for name, command := range map[string][]string{
+	return map[string][]string{
 		"curl":   {"../examples/curl/run.sh"},
 		"python": {"python3", "../examples/python/run.py"},
 		"go":     {program},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if needs := exampleNeeds[name]; needs != "" {
-				if _, err := exec.LookPath(needs); err != nil {
-					t.Skipf("%s is not there; make test says so", needs)
-				}
-			}
-			if rows := s.example(t, ctx, append(command, list, "of "+name)); rows != pages {
-				t.Errorf("%d rows, want %d", rows, pages)
-			}
-		})
+	}
+}
+
+// needExample skips what this machine cannot run.
+func needExample(t *testing.T, name string) {
+	t.Helper()
+	if needs := exampleNeeds[name]; needs != "" {
+		if _, err := exec.LookPath(needs); err != nil {
+			t.Skipf("%s is not there; make test says so", needs)
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +65,30 @@ func TestScrapeAsksWhichCandidate(t *testing.T) {
 	}
 }
 
+// Who interrupts a question has not to answer it first.
+func TestQuestionsAreInterrupted(t *testing.T) {
+	b := scraping(t)
+	typed, person := io.Pipe()
+	defer func() { _ = person.Close() }()
+	b.typed = typed
+	b.api.Scrapers = []map[string]any{{"id": apitest.ScraperID, "name": "list"}}
+	for question, command := range map[string][]string{
+		"Which one?": {"scrape", "https://a.example/list"},
+		"Delete it?": {"scraper", "delete", "list"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b.said = func(text string) {
+			if strings.Contains(text, question) {
+				interrupt()
+			}
+		}
+		b.shoalIn(ctx, command...).want(t, terminal.ExitInterrupted, "interrupted")
+	}
+	if b.api.Asked("DELETE") || b.api.Bodies["PUT /api/scraper"] != "" {
+		t.Errorf("calls %q", b.api.Calls)
+	}
+}
+
 func TestScrapeTakesTheFirstForScripts(t *testing.T) {
 	b := scraping(t)
 	got := b.shoal("scrape", "https://a.example/list", "--yes", "--pages", "3")
@@ -113,6 +139,36 @@ func TestScrapeReadsAList(t *testing.T) {
 		t.Errorf("query %v", query)
 	}
 	b.shoal("scrape", list, "--skip-bad", "--scraper", apitest.ScraperID).want(t, terminal.ExitOK)
+}
+
+// What only counts for a page that is looked at is refused beside a scraper, before anything is
+// read.
+func TestScrapeRefusesWhatAScraperPassesOver(t *testing.T) {
+	b := scraping(t)
+	list := b.write("lamps.txt", "https://a.example/1\n")
+	for _, flags := range []string{"--pages 3", "--hidden", "--candidate 2", "--group news",
+		"--name lamps", "https://a.example/", list + " --pages 3"} {
+		args := append([]string{"scrape", "--scraper", apitest.ScraperID}, strings.Fields(flags)...)
+		b.shoal(args...).want(t, terminal.ExitUsage, "--scraper")
+	}
+	if len(b.api.Calls) > 0 {
+		t.Errorf("calls %q", b.api.Calls)
+	}
+	b.shoal("detect", "https://a.example/list", "--json", "-o", "lamps.json").want(t,
+		terminal.ExitUsage, "--json")
+}
+
+// A run that failed has no rows to speak of: they do not replace those of the run before.
+func TestScrapeKeepsTheFileWhenTheRunFails(t *testing.T) {
+	b := scraping(t)
+	b.api.Outcome = apitest.Job("FAILED", nil)
+	b.api.Frames = [][]string{{`{"state":"FAILED"}`}}
+	out := b.write("rows.csv", "title\nlamp\n")
+	b.shoal("scrape", "https://a.example/list", "--yes", "-o", out).want(t, terminal.ExitRunFailed,
+		"rows.csv is left as it was", "shoal rows --job "+apitest.RunID)
+	if kept, err := os.ReadFile(out); err != nil || string(kept) != "title\nlamp\n" {
+		t.Errorf("%q, %v", kept, err)
+	}
 }
 
 // A run that ends badly is told by the exit code, and what it has is written.

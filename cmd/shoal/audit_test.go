@@ -87,6 +87,9 @@ func TestAuditExport(t *testing.T) {
 	if err != nil || string(written) != strings.Join(s.lines, "\n")+"\n" {
 		t.Errorf("%v: %s", err, written)
 	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("others may read the trail: %v, %v", info.Mode(), err)
+	}
 	if len(s.asked) != 3 {
 		t.Errorf("%d pages: %q", len(s.asked), s.asked)
 	}

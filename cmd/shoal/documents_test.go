@@ -18,6 +18,32 @@ var (
 	documentedFlag    = regexp.MustCompile("(?:^| )--([a-z][a-z-]*)")
 )
 
+// Scripts are told of every exit code, by the help and by the documents.
+func TestExitCodesAreTold(t *testing.T) {
+	declared, err := os.ReadFile("internal/terminal/terminal.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile("../../docs/running.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := strings.Replace(description, "6 to 9 ", "6 7 8 9 ", 1)
+	_, help, _ = strings.Cut(help, "Exit codes:")
+	codes := regexp.MustCompile(`(?m)^\tExit\w+ += (\d+)`).FindAllSubmatch(declared, -1)
+	if len(codes) == 0 {
+		t.Error("no exit code is declared")
+	}
+	for _, code := range codes {
+		if !strings.Contains(string(told), "\n| "+string(code[1])+" | ") {
+			t.Errorf("docs/running.md has no exit code %s", code[1])
+		}
+		if !slices.Contains(strings.Fields(help), string(code[1])) {
+			t.Errorf("shoal --help has no exit code %s", code[1])
+		}
+	}
+}
+
 // What the documents tell people to type is there.
 func TestDocumentedCommandsAreThere(t *testing.T) {
 	parser, err := kong.New(&grammar{}, kong.Name("shoal"))

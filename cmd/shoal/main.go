@@ -112,7 +112,8 @@ SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) an
 (data = ./data); flags win over the environment, the environment over the file.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
-refuses the credential, 6 to 9 what 'shoal audit verify' found, 130 interrupted.`
+refuses the credential, 6 to 9 what 'shoal audit verify' found, 10 'shoal billing reconcile' found a difference, 130
+interrupted.`
 
 // BeforeResolve refuses secrets among the flags that were given. It reads the config file when one
 // is named, so that its lines stand in for flags that were not.

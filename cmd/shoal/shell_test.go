@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,9 @@ type shell struct {
 	api  *apitest.Server
 	data string
 	in   string
-	run  func(context.Context, service.Config) error
+	// typed, when set, is read in place of in.
+	typed io.Reader
+	run   func(context.Context, service.Config) error
 	// said, when set, is called with everything that is written to err, whenever more is.
 	said func(string)
 }
@@ -37,6 +40,8 @@ func (e *errs) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+func (e *errs) WriteString(text string) (int, error) { return e.Write([]byte(text)) }
 
 func newShell(t *testing.T) *shell {
 	t.Setenv("PATH", "") // whatever browser this machine has
@@ -69,9 +74,17 @@ func (b *shell) shoalIn(ctx context.Context, args ...string) result {
 	var out bytes.Buffer
 	notices := errs{said: b.said}
 	code := run(ctx, args, terminal.Terminal{
-		In: strings.NewReader(b.in), Out: &out, Err: &notices, Clock: apitest.Impatient{},
+		In: b.input(), Out: &out, Err: &notices, Clock: apitest.Impatient{},
 	}, b.run)
 	return result{code: code, out: out.String(), err: notices.String()}
+}
+
+// input is what is typed: in, or whatever typed gives.
+func (b *shell) input() io.Reader {
+	if b.typed != nil {
+		return b.typed
+	}
+	return strings.NewReader(b.in)
 }
 
 // want fails the test unless the command left the code and every text, in out or err.

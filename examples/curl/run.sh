@@ -32,9 +32,23 @@ run=$(call POST /api/scraper/url-list-run --url-query "groupId=$group" --url-que
 job=$(printf '%s' "$run" | member jobId)
 echo "run $job" >&2
 
-# The stream ends with the run. Each frame has the whole progress.
-curl --silent --no-buffer --header "Authorization: Bearer $SHOAL_KEY" \
-  "$SHOAL_SERVER/api/scraper-job-status/$job/stream" | sed -n 's/^data: //p' >&2
+# The last frame has the final state. A stream may break off before: the next one goes on behind what was seen.
+frames=$(mktemp)
+trap 'rm -f "$frames"' EXIT
+last='' breaks=0
+while :; do
+  curl --silent --no-buffer --header "Authorization: Bearer $SHOAL_KEY" --header "Last-Event-ID: $last" \
+    "$SHOAL_SERVER/api/scraper-job-status/$job/stream" | tee "$frames" | sed -n 's/^data: //p' >&2
+  case $(sed -n 's/^data: //p' "$frames" | tail -n 1 | member state) in
+    SUCCESS) break ;;
+    FAILED | CANCELLED) exit 1 ;; # which the frame says
+  esac
+  seen=$(sed -n 's/^id: //p' "$frames" | tail -n 1)
+  if [ -n "$seen" ]; then last=$seen breaks=0; fi
+  breaks=$((breaks + 1))
+  [ "$breaks" -lt 30 ] || exit 1
+  sleep 1
+done
 
 # A cursor leads from page to page, until there is none.
 cursor=

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -64,20 +66,57 @@ func (s service) launch(ctx context.Context, urls []string, name string) (job st
 	return run.JobID, err
 }
 
-// watch follows the stream of a run to its last frame, which has the final state.
+// mostBreaks is how often in a row a stream may break off without a frame.
+const mostBreaks = 30
+
+// watch follows a run to its end, which is an error unless it is SUCCESS. A stream may break off
+// before: the next one goes on behind the last frame.
 func (s service) watch(ctx context.Context, job string) error {
-	stream, err := s.call(ctx, "GET", "/api/scraper-job-status/"+job+"/stream", "", nil)
+	last := "" // id of the last frame
+	for breaks := 0; ; breaks++ {
+		before := last
+		state, err := s.follow(ctx, job, &last)
+		switch {
+		case state == "SUCCESS":
+			return nil
+		case state == "FAILED" || state == "CANCELLED":
+			return fmt.Errorf("the run ended %s", state)
+		case last != before:
+			breaks = 0
+		case breaks == mostBreaks:
+			return fmt.Errorf("the stream breaks off: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// follow reads one stream to its end, and returns the last state that it told.
+func (s service) follow(ctx context.Context, job string, last *string) (state string, err error) {
+	stream, err := s.call(ctx, "GET", "/api/scraper-job-status/"+job+"/stream", nil,
+		"Last-Event-ID", *last)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = stream.Close() }()
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
-		if frame, isData := strings.CutPrefix(lines.Text(), "data: "); isData {
-			fmt.Fprintln(os.Stderr, frame)
+		if id, isID := strings.CutPrefix(lines.Text(), "id: "); isID {
+			*last = id
+		}
+		if text, isData := strings.CutPrefix(lines.Text(), "data: "); isData {
+			fmt.Fprintln(os.Stderr, text)
+			var frame struct{ State string }
+			if err := json.Unmarshal([]byte(text), &frame); err != nil {
+				return "", err
+			}
+			state = frame.State
 		}
 	}
-	return lines.Err()
+	return state, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 }
 
 // rows prints every row of a run, page by page.
@@ -103,7 +142,7 @@ func (s service) rows(ctx context.Context, job string) error {
 
 // ask makes a call and decodes its answer.
 func (s service) ask(ctx context.Context, method, path, key string, body, answer any) error {
-	content, err := s.call(ctx, method, path, key, body)
+	content, err := s.call(ctx, method, path, body, "Idempotency-Key", key)
 	if err != nil {
 		return err
 	}
@@ -111,10 +150,9 @@ func (s service) ask(ctx context.Context, method, path, key string, body, answer
 	return json.NewDecoder(content).Decode(answer)
 }
 
-// call makes a call, under an idempotency key unless that is empty. An answer that is no success is
-// an error.
-func (s service) call(ctx context.Context, method, path, key string, body any) (io.ReadCloser,
-	error) {
+// call makes a call with a header, unless that is empty. An answer that is no success is an error.
+func (s service) call(ctx context.Context, method, path string, body any,
+	header, value string) (io.ReadCloser, error) {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -129,8 +167,8 @@ func (s service) call(ctx context.Context, method, path, key string, body any) (
 	}
 	request.Header.Set("Authorization", "Bearer "+s.key)
 	request.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
+	if value != "" {
+		request.Header.Set(header, value)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

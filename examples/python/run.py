@@ -1,8 +1,10 @@
 """Launches a run over the addresses of a file, watches it, and prints its rows: run.py LIST NAME"""
 
+import http.client
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -34,12 +36,27 @@ def launch(urls, name):
 
 
 def watch(job):
-    """Follows the stream of a run to its last frame, which has the final state."""
-    with call("GET", f"/api/scraper-job-status/{job}/stream") as stream:
-        for line in stream:
-            if line.startswith(b"data: "):
-                frame = json.loads(line[len(b"data: "):])
-                print(frame["state"], frame["totalRequests"], "of", frame["totalLinks"], file=sys.stderr)
+    """Follows a run to its end. A stream may break off before: the next one goes on behind the last frame."""
+    state, last, breaks = "", "", 0
+    while state not in ("SUCCESS", "FAILED", "CANCELLED"):
+        if breaks:
+            time.sleep(1)
+        breaks += 1
+        try:
+            with call("GET", f"/api/scraper-job-status/{job}/stream", Last_Event_ID=last) as stream:
+                for line in stream:
+                    if line.startswith(b"id: "):
+                        last, breaks = line[len(b"id: "):].strip().decode(), 1
+                    if line.startswith(b"data: "):
+                        frame = json.loads(line[len(b"data: "):])
+                        state = frame["state"]
+                        print(state, frame["totalRequests"], "of", frame["totalLinks"], file=sys.stderr)
+        except (OSError, http.client.HTTPException) as broken:
+            print(broken, file=sys.stderr)
+        if breaks == 30:
+            sys.exit("the stream breaks off again and again")
+    if state != "SUCCESS":
+        sys.exit(f"the run ended {state}")
 
 
 def rows(job):

@@ -37,13 +37,22 @@ type Issuer struct {
 	signer jose.Signer
 }
 
-// OpenIssuer reads the key, or makes one on the first start (mode 0600).
+// OpenIssuer reads the key, or makes one on a server's first start (mode 0600).
 func OpenIssuer(dataDir string) (*Issuer, error) {
+	issuer, err := ReadIssuer(dataDir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return issuer, err
+	}
+	if err := createKey(filepath.Join(dataDir, keyFile)); err != nil {
+		return nil, fmt.Errorf("sign-in key of %s: %w", dataDir, err)
+	}
+	return ReadIssuer(dataDir)
+}
+
+// ReadIssuer reads the key of a server that has started before. A wrong directory has none.
+func ReadIssuer(dataDir string) (*Issuer, error) {
 	path := filepath.Join(dataDir, keyFile)
 	key, err := readKey(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = createKey(path)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("sign-in key %s: %w", path, err)
 	}
@@ -93,20 +102,20 @@ func readKey(path string) (*jose.JSONWebKey, error) {
 
 // createKey links a finished file into place, so that of two processes that start at once the first
 // one's key stands.
-func createKey(path string) (*jose.JSONWebKey, error) {
+func createKey(path string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	finished, err := writeKey(path, private)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = os.Remove(finished) }() // what counts is the link
 	if err := os.Link(finished, path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+		return err
 	}
-	return readKey(path)
+	return nil
 }
 
 // PlaceKey makes the issuer of a data directory that of everyone with the same key: the servers of

@@ -1625,21 +1625,21 @@ type CustomerInputAgreeWithTerms bool
 // CustomerStatistic defines model for CustomerStatistic.
 type CustomerStatistic struct {
 	// QuotaUsage What is used of each cap that plans have, by the cap's name
-	QuotaUsage map[string]int `json:"quotaUsage"`
+	QuotaUsage map[string]int64 `json:"quotaUsage"`
 
 	// RunCountLast30d Runs launched today and in the 29 days before, by UTC
-	RunCountLast30d int `json:"runCountLast30d"`
-	ScraperCount    int `json:"scraperCount"`
+	RunCountLast30d int64 `json:"runCountLast30d"`
+	ScraperCount    int64 `json:"scraperCount"`
 }
 
 // CustomerStatisticInput defines model for CustomerStatisticInput.
 type CustomerStatisticInput struct {
 	// QuotaUsage What is used of each cap that plans have, by the cap's name
-	QuotaUsage *map[string]int `json:"quotaUsage,omitempty"`
+	QuotaUsage *map[string]int64 `json:"quotaUsage,omitempty"`
 
 	// RunCountLast30d Runs launched today and in the 29 days before, by UTC
-	RunCountLast30d *int `json:"runCountLast30d,omitempty"`
-	ScraperCount    *int `json:"scraperCount,omitempty"`
+	RunCountLast30d *int64 `json:"runCountLast30d,omitempty"`
+	ScraperCount    *int64 `json:"scraperCount,omitempty"`
 }
 
 // DeletionPreview defines model for DeletionPreview.
@@ -1655,9 +1655,9 @@ type DeletionPreview struct {
 // DeletionSummary defines model for DeletionSummary.
 type DeletionSummary struct {
 	// CascadeCounts Things that the deletion reaches, by kind
-	CascadeCounts map[string]int `json:"cascadeCounts"`
-	EntityName    string         `json:"entityName"`
-	EntityType    string         `json:"entityType"`
+	CascadeCounts map[string]int64 `json:"cascadeCounts"`
+	EntityName    string           `json:"entityName"`
+	EntityType    string           `json:"entityType"`
 
 	// Warnings To be shown to the user before the deletion
 	Warnings []string `json:"warnings"`
@@ -1672,7 +1672,7 @@ type EnrichedScraper struct {
 	CreatedAt   *time.Time `json:"createdAt,omitempty"`
 
 	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
-	EffectiveRetentionCount *int          `json:"effectiveRetentionCount,omitempty"`
+	EffectiveRetentionCount *int64        `json:"effectiveRetentionCount,omitempty"`
 	Group                   *ScraperGroup `json:"group,omitempty"`
 
 	// GroupRef Id of the owning group
@@ -1722,7 +1722,7 @@ type EnrichedScraperInput struct {
 	CreatedAt   *time.Time `json:"createdAt,omitempty"`
 
 	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
-	EffectiveRetentionCount *int               `json:"effectiveRetentionCount,omitempty"`
+	EffectiveRetentionCount *int64             `json:"effectiveRetentionCount,omitempty"`
 	Group                   *ScraperGroupInput `json:"group,omitempty"`
 
 	// GroupRef Id of the owning group
@@ -1815,7 +1815,7 @@ type FieldInputKind string
 // FieldProfile defines model for FieldProfile.
 type FieldProfile struct {
 	// Distinct How many different values there are
-	Distinct int `json:"distinct"`
+	Distinct int64 `json:"distinct"`
 
 	// DistinctExact False: distinct is an estimate, within 10% nearly always
 	DistinctExact bool `json:"distinctExact"`
@@ -1827,34 +1827,34 @@ type FieldProfile struct {
 	Examples []interface{} `json:"examples"`
 
 	// FillRate Their share of all rows, 0 to 1
-	FillRate float32 `json:"fillRate"`
+	FillRate float64 `json:"fillRate"`
 
 	// Filled Rows with a value; null is none
-	Filled int `json:"filled"`
+	Filled int64 `json:"filled"`
 
 	// Histogram Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages
 	Histogram []NumberBucket `json:"histogram"`
 
 	// Max The greatest of them
-	Max *float32 `json:"max"`
+	Max *float64 `json:"max"`
 
 	// Mean Of them
-	Mean *float32 `json:"mean"`
+	Mean *float64 `json:"mean"`
 
 	// MeanLength Bytes of a text, in the mean; null without one
-	MeanLength *float32 `json:"meanLength"`
+	MeanLength *float64 `json:"meanLength"`
 
 	// Min The least of the numbers, and of the texts that are numbers; null without one
-	Min  *float32 `json:"min"`
+	Min  *float64 `json:"min"`
 	Name string   `json:"name"`
 
 	// Types How many values are of each type. A numericText is a text that is a number.
-	Types map[string]int `json:"types"`
+	Types map[string]int64 `json:"types"`
 }
 
 // FieldsPreview defines model for FieldsPreview.
 type FieldsPreview struct {
-	ElapsedMs int `json:"elapsedMs"`
+	ElapsedMs int64 `json:"elapsedMs"`
 
 	// Fields What the page says, by the names asked for; null where it says nothing
 	Fields map[string]interface{} `json:"fields"`
@@ -1922,11 +1922,11 @@ type Group struct {
 	Quarantine bool `json:"quarantine"`
 
 	// RetentionCount Newest runs of each scraper whose rows are kept; null: as the scrapers say
-	RetentionCount *int `json:"retentionCount"`
+	RetentionCount *int64 `json:"retentionCount"`
 
 	// ScheduleTimezone Time zone of the group's starts, of the IANA database; empty: UTC
 	ScheduleTimezone string `json:"scheduleTimezone"`
-	ScraperCount     *int   `json:"scraperCount,omitempty"`
+	ScraperCount     *int64 `json:"scraperCount,omitempty"`
 
 	// ShouldMatchProducts Must be true for matching
 	ShouldMatchProducts bool `json:"shouldMatchProducts"`
@@ -1945,24 +1945,24 @@ type GroupEstimate struct {
 	Affordable bool `json:"affordable"`
 
 	// BalanceMicros Micros, millionths of a euro
-	BalanceMicros int    `json:"balanceMicros"`
+	BalanceMicros int64  `json:"balanceMicros"`
 	GroupId       string `json:"groupId"`
-	Links         int    `json:"links"`
+	Links         int64  `json:"links"`
 
 	// MaxMicros Micros, millionths of a euro
-	MaxMicros int `json:"maxMicros"`
+	MaxMicros int64 `json:"maxMicros"`
 
 	// MinMicros Micros, millionths of a euro
-	MinMicros int `json:"minMicros"`
+	MinMicros int64 `json:"minMicros"`
 
 	// Pages Pages delivered
-	Pages int `json:"pages"`
+	Pages int64 `json:"pages"`
 
 	// Scrapers That would be launched
-	Scrapers int `json:"scrapers"`
+	Scrapers int64 `json:"scrapers"`
 
 	// ScrapersConsidered Scrapers that the estimate goes by, at most 100; the others are taken to be like them
-	ScrapersConsidered int `json:"scrapersConsidered"`
+	ScrapersConsidered int64 `json:"scrapersConsidered"`
 }
 
 // GroupInput defines model for GroupInput.
@@ -1991,11 +1991,11 @@ type GroupInput struct {
 	Quarantine *bool `json:"quarantine,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say
-	RetentionCount *int `json:"retentionCount,omitempty"`
+	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
 	// ScheduleTimezone Time zone of the group's starts, of the IANA database; empty: UTC
 	ScheduleTimezone *string `json:"scheduleTimezone,omitempty"`
-	ScraperCount     *int    `json:"scraperCount,omitempty"`
+	ScraperCount     *int64  `json:"scraperCount,omitempty"`
 
 	// ShouldMatchProducts Must be true for matching
 	ShouldMatchProducts *bool `json:"shouldMatchProducts,omitempty"`
@@ -2032,7 +2032,7 @@ type IdentityScope string
 
 // Invoice defines model for Invoice.
 type Invoice struct {
-	Amount float32 `json:"amount"`
+	Amount float64 `json:"amount"`
 
 	// Currency EUR
 	Currency string `json:"currency"`
@@ -2052,23 +2052,23 @@ type InvoicePage struct {
 	Content []Invoice `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // Job defines model for Job.
 type Job struct {
 	// ChargedMicros Charged so far, in micros, millionths of a euro; null for those with whom the group is shared
-	ChargedMicros  *int `json:"chargedMicros"`
-	DeliveredPages int  `json:"deliveredPages"`
+	ChargedMicros  *int64 `json:"chargedMicros"`
+	DeliveredPages int64  `json:"deliveredPages"`
 
 	// Duration Milliseconds from started to finished
-	Duration *int `json:"duration"`
+	Duration *int64 `json:"duration"`
 
 	// ErrorLinks Links that ended with an error
-	ErrorLinks   int     `json:"errorLinks"`
+	ErrorLinks   int64   `json:"errorLinks"`
 	ErrorMessage *string `json:"errorMessage"`
 
 	// Finished Null until nothing of the run is under way any more
@@ -2080,13 +2080,13 @@ type Job struct {
 	IgnoresRobots bool `json:"ignoresRobots"`
 
 	// ItemsQuantity Rows stored
-	ItemsQuantity int `json:"itemsQuantity"`
+	ItemsQuantity int64 `json:"itemsQuantity"`
 
 	// LaunchedByCustomer False when the owner of a shared group launched it
 	LaunchedByCustomer bool `json:"launchedByCustomer"`
 
 	// MaxChargeMicros The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared
-	MaxChargeMicros *int `json:"maxChargeMicros"`
+	MaxChargeMicros *int64 `json:"maxChargeMicros"`
 
 	// QuarantineReason Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back.
 	QuarantineReason *string    `json:"quarantineReason"`
@@ -2101,13 +2101,13 @@ type Job struct {
 	StopReason *string `json:"stopReason"`
 
 	// SuccessLinks Links read to the end of their pages
-	SuccessLinks int `json:"successLinks"`
+	SuccessLinks int64 `json:"successLinks"`
 
 	// TotalLinks Links of the run
-	TotalLinks int `json:"totalLinks"`
+	TotalLinks int64 `json:"totalLinks"`
 
 	// TotalRequests Pages brought to an end, delivered or errored
-	TotalRequests int `json:"totalRequests"`
+	TotalRequests int64 `json:"totalRequests"`
 }
 
 // JobCursorPage defines model for JobCursorPage.
@@ -2124,16 +2124,16 @@ type JobPage struct {
 	Content []Job `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // KeptExport defines model for KeptExport.
 type KeptExport struct {
 	// Bytes Of the file; null unless it is READY
-	Bytes     *int       `json:"bytes"`
+	Bytes     *int64     `json:"bytes"`
 	CreatedAt *time.Time `json:"createdAt"`
 
 	// EndedAt Null while it is WAITING
@@ -2153,7 +2153,7 @@ type KeptExport struct {
 	JobId     *string          `json:"jobId"`
 
 	// Rows In the file; null unless it is READY
-	Rows      *int    `json:"rows"`
+	Rows      *int64  `json:"rows"`
 	ScraperId *string `json:"scraperId"`
 
 	// Sha256 Of the file; null unless it is READY
@@ -2204,9 +2204,9 @@ type KeyList struct {
 // LaunchedListRun defines model for LaunchedListRun.
 type LaunchedListRun struct {
 	// DuplicatesDropped Addresses that the list had already
-	DuplicatesDropped int    `json:"duplicatesDropped"`
+	DuplicatesDropped int64  `json:"duplicatesDropped"`
 	JobId             string `json:"jobId"`
-	LinksQueued       int    `json:"linksQueued"`
+	LinksQueued       int64  `json:"linksQueued"`
 
 	// Message Why the run has failed at once
 	Message   *string `json:"message,omitempty"`
@@ -2239,7 +2239,7 @@ type LinkError struct {
 	Place string `json:"place"`
 
 	// Status HTTP status of the last answer; null without one
-	Status *int   `json:"status"`
+	Status *int64 `json:"status"`
 	Url    string `json:"url"`
 }
 
@@ -2258,7 +2258,7 @@ type ListRunInput struct {
 	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
 
 	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `json:"maxChargeMicros,omitempty"`
 
 	// Name Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice.
 	Name *string `json:"name,omitempty"`
@@ -2288,12 +2288,12 @@ type Merged struct {
 	JobId string `json:"jobId"`
 
 	// MergedItems Rows that it made; null while it goes on
-	MergedItems *int `json:"mergedItems"`
+	MergedItems *int64 `json:"mergedItems"`
 }
 
 // MonthlyPrice defines model for MonthlyPrice.
 type MonthlyPrice struct {
-	Amount float32 `json:"amount"`
+	Amount float64 `json:"amount"`
 
 	// Currency EUR
 	Currency string `json:"currency"`
@@ -2302,7 +2302,7 @@ type MonthlyPrice struct {
 // Notification defines model for Notification.
 type Notification struct {
 	// Count How many notices it stands for: 1, but for MORE_NOTICES
-	Count     int        `json:"count"`
+	Count     int64      `json:"count"`
 	CreatedAt *time.Time `json:"createdAt"`
 
 	// Event One of the identifiers of the preferences, or MORE_NOTICES
@@ -2339,7 +2339,7 @@ type Notification struct {
 // NotificationFacts defines model for NotificationFacts.
 type NotificationFacts struct {
 	// BalanceMicros Micros, millionths of a euro
-	BalanceMicros *int             `json:"balanceMicros,omitempty"`
+	BalanceMicros *int64           `json:"balanceMicros,omitempty"`
 	Changes       *NotifiedChanges `json:"changes,omitempty"`
 	Group         *NotifiedGroup   `json:"group,omitempty"`
 	Key           *NotifiedKey     `json:"key,omitempty"`
@@ -2361,16 +2361,16 @@ type NotificationPage struct {
 	Content []Notification `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // NotifiedChanges defines model for NotifiedChanges.
 type NotifiedChanges struct {
-	Added   int `json:"added"`
-	Changed int `json:"changed"`
+	Added   int64 `json:"added"`
+	Changed int64 `json:"changed"`
 
 	// Diff Where all of them are read
 	Diff *string `json:"diff,omitempty"`
@@ -2384,7 +2384,7 @@ type NotifiedChanges struct {
 	// FromJobId The run before; without one, they were not compared
 	FromJobId   *string `json:"fromJobId,omitempty"`
 	JobId       string  `json:"jobId"`
-	Removed     int     `json:"removed"`
+	Removed     int64   `json:"removed"`
 	ScraperId   string  `json:"scraperId"`
 	ScraperName string  `json:"scraperName"`
 }
@@ -2405,22 +2405,22 @@ type NotifiedKey struct {
 type NotifiedQuota struct {
 	// Limit The name of the plan's limit
 	Limit string `json:"limit"`
-	Most  int    `json:"most"`
+	Most  int64  `json:"most"`
 	Plan  string `json:"plan"`
-	Used  int    `json:"used"`
+	Used  int64  `json:"used"`
 }
 
 // NotifiedRun defines model for NotifiedRun.
 type NotifiedRun struct {
 	// ChargedMicros Micros, millionths of a euro
-	ChargedMicros int `json:"chargedMicros"`
-	ErrorLinks    int `json:"errorLinks"`
+	ChargedMicros int64 `json:"chargedMicros"`
+	ErrorLinks    int64 `json:"errorLinks"`
 
 	// ErrorMessage Why it failed, or is held back
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 	JobId        string  `json:"jobId"`
-	Pages        int     `json:"pages"`
-	Rows         int     `json:"rows"`
+	Pages        int64   `json:"pages"`
+	Rows         int64   `json:"rows"`
 	ScraperId    string  `json:"scraperId"`
 
 	// ScraperName Of a merge or a match: the name of the group that it made
@@ -2435,13 +2435,13 @@ type NotifiedStart struct {
 	ScraperId *string `json:"scraperId,omitempty"`
 
 	// Skipped How many scrapers did not start
-	Skipped int `json:"skipped"`
+	Skipped int64 `json:"skipped"`
 }
 
 // NotifiedTopUp defines model for NotifiedTopUp.
 type NotifiedTopUp struct {
 	// AmountMicros Micros, millionths of a euro
-	AmountMicros int `json:"amountMicros"`
+	AmountMicros int64 `json:"amountMicros"`
 
 	// TransactionId Of one that was paid
 	TransactionId *string `json:"transactionId,omitempty"`
@@ -2458,13 +2458,13 @@ type NotifiedWebhook struct {
 
 // NumberBucket defines model for NumberBucket.
 type NumberBucket struct {
-	Count int `json:"count"`
+	Count int64 `json:"count"`
 
 	// From Part of it, but not where it is negative
-	From float32 `json:"from"`
+	From float64 `json:"from"`
 
 	// To Part of it where it is not positive, or where it is from
-	To float32 `json:"to"`
+	To float64 `json:"to"`
 }
 
 // PageCandidate defines model for PageCandidate.
@@ -2491,7 +2491,7 @@ type PageChoice struct {
 // PageNode defines model for PageNode.
 type PageNode struct {
 	// In The number of the element around it; -1: none
-	In int `json:"in"`
+	In int64 `json:"in"`
 
 	// Name Of an element: a name of HTML that runs, loads and sends nothing
 	Name *string `json:"name,omitempty"`
@@ -2509,10 +2509,10 @@ type PagePick struct {
 	ItemsConfig []Field `json:"itemsConfig"`
 
 	// Matches By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS.
-	Matches [][]int `json:"matches"`
+	Matches [][]int64 `json:"matches"`
 
 	// RowCount Of the page
-	RowCount int `json:"rowCount"`
+	RowCount int64 `json:"rowCount"`
 
 	// Rows The first rows, at most 20
 	Rows []Row `json:"rows"`
@@ -2521,7 +2521,7 @@ type PagePick struct {
 // PagePickInput defines model for PagePickInput.
 type PagePickInput struct {
 	// Element The number of an element; a field is made of it
-	Element *int `json:"element,omitempty"`
+	Element *int64 `json:"element,omitempty"`
 
 	// ItemsConfig The fields so far; the first one makes the rows
 	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
@@ -2543,7 +2543,7 @@ type PagePreview struct {
 	Candidates []PageCandidate `json:"candidates"`
 
 	// ChargedMicros What the page cost, in micros, millionths of a euro
-	ChargedMicros int `json:"chargedMicros"`
+	ChargedMicros int64 `json:"chargedMicros"`
 
 	// Cut The end of a long page is left out
 	Cut bool `json:"cut"`
@@ -2575,10 +2575,10 @@ type Pagination struct {
 	CursorPath *string `json:"cursorPath,omitempty"`
 
 	// Max Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told
-	Max *int `json:"max,omitempty"`
+	Max *int64 `json:"max,omitempty"`
 
 	// PageSize Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0
-	PageSize *int `json:"pageSize,omitempty"`
+	PageSize *int64 `json:"pageSize,omitempty"`
 
 	// Param Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one
 	Param *string `json:"param,omitempty"`
@@ -2587,10 +2587,10 @@ type Pagination struct {
 	Selector *string `json:"selector,omitempty"`
 
 	// Start First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1
-	Start *int `json:"start,omitempty"`
+	Start *int64 `json:"start,omitempty"`
 
 	// Step Of URL_PAGE_PARAM, from page to page, 1 unless told
-	Step *int `json:"step,omitempty"`
+	Step *int64 `json:"step,omitempty"`
 
 	// Template Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number
 	Template *string `json:"template,omitempty"`
@@ -2608,10 +2608,10 @@ type PaginationInput struct {
 	CursorPath *string `json:"cursorPath,omitempty"`
 
 	// Max Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told
-	Max *int `json:"max,omitempty"`
+	Max *int64 `json:"max,omitempty"`
 
 	// PageSize Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0
-	PageSize *int `json:"pageSize,omitempty"`
+	PageSize *int64 `json:"pageSize,omitempty"`
 
 	// Param Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one
 	Param *string `json:"param,omitempty"`
@@ -2620,10 +2620,10 @@ type PaginationInput struct {
 	Selector *string `json:"selector,omitempty"`
 
 	// Start First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1
-	Start *int `json:"start,omitempty"`
+	Start *int64 `json:"start,omitempty"`
 
 	// Step Of URL_PAGE_PARAM, from page to page, 1 unless told
-	Step *int `json:"step,omitempty"`
+	Step *int64 `json:"step,omitempty"`
 
 	// Template Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number
 	Template *string `json:"template,omitempty"`
@@ -2646,13 +2646,13 @@ type PlanFeatures struct {
 	Features []string `json:"features"`
 
 	// Level Of two plans the dearer one has the higher
-	Level int `json:"level"`
+	Level int64 `json:"level"`
 
 	// Limits How many of a thing it allows; what is not named is not limited
-	Limits map[string]int `json:"limits"`
+	Limits map[string]int64 `json:"limits"`
 
 	// MonthlyPrice EUR
-	MonthlyPrice float32          `json:"monthlyPrice"`
+	MonthlyPrice float64          `json:"monthlyPrice"`
 	Plan         PlanFeaturesPlan `json:"plan"`
 }
 
@@ -2679,25 +2679,25 @@ type PlanPricePlan string
 // Politeness defines model for Politeness.
 type Politeness struct {
 	// Connections Connections per host; 0 is the default of the server
-	Connections *int `json:"connections,omitempty"`
+	Connections *int64 `json:"connections,omitempty"`
 
 	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
 	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
-	RequestsPerSecond *float32 `json:"requestsPerSecond,omitempty"`
+	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
 }
 
 // PolitenessInput defines model for PolitenessInput.
 type PolitenessInput struct {
 	// Connections Connections per host; 0 is the default of the server
-	Connections *int `json:"connections,omitempty"`
+	Connections *int64 `json:"connections,omitempty"`
 
 	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
 	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
-	RequestsPerSecond *float32 `json:"requestsPerSecond,omitempty"`
+	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
 }
 
 // PostProcessRule defines model for PostProcessRule.
@@ -2757,7 +2757,7 @@ type Prelaunch struct {
 	Tokens []TokenRule `json:"tokens"`
 
 	// TtlMinutes How long values are used, 1 to 43,200; 360 unless told
-	TtlMinutes *int `json:"ttlMinutes,omitempty"`
+	TtlMinutes *int64 `json:"ttlMinutes,omitempty"`
 }
 
 // PrelaunchInput defines model for PrelaunchInput.
@@ -2769,7 +2769,7 @@ type PrelaunchInput struct {
 	Tokens *[]TokenRuleInput `json:"tokens,omitempty"`
 
 	// TtlMinutes How long values are used, 1 to 43,200; 360 unless told
-	TtlMinutes *int `json:"ttlMinutes,omitempty"`
+	TtlMinutes *int64 `json:"ttlMinutes,omitempty"`
 }
 
 // Price defines model for Price.
@@ -2781,7 +2781,7 @@ type Price struct {
 	RowKey string `json:"rowKey"`
 
 	// SellingPriceMicros Micros, millionths of a euro, per page delivered
-	SellingPriceMicros int `json:"sellingPriceMicros"`
+	SellingPriceMicros int64 `json:"sellingPriceMicros"`
 }
 
 // PriceKind defines model for Price.Kind.
@@ -2811,13 +2811,13 @@ type ReExtractInputType string
 // RetentionInput defines model for RetentionInput.
 type RetentionInput struct {
 	// RetentionCount Keep the rows of this many newest runs; null: of all
-	RetentionCount *int `json:"retentionCount"`
+	RetentionCount *int64 `json:"retentionCount"`
 }
 
 // RotationInput defines model for RotationInput.
 type RotationInput struct {
 	// OverlapHours For how long the former secret signs beside the new one
-	OverlapHours *int `json:"overlapHours,omitempty"`
+	OverlapHours *int64 `json:"overlapHours,omitempty"`
 }
 
 // Row Its members are the fields of its scraper. Those that begin with _ are the server's.
@@ -2868,26 +2868,26 @@ type RowPage struct {
 	Content []Row `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // RowPrice defines model for RowPrice.
 type RowPrice struct {
 	// AmountMicros Of the page, in micros, millionths of a euro, before free requests. The transaction of the run tells how many pages were free or not billed.
-	AmountMicros int    `json:"amountMicros"`
+	AmountMicros int64  `json:"amountMicros"`
 	Label        string `json:"label"`
 
 	// Quantity How many times that price
-	Quantity int `json:"quantity"`
+	Quantity int64 `json:"quantity"`
 
 	// RowKey Row of the price list that the run was launched under; empty: the page costs nothing
 	RowKey string `json:"rowKey"`
 
 	// UnitPriceMicros In micros, millionths of a euro
-	UnitPriceMicros int `json:"unitPriceMicros"`
+	UnitPriceMicros int64 `json:"unitPriceMicros"`
 }
 
 // RowReceipt defines model for RowReceipt.
@@ -2899,10 +2899,10 @@ type RowReceipt struct {
 	BodySha256 *string `json:"bodySha256"`
 
 	// Bytes Of bodies off the wire, over all tries
-	Bytes int `json:"bytes"`
+	Bytes int64 `json:"bytes"`
 
 	// DurationMillis From the first request to the page's end
-	DurationMillis int `json:"durationMillis"`
+	DurationMillis int64 `json:"durationMillis"`
 
 	// FinalUrl Where redirects led; null: nowhere else
 	FinalUrl *string `json:"finalUrl"`
@@ -2914,12 +2914,12 @@ type RowReceipt struct {
 	RowId string    `json:"rowId"`
 
 	// Rows That the page has brought, this one among them
-	Rows      int        `json:"rows"`
+	Rows      int64      `json:"rows"`
 	ScrapedAt *time.Time `json:"scrapedAt"`
 	ScraperId string     `json:"scraperId"`
 
 	// Status HTTP status of the last answer
-	Status int `json:"status"`
+	Status int64 `json:"status"`
 
 	// Tier The tier that brought the page: plain, render, super or render+super
 	Tier string `json:"tier"`
@@ -2935,10 +2935,10 @@ type RowReceipt struct {
 type RowTry struct {
 	// Code What went wrong, for programs; null: nothing did
 	Code           *string `json:"code"`
-	DurationMillis int     `json:"durationMillis"`
+	DurationMillis int64   `json:"durationMillis"`
 
 	// Status HTTP status; null without an answer
-	Status *int   `json:"status"`
+	Status *int64 `json:"status"`
 	Tier   string `json:"tier"`
 }
 
@@ -2976,10 +2976,10 @@ type RunDiff struct {
 
 // RunDiffSummary defines model for RunDiffSummary.
 type RunDiffSummary struct {
-	Added     int `json:"added"`
-	Changed   int `json:"changed"`
-	Removed   int `json:"removed"`
-	Unchanged int `json:"unchanged"`
+	Added     int64 `json:"added"`
+	Changed   int64 `json:"changed"`
+	Removed   int64 `json:"removed"`
+	Unchanged int64 `json:"unchanged"`
 }
 
 // RunEstimate defines model for RunEstimate.
@@ -2988,22 +2988,22 @@ type RunEstimate struct {
 	Affordable bool `json:"affordable"`
 
 	// BalanceMicros Micros, millionths of a euro
-	BalanceMicros int `json:"balanceMicros"`
+	BalanceMicros int64 `json:"balanceMicros"`
 
 	// Links Addresses that the estimate is for
-	Links int `json:"links"`
+	Links int64 `json:"links"`
 
 	// MaxMicros Micros, millionths of a euro; 9007199254740991 stands for all that is more
-	MaxMicros int `json:"maxMicros"`
+	MaxMicros int64 `json:"maxMicros"`
 
 	// MinMicros Micros, millionths of a euro
-	MinMicros int `json:"minMicros"`
+	MinMicros int64 `json:"minMicros"`
 
 	// Pages Pages delivered
-	Pages int `json:"pages"`
+	Pages int64 `json:"pages"`
 
 	// RunsConsidered Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be
-	RunsConsidered int `json:"runsConsidered"`
+	RunsConsidered int64 `json:"runsConsidered"`
 }
 
 // RunOddities defines model for RunOddities.
@@ -3034,38 +3034,38 @@ type RunProfile struct {
 
 	// MoreFields There are fields beyond the first 512, or with names of more than 256 bytes
 	MoreFields bool   `json:"moreFields"`
-	Rows       int    `json:"rows"`
+	Rows       int64  `json:"rows"`
 	ScraperId  string `json:"scraperId"`
 }
 
 // RunStats defines model for RunStats.
 type RunStats struct {
 	// AvgRows Rows per run counted here
-	AvgRows float32 `json:"avgRows"`
+	AvgRows float64 `json:"avgRows"`
 
 	// Failures Of them, those FAILED
-	Failures int `json:"failures"`
+	Failures int64 `json:"failures"`
 
 	// LastNRuns Ended runs counted here, at most the last 10
-	LastNRuns int `json:"lastNRuns"`
+	LastNRuns int64 `json:"lastNRuns"`
 
 	// Successes Of them, those COMPLETED
-	Successes int `json:"successes"`
+	Successes int64 `json:"successes"`
 }
 
 // RunStatsInput defines model for RunStatsInput.
 type RunStatsInput struct {
 	// AvgRows Rows per run counted here
-	AvgRows *float32 `json:"avgRows,omitempty"`
+	AvgRows *float64 `json:"avgRows,omitempty"`
 
 	// Failures Of them, those FAILED
-	Failures *int `json:"failures,omitempty"`
+	Failures *int64 `json:"failures,omitempty"`
 
 	// LastNRuns Ended runs counted here, at most the last 10
-	LastNRuns *int `json:"lastNRuns,omitempty"`
+	LastNRuns *int64 `json:"lastNRuns,omitempty"`
 
 	// Successes Of them, those COMPLETED
-	Successes *int `json:"successes,omitempty"`
+	Successes *int64 `json:"successes,omitempty"`
 }
 
 // RunsOfGroup defines model for RunsOfGroup.
@@ -3079,7 +3079,7 @@ type RunsOfGroup struct {
 	Skipped []SkippedScraper `json:"skipped"`
 
 	// SkippedTotal All that were passed over
-	SkippedTotal int `json:"skippedTotal"`
+	SkippedTotal int64 `json:"skippedTotal"`
 }
 
 // SanitizedRow A row in which each text is an object: type (scraped), content, origin (the row's _sourceUrl) and truncated. Also in lists and objects.
@@ -3090,10 +3090,10 @@ type SanitizedRowPage struct {
 	Content []SanitizedRow `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // Schema defines model for Schema.
@@ -3120,7 +3120,7 @@ type Schema struct {
 	TemplateName string     `json:"templateName"`
 	Type         SchemaType `json:"type"`
 	UpdatedAt    *time.Time `json:"updatedAt,omitempty"`
-	Version      int        `json:"version"`
+	Version      int64      `json:"version"`
 }
 
 // SchemaType defines model for Schema.Type.
@@ -3150,7 +3150,7 @@ type SchemaInput struct {
 	TemplateName *string         `json:"templateName,omitempty"`
 	Type         SchemaInputType `json:"type"`
 	UpdatedAt    *time.Time      `json:"updatedAt,omitempty"`
-	Version      int             `json:"version"`
+	Version      int64           `json:"version"`
 }
 
 // SchemaInputType defines model for SchemaInput.Type.
@@ -3161,7 +3161,7 @@ type SchemaListEntry struct {
 	Id      string `json:"id"`
 	Name    string `json:"name"`
 	Type    string `json:"type"`
-	Version int    `json:"version"`
+	Version int64  `json:"version"`
 }
 
 // SchemaRef defines model for SchemaRef.
@@ -3194,7 +3194,7 @@ type Scraper struct {
 	CreatedAt *time.Time     `json:"createdAt,omitempty"`
 
 	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
-	EffectiveRetentionCount *int `json:"effectiveRetentionCount,omitempty"`
+	EffectiveRetentionCount *int64 `json:"effectiveRetentionCount,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
@@ -3241,11 +3241,11 @@ type ScraperConfig struct {
 	EndpointTag *string `json:"endpointTag,omitempty"`
 
 	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
-	KeepBodyDays *int        `json:"keepBodyDays,omitempty"`
+	KeepBodyDays *int64      `json:"keepBodyDays,omitempty"`
 	Politeness   *Politeness `json:"politeness,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
-	RetentionCount *int `json:"retentionCount,omitempty"`
+	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
 	// Tiers Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out
 	Tiers *[]ScraperConfigTiers `json:"tiers,omitempty"`
@@ -3260,11 +3260,11 @@ type ScraperConfigInput struct {
 	EndpointTag *string `json:"endpointTag,omitempty"`
 
 	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
-	KeepBodyDays *int             `json:"keepBodyDays,omitempty"`
+	KeepBodyDays *int64           `json:"keepBodyDays,omitempty"`
 	Politeness   *PolitenessInput `json:"politeness,omitempty"`
 
 	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
-	RetentionCount *int `json:"retentionCount,omitempty"`
+	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
 	// Tiers Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out
 	Tiers *[]ScraperConfigInputTiers `json:"tiers,omitempty"`
@@ -3302,7 +3302,7 @@ type ScraperInput struct {
 	CreatedAt *time.Time          `json:"createdAt,omitempty"`
 
 	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
-	EffectiveRetentionCount *int `json:"effectiveRetentionCount,omitempty"`
+	EffectiveRetentionCount *int64 `json:"effectiveRetentionCount,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
@@ -3346,7 +3346,7 @@ type ScraperInputType string
 // ScraperProposal defines model for ScraperProposal.
 type ScraperProposal struct {
 	// ExecutionTimeSec How long the whole preview took
-	ExecutionTimeSec float32 `json:"executionTimeSec"`
+	ExecutionTimeSec float64 `json:"executionTimeSec"`
 
 	// SampleData The first rows that it makes of the page, at most 20
 	SampleData []Row `json:"sampleData"`
@@ -3389,7 +3389,7 @@ type Site struct {
 
 	// Id Empty or omitted: the scraper's own site, or a new one
 	Id        string `json:"id"`
-	LinkCount *int   `json:"linkCount,omitempty"`
+	LinkCount *int64 `json:"linkCount,omitempty"`
 
 	// Links All of the site's links. An answer leaves out more than 1,000.
 	Links *[]SiteLink `json:"links,omitempty"`
@@ -3409,7 +3409,7 @@ type SiteInput struct {
 
 	// Id Empty or omitted: the scraper's own site, or a new one
 	Id        *string `json:"id,omitempty"`
-	LinkCount *int    `json:"linkCount,omitempty"`
+	LinkCount *int64  `json:"linkCount,omitempty"`
 
 	// Links All of the site's links. An answer leaves out more than 1,000.
 	Links []SiteLinkInput `json:"links"`
@@ -3453,10 +3453,10 @@ type SiteLinkPage struct {
 	Content []SiteLink `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // SitemapEntry defines model for SitemapEntry.
@@ -3477,10 +3477,10 @@ type SitemapEntryPage struct {
 	Content []SitemapEntry `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // SkippedScraper defines model for SkippedScraper.
@@ -3542,10 +3542,10 @@ type Start struct {
 	At *time.Time `json:"at"`
 
 	// Launched Scrapers
-	Launched int `json:"launched"`
+	Launched int64 `json:"launched"`
 
 	// Missed Starts that were missed, at most 100 are counted
-	Missed int `json:"missed"`
+	Missed int64 `json:"missed"`
 
 	// Outcome STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
 	Outcome StartOutcome `json:"outcome"`
@@ -3554,7 +3554,7 @@ type Start struct {
 	Reason *string `json:"reason"`
 
 	// Skipped Scrapers that were passed over
-	Skipped int `json:"skipped"`
+	Skipped int64 `json:"skipped"`
 }
 
 // StartOutcome STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
@@ -3676,7 +3676,7 @@ type TokenRuleInputSource string
 // TopUpInput defines model for TopUpInput.
 type TopUpInput struct {
 	// AmountCents 5 to 1,000 EUR, in cents
-	AmountCents int `json:"amountCents"`
+	AmountCents int64 `json:"amountCents"`
 }
 
 // TopUpStatus defines model for TopUpStatus.
@@ -3690,12 +3690,12 @@ type TopUpStatusStatus string
 // Transaction defines model for Transaction.
 type Transaction struct {
 	// AmountMicros Micros, millionths of a euro
-	AmountMicros int `json:"amountMicros"`
+	AmountMicros int64 `json:"amountMicros"`
 
 	// BalanceAfterMicros Micros, millionths of a euro; null while the entry is OPEN
-	BalanceAfterMicros *int              `json:"balanceAfterMicros"`
+	BalanceAfterMicros *int64            `json:"balanceAfterMicros"`
 	CreatedAt          *time.Time        `json:"createdAt"`
-	FreeRequestsDelta  int               `json:"freeRequestsDelta"`
+	FreeRequestsDelta  int64             `json:"freeRequestsDelta"`
 	GroupId            *string           `json:"groupId"`
 	Id                 string            `json:"id"`
 	JobId              *string           `json:"jobId"`
@@ -3727,29 +3727,29 @@ type TransactionCursorPage struct {
 // TransactionLine defines model for TransactionLine.
 type TransactionLine struct {
 	// AmountMicros Micros, millionths of a euro; 0 or below
-	AmountMicros int `json:"amountMicros"`
+	AmountMicros int64 `json:"amountMicros"`
 
 	// FreePages Pages that free requests paid
-	FreePages int    `json:"freePages"`
+	FreePages int64  `json:"freePages"`
 	Label     string `json:"label"`
 
 	// Pages Pages charged
-	Pages int `json:"pages"`
+	Pages int64 `json:"pages"`
 
 	// UnbilledPages Pages delivered while billing was switched off: they cost nothing
-	UnbilledPages int `json:"unbilledPages"`
+	UnbilledPages int64 `json:"unbilledPages"`
 
 	// UnitPriceMicros Micros, millionths of a euro
-	UnitPriceMicros int `json:"unitPriceMicros"`
+	UnitPriceMicros int64 `json:"unitPriceMicros"`
 }
 
 // TransactionPage defines model for TransactionPage.
 type TransactionPage struct {
 	Content       []Transaction `json:"content"`
-	Page          int           `json:"page"`
-	Size          int           `json:"size"`
-	TotalElements int           `json:"totalElements"`
-	TotalPages    int           `json:"totalPages"`
+	Page          int64         `json:"page"`
+	Size          int64         `json:"size"`
+	TotalElements int64         `json:"totalElements"`
+	TotalPages    int64         `json:"totalPages"`
 }
 
 // URLPreviewInput defines model for URLPreviewInput.
@@ -3767,57 +3767,57 @@ type URLPreviewInput struct {
 
 // UnreadNotifications defines model for UnreadNotifications.
 type UnreadNotifications struct {
-	Unread int `json:"unread"`
+	Unread int64 `json:"unread"`
 }
 
 // UploadLimits defines model for UploadLimits.
 type UploadLimits struct {
-	MaxCellBytes int `json:"maxCellBytes"`
+	MaxCellBytes int64 `json:"maxCellBytes"`
 
 	// MaxColumnNameLength Characters
-	MaxColumnNameLength int `json:"maxColumnNameLength"`
-	MaxColumns          int `json:"maxColumns"`
+	MaxColumnNameLength int64 `json:"maxColumnNameLength"`
+	MaxColumns          int64 `json:"maxColumns"`
 
 	// MaxHeavyImports Uploads of xlsx and appending ones at a time
-	MaxHeavyImports int `json:"maxHeavyImports"`
+	MaxHeavyImports int64 `json:"maxHeavyImports"`
 
 	// MaxJsonBodyBytes Largest body of a JSON upload
-	MaxJsonBodyBytes int `json:"maxJsonBodyBytes"`
+	MaxJsonBodyBytes int64 `json:"maxJsonBodyBytes"`
 
 	// MaxJsonUploads JSON uploads at a time
-	MaxJsonUploads int `json:"maxJsonUploads"`
+	MaxJsonUploads int64 `json:"maxJsonUploads"`
 
 	// MaxNameLength Characters of an upload's name
-	MaxNameLength int `json:"maxNameLength"`
-	MaxRowBytes   int `json:"maxRowBytes"`
+	MaxNameLength int64 `json:"maxNameLength"`
+	MaxRowBytes   int64 `json:"maxRowBytes"`
 
 	// MaxUploadBytes Largest file, by its form; the operator may lower it for a customer
 	MaxUploadBytes         UploadSizes `json:"maxUploadBytes"`
-	MaxUploadSeconds       int         `json:"maxUploadSeconds"`
-	MinUploadBitsPerSecond int         `json:"minUploadBitsPerSecond"`
+	MaxUploadSeconds       int64       `json:"maxUploadSeconds"`
+	MinUploadBitsPerSecond int64       `json:"minUploadBitsPerSecond"`
 }
 
 // UploadSizes defines model for UploadSizes.
 type UploadSizes struct {
-	Csv   int `json:"csv"`
-	Jsonl int `json:"jsonl"`
-	Xlsx  int `json:"xlsx"`
+	Csv   int64 `json:"csv"`
+	Jsonl int64 `json:"jsonl"`
+	Xlsx  int64 `json:"xlsx"`
 }
 
 // Wallet defines model for Wallet.
 type Wallet struct {
 	// BalanceMicros Micros, millionths of a euro; charges of runs under way included
-	BalanceMicros int `json:"balanceMicros"`
+	BalanceMicros int64 `json:"balanceMicros"`
 
 	// Currency EUR
 	Currency              string `json:"currency"`
-	FreeRequestsRemaining int    `json:"freeRequestsRemaining"`
+	FreeRequestsRemaining int64  `json:"freeRequestsRemaining"`
 
 	// LowBalance The balance is below the threshold
 	LowBalance bool `json:"lowBalance"`
 
 	// LowBalanceThresholdMicros Micros, millionths of a euro
-	LowBalanceThresholdMicros int `json:"lowBalanceThresholdMicros"`
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros"`
 
 	// WalletBillingEnabled False: the wallet is informational, and nothing is charged
 	WalletBillingEnabled bool `json:"walletBillingEnabled"`
@@ -3826,13 +3826,13 @@ type Wallet struct {
 // WalletPreferences defines model for WalletPreferences.
 type WalletPreferences struct {
 	// LowBalanceThresholdMicros A balance that falls below it is told as WALLET_LOW_BALANCE; micros, millionths of a euro
-	LowBalanceThresholdMicros int `json:"lowBalanceThresholdMicros"`
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros"`
 }
 
 // WalletPreferencesInput defines model for WalletPreferencesInput.
 type WalletPreferencesInput struct {
 	// LowBalanceThresholdMicros Micros, millionths of a euro
-	LowBalanceThresholdMicros int `json:"lowBalanceThresholdMicros"`
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros"`
 }
 
 // Webhook defines model for Webhook.
@@ -3843,7 +3843,7 @@ type Webhook struct {
 	DisabledBecause *WebhookDisabledBecause `json:"disabledBecause"`
 
 	// DroppedEvents Events that found no room, because 500 deliveries were pending
-	DroppedEvents int `json:"droppedEvents"`
+	DroppedEvents int64 `json:"droppedEvents"`
 
 	// Enabled It gets new events
 	Enabled bool     `json:"enabled"`
@@ -3855,7 +3855,7 @@ type Webhook struct {
 	// FormerSecretUntil Until when the secret of before the rotation signs, too
 	FormerSecretUntil   *time.Time `json:"formerSecretUntil"`
 	Id                  string     `json:"id"`
-	LoggedDeliveryCount int        `json:"loggedDeliveryCount"`
+	LoggedDeliveryCount int64      `json:"loggedDeliveryCount"`
 	Url                 string     `json:"url"`
 }
 
@@ -3880,11 +3880,11 @@ type WebhookDelivery struct {
 	State   WebhookDeliveryState `json:"state"`
 
 	// Status Of the newest answer; null: there was none
-	Status *int `json:"status"`
+	Status *int64 `json:"status"`
 
 	// TriedAt The newest try
 	TriedAt *time.Time `json:"triedAt"`
-	Tries   int        `json:"tries"`
+	Tries   int64      `json:"tries"`
 }
 
 // WebhookDeliveryState defines model for WebhookDelivery.State.
@@ -3895,10 +3895,10 @@ type WebhookDeliveryPage struct {
 	Content []WebhookDelivery `json:"content"`
 
 	// Number Zero-based index of this page
-	Number        int `json:"number"`
-	Size          int `json:"size"`
-	TotalElements int `json:"totalElements"`
-	TotalPages    int `json:"totalPages"`
+	Number        int64 `json:"number"`
+	Size          int64 `json:"size"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int64 `json:"totalPages"`
 }
 
 // WebhookInput defines model for WebhookInput.
@@ -3930,7 +3930,7 @@ type WebhookWithSecret struct {
 	DisabledBecause *WebhookWithSecretDisabledBecause `json:"disabledBecause"`
 
 	// DroppedEvents Events that found no room, because 500 deliveries were pending
-	DroppedEvents int `json:"droppedEvents"`
+	DroppedEvents int64 `json:"droppedEvents"`
 
 	// Enabled It gets new events
 	Enabled bool     `json:"enabled"`
@@ -3942,7 +3942,7 @@ type WebhookWithSecret struct {
 	// FormerSecretUntil Until when the secret of before the rotation signs, too
 	FormerSecretUntil   *time.Time `json:"formerSecretUntil"`
 	Id                  string     `json:"id"`
-	LoggedDeliveryCount int        `json:"loggedDeliveryCount"`
+	LoggedDeliveryCount int64      `json:"loggedDeliveryCount"`
 
 	// Secret As libraries of Standard Webhooks take it. It is never shown again.
 	Secret string `json:"secret"`
@@ -3954,8 +3954,8 @@ type WebhookWithSecretDisabledBecause string
 
 // SvcListInvoicesParams defines parameters for SvcListInvoices.
 type SvcListInvoicesParams struct {
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Status All when empty
 	Status *SvcListInvoicesParamsStatus `form:"status,omitempty" json:"status,omitempty"`
@@ -3994,10 +3994,10 @@ type SvcStreamEventsParams struct {
 	Ticket *string `form:"ticket,omitempty" json:"ticket,omitempty"`
 
 	// LastEventId The same, for browsers, which cannot send the header by themselves
-	LastEventId *int `form:"lastEventId,omitempty" json:"lastEventId,omitempty"`
+	LastEventId *int64 `form:"lastEventId,omitempty" json:"lastEventId,omitempty"`
 
 	// LastEventID Where a stream before this one ended: what has changed since is told
-	LastEventID *int `json:"Last-Event-ID,omitempty"`
+	LastEventID *int64 `json:"Last-Event-ID,omitempty"`
 }
 
 // SvcGiveFeedbackParams defines parameters for SvcGiveFeedback.
@@ -4039,9 +4039,9 @@ type SvcListKeysParams struct {
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
 type SvcListNotificationsParams struct {
 	// Unread Lists those alone that were not read
-	Unread *bool `form:"unread,omitempty" json:"unread,omitempty"`
-	Page   *int  `form:"page,omitempty" json:"page,omitempty"`
-	Size   *int  `form:"size,omitempty" json:"size,omitempty"`
+	Unread *bool  `form:"unread,omitempty" json:"unread,omitempty"`
+	Page   *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size   *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
 
 // SvcListCustomerSchemasParams defines parameters for SvcListCustomerSchemas.
@@ -4090,7 +4090,7 @@ type SvcReleaseScraperJobParams struct {
 // SvcPreviewScraperFromCurlParams defines parameters for SvcPreviewScraperFromCurl.
 type SvcPreviewScraperFromCurlParams struct {
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewPageParams defines parameters for SvcPreviewPage.
@@ -4099,13 +4099,13 @@ type SvcPreviewPageParams struct {
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewFromUrlParams defines parameters for SvcPreviewFromUrl.
 type SvcPreviewFromUrlParams struct {
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewScraperFromUrlParams defines parameters for SvcPreviewScraperFromUrl.
@@ -4117,7 +4117,7 @@ type SvcPreviewScraperFromUrlParams struct {
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcDeleteRunDataParams defines parameters for SvcDeleteRunData.
@@ -4154,10 +4154,10 @@ type SvcGetDataParams struct {
 
 	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
 	Sort  *string `form:"sort,omitempty" json:"sort,omitempty"`
-	Limit *int    `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64  `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Skip Rows to pass over, with sort
-	Skip *int `form:"skip,omitempty" json:"skip,omitempty"`
+	Skip *int64 `form:"skip,omitempty" json:"skip,omitempty"`
 
 	// Cursor nextCursor of the page before, with all else as it was (but limit, skip and fields)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4176,7 +4176,7 @@ type SvcDiffRunsParams struct {
 
 	// Fields Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
-	Limit  *int      `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit  *int64    `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before, with all else as it was (but limit)
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4212,7 +4212,7 @@ type SvcExportDataParams struct {
 	Format *SvcExportDataParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Bom Begin a csv with a byte order mark, by which spreadsheets know UTF-8
 	Bom *bool `form:"bom,omitempty" json:"bom,omitempty"`
@@ -4248,7 +4248,7 @@ type SvcKeepExportParams struct {
 	Format *SvcKeepExportParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Bom Begin a csv with a byte order mark, by which spreadsheets know UTF-8
 	Bom *bool `form:"bom,omitempty" json:"bom,omitempty"`
@@ -4284,8 +4284,8 @@ type SvcDownloadKeptExportParams struct {
 // SvcGetGroupDataParams defines parameters for SvcGetGroupData.
 type SvcGetGroupDataParams struct {
 	// Page Zero-based; page times size may be at most 100,000
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4322,8 +4322,8 @@ type SvcDeleteCategoryParams struct {
 // SvcGetGroupDataClientParams defines parameters for SvcGetGroupDataClient.
 type SvcGetGroupDataClientParams struct {
 	// Page Zero-based; page times size may be at most 100,000
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4430,7 +4430,7 @@ type SvcPreviewDeleteGroupParams struct {
 // SvcRunGroupParams defines parameters for SvcRunGroup.
 type SvcRunGroupParams struct {
 	// MaxChargeMicros All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
@@ -4439,7 +4439,7 @@ type SvcRunGroupParams struct {
 // SvcRunGroupByPostParams defines parameters for SvcRunGroupByPost.
 type SvcRunGroupByPostParams struct {
 	// MaxChargeMicros All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
@@ -4483,7 +4483,7 @@ type SvcListScrapersParams struct {
 
 	// To Created before this time
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before, with all else as it was
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4502,8 +4502,8 @@ type SvcListScraperJobsParams struct {
 
 	// To Queued before this time
 	To   *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Page *int       `form:"page,omitempty" json:"page,omitempty"`
-	Size *int       `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64     `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64     `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4519,7 +4519,7 @@ type SvcListAllScraperJobsParams struct {
 
 	// To Queued before this time
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4534,7 +4534,7 @@ type SvcListAllScraperJobsParamsFormat string
 // SvcListScraperJobErrorsParams defines parameters for SvcListScraperJobErrors.
 type SvcListScraperJobErrorsParams struct {
 	// Limit At most so many errors
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// After place of the last error already known
 	After *string `form:"after,omitempty" json:"after,omitempty"`
@@ -4590,10 +4590,10 @@ type SvcDeleteScraperSiteParams struct {
 // SvcListScraperSiteLinksParams defines parameters for SvcListScraperSiteLinks.
 type SvcListScraperSiteLinksParams struct {
 	// Page Beyond the last page: the last.
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 
 	// Size 1 to 1,000; less counts as 1.
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// SortField url, title or curl; anything else is url
 	SortField *string `form:"sortField,omitempty" json:"sortField,omitempty"`
@@ -4641,7 +4641,7 @@ type SvcRunScraperUrlListParams struct {
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
 
 	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro. With a streamed body only, instead of the member of the JSON body.
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
@@ -4672,7 +4672,7 @@ type SvcDeleteScraperParams struct {
 // SvcEstimateScraperParams defines parameters for SvcEstimateScraper.
 type SvcEstimateScraperParams struct {
 	// Links Addresses that the run will have; those of the scraper or its site, or of the list last given, unless told
-	Links *int `form:"links,omitempty" json:"links,omitempty"`
+	Links *int64 `form:"links,omitempty" json:"links,omitempty"`
 }
 
 // SvcGetScraperSampleDataParams defines parameters for SvcGetScraperSampleData.
@@ -4681,7 +4681,7 @@ type SvcGetScraperSampleDataParams struct {
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
 	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewDeleteScraperParams defines parameters for SvcPreviewDeleteScraper.
@@ -4705,7 +4705,7 @@ type SvcUpdateScraperRetentionParams struct {
 // SvcRunScraperParams defines parameters for SvcRunScraper.
 type SvcRunScraperParams struct {
 	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
@@ -4714,7 +4714,7 @@ type SvcRunScraperParams struct {
 // SvcRunScraperByPostParams defines parameters for SvcRunScraperByPost.
 type SvcRunScraperByPostParams struct {
 	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
-	MaxChargeMicros *int `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
+	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
@@ -4735,8 +4735,8 @@ type SvcStopScraperByPostParams struct {
 // SvcListSitemapsParams defines parameters for SvcListSitemaps.
 type SvcListSitemapsParams struct {
 	// Page Zero-based; page times size may be at most 100,000
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. As they were found unless told.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4766,7 +4766,7 @@ type SvcListSitemapsParamsRestriction string
 // SvcHarvestSitemapsParams defines parameters for SvcHarvestSitemaps.
 type SvcHarvestSitemapsParams struct {
 	// Cap Addresses that are taken at most
-	Cap *int `form:"cap,omitempty" json:"cap,omitempty"`
+	Cap *int64 `form:"cap,omitempty" json:"cap,omitempty"`
 
 	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
@@ -4802,8 +4802,8 @@ type SvcStartTopUpParams struct {
 // SvcListWalletTransactionsParams defines parameters for SvcListWalletTransactions.
 type SvcListWalletTransactionsParams struct {
 	// Page Zero-based
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// From Created at this time or later
 	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
@@ -4819,7 +4819,7 @@ type SvcListAllWalletTransactionsParams struct {
 
 	// To Created before this time
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor nextCursor of the page before
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4839,8 +4839,8 @@ type SvcCreateWebhookParams struct {
 
 // SvcListWebhookDeliveriesParams defines parameters for SvcListWebhookDeliveries.
 type SvcListWebhookDeliveriesParams struct {
-	Page *int `form:"page,omitempty" json:"page,omitempty"`
-	Size *int `form:"size,omitempty" json:"size,omitempty"`
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
 
 // SvcRotateWebhookParams defines parameters for SvcRotateWebhook.
@@ -9124,7 +9124,7 @@ func NewSvcListInvoicesRequest(server string, params *SvcListInvoicesParams) (*h
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -9136,7 +9136,7 @@ func NewSvcListInvoicesRequest(server string, params *SvcListInvoicesParams) (*h
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -9730,7 +9730,7 @@ func NewSvcStreamEventsRequest(server string, params *SvcStreamEventsParams) (*h
 
 		if params.LastEventId != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lastEventId", *params.LastEventId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lastEventId", *params.LastEventId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -9756,7 +9756,7 @@ func NewSvcStreamEventsRequest(server string, params *SvcStreamEventsParams) (*h
 		if params.LastEventID != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 			if err != nil {
 				return nil, err
 			}
@@ -10114,7 +10114,7 @@ func NewSvcListNotificationsRequest(server string, params *SvcListNotificationsP
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10126,7 +10126,7 @@ func NewSvcListNotificationsRequest(server string, params *SvcListNotificationsP
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10778,7 +10778,7 @@ func NewSvcPreviewScraperFromCurlRequestWithBody(server string, params *SvcPrevi
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10857,7 +10857,7 @@ func NewSvcPreviewPageRequestWithBody(server string, params *SvcPreviewPageParam
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10964,7 +10964,7 @@ func NewSvcPreviewFromUrlRequestWithBody(server string, params *SvcPreviewFromUr
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11055,7 +11055,7 @@ func NewSvcPreviewScraperFromUrlRequestWithBody(server string, params *SvcPrevie
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11320,7 +11320,7 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11332,7 +11332,7 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 
 		if params.Skip != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "skip", *params.Skip, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "skip", *params.Skip, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11438,7 +11438,7 @@ func NewSvcDiffRunsRequest(server string, params *SvcDiffRunsParams) (*http.Requ
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11624,7 +11624,7 @@ func NewSvcExportDataRequest(server string, params *SvcExportDataParams) (*http.
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11837,7 +11837,7 @@ func NewSvcKeepExportRequest(server string, params *SvcKeepExportParams) (*http.
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12091,7 +12091,7 @@ func NewSvcGetGroupDataRequest(server string, id string, params *SvcGetGroupData
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12103,7 +12103,7 @@ func NewSvcGetGroupDataRequest(server string, id string, params *SvcGetGroupData
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12451,7 +12451,7 @@ func NewSvcGetGroupDataClientRequest(server string, id string, params *SvcGetGro
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12463,7 +12463,7 @@ func NewSvcGetGroupDataClientRequest(server string, id string, params *SvcGetGro
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13343,7 +13343,7 @@ func NewSvcRunGroupRequest(server string, id string, params *SvcRunGroupParams) 
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13419,7 +13419,7 @@ func NewSvcRunGroupByPostRequest(server string, id string, params *SvcRunGroupBy
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13746,7 +13746,7 @@ func NewSvcListScrapersRequest(server string, params *SvcListScrapersParams) (*h
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13860,7 +13860,7 @@ func NewSvcListScraperJobsRequest(server string, params *SvcListScraperJobsParam
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13872,7 +13872,7 @@ func NewSvcListScraperJobsRequest(server string, params *SvcListScraperJobsParam
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13974,7 +13974,7 @@ func NewSvcListAllScraperJobsRequest(server string, params *SvcListAllScraperJob
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14066,7 +14066,7 @@ func NewSvcListScraperJobErrorsRequest(server string, groupId string, jobId stri
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14521,7 +14521,7 @@ func NewSvcListScraperSiteLinksRequest(server string, siteId string, params *Svc
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14533,7 +14533,7 @@ func NewSvcListScraperSiteLinksRequest(server string, siteId string, params *Svc
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14766,7 +14766,7 @@ func NewSvcRunScraperUrlListRequestWithBody(server string, params *SvcRunScraper
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15062,7 +15062,7 @@ func NewSvcEstimateScraperRequest(server string, id string, params *SvcEstimateS
 
 		if params.Links != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "links", *params.Links, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "links", *params.Links, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15135,7 +15135,7 @@ func NewSvcGetScraperSampleDataRequest(server string, id string, params *SvcGetS
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15381,7 +15381,7 @@ func NewSvcRunScraperRequest(server string, id string, params *SvcRunScraperPara
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15457,7 +15457,7 @@ func NewSvcRunScraperByPostRequest(server string, id string, params *SvcRunScrap
 
 		if params.MaxChargeMicros != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "maxChargeMicros", *params.MaxChargeMicros, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15729,7 +15729,7 @@ func NewSvcListSitemapsRequest(server string, scraperId string, params *SvcListS
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15741,7 +15741,7 @@ func NewSvcListSitemapsRequest(server string, scraperId string, params *SvcListS
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15886,7 +15886,7 @@ func NewSvcHarvestSitemapsRequest(server string, scraperId string, params *SvcHa
 
 		if params.Cap != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cap", *params.Cap, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cap", *params.Cap, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16413,7 +16413,7 @@ func NewSvcListWalletTransactionsRequest(server string, params *SvcListWalletTra
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16425,7 +16425,7 @@ func NewSvcListWalletTransactionsRequest(server string, params *SvcListWalletTra
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16527,7 +16527,7 @@ func NewSvcListAllWalletTransactionsRequest(server string, params *SvcListAllWal
 
 		if params.Limit != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16809,7 +16809,7 @@ func NewSvcListWebhookDeliveriesRequest(server string, id string, params *SvcLis
 
 		if params.Page != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page", *params.Page, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16821,7 +16821,7 @@ func NewSvcListWebhookDeliveriesRequest(server string, id string, params *SvcLis
 
 		if params.Size != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -22656,18 +22656,18 @@ type SvcHarvestSitemapsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *int
+	JSON200 *int64
 	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *int
+	JSON202 *int64
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r SvcHarvestSitemapsResponse) GetJSON200() *int {
+func (r SvcHarvestSitemapsResponse) GetJSON200() *int64 {
 	return r.JSON200
 }
 
 // GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r SvcHarvestSitemapsResponse) GetJSON202() *int {
+func (r SvcHarvestSitemapsResponse) GetJSON202() *int64 {
 	return r.JSON202
 }
 
@@ -28560,14 +28560,14 @@ func ParseSvcHarvestSitemapsResponse(rsp *http.Response) (*SvcHarvestSitemapsRes
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest int
+		var dest int64
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest int
+		var dest int64
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ class Config(clientele_api.BaseConfig):
 
     base_url: str = "http://localhost"
     headers: dict[str, str] = Field(default_factory=dict)
-    timeout: float | None = 5.0
+    timeout: float | None = 120.0
     follow_redirects: bool = False
     verify: bool | str = True
     http2: bool = False

@@ -20,7 +20,7 @@ const accountsPath = "/api/admin/accounts"
 // CreateAccount makes an account that a person signs in with; the credential must be an
 // administrator's.
 func (c *Client) CreateAccount(ctx context.Context, account NewAccount) error {
-	return c.send(ctx, http.MethodPost, accountsPath, account, nil)
+	return c.ask(ctx, http.MethodPost, accountsPath, account, nil)
 }
 
 // Account is a person who signs in. Times are ISO 8601, "" for none.
@@ -64,12 +64,12 @@ func (c *Client) DisableAccount(ctx context.Context, id string, disable bool) er
 	if !disable {
 		method = http.MethodDelete
 	}
-	return c.send(ctx, method, accountsPath+"/"+url.PathEscape(id)+"/disable", nil, nil)
+	return c.ask(ctx, method, accountsPath+"/"+url.PathEscape(id)+"/disable", nil, nil)
 }
 
 // RemoveAccount removes an account; the credential must be an administrator's.
 func (c *Client) RemoveAccount(ctx context.Context, id string) error {
-	return c.send(ctx, http.MethodDelete, accountsPath+"/"+url.PathEscape(id), nil, nil)
+	return c.ask(ctx, http.MethodDelete, accountsPath+"/"+url.PathEscape(id), nil, nil)
 }
 
 // PasswordLink is where a person sets the password of an account. Link begins with / where the
@@ -82,13 +82,13 @@ type PasswordLink struct {
 // MakePasswordLink makes a link for an account; the credential must be an administrator's.
 func (c *Client) MakePasswordLink(ctx context.Context, id string) (PasswordLink, error) {
 	var made PasswordLink
-	err := c.send(ctx, http.MethodPost, accountsPath+"/"+url.PathEscape(id)+"/password-link", nil,
+	err := c.ask(ctx, http.MethodPost, accountsPath+"/"+url.PathEscape(id)+"/password-link", nil,
 		&made)
 	return made, err
 }
 
 // SetPassword gives an account another password; the credential must be an administrator's.
 func (c *Client) SetPassword(ctx context.Context, id, password string) error {
-	return c.send(ctx, http.MethodPut, accountsPath+"/"+url.PathEscape(id)+"/password",
+	return c.ask(ctx, http.MethodPut, accountsPath+"/"+url.PathEscape(id)+"/password",
 		map[string]string{"password": password}, nil)
 }

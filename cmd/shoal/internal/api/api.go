@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -26,10 +27,8 @@ import (
 const (
 	maxErrorBody  = 1 << 20
 	maxAnswerBody = 256 << 20
-	maxWaits      = 20               // how often one call waits
-	longestWait   = 2 * time.Minute  // the longest Retry-After of the rate limit that it waits for
-	unavailable   = 30 * time.Second // how long it is made again while the server cannot do it
-	callTimeout   = 2 * time.Minute  // of calls that stream nothing
+	callTimeout   = 2 * time.Minute  // of calls that stream nothing, unless they say within
+	margin        = 30 * time.Second // for the way to a server and back, beside its time
 	dialTimeout   = 5 * time.Second
 )
 
@@ -40,7 +39,8 @@ type Client struct {
 	http   *http.Client
 	clock  clock.Clock
 	notice func(string)
-	hasty  bool // never waits for another try
+	hasty  bool          // never waits for another try
+	most   time.Duration // of a call that streams nothing
 }
 
 // New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in
@@ -58,7 +58,7 @@ func New(server, key string, c clock.Clock, notice func(string)) *Client {
 	}
 	return &Client{
 		server: strings.TrimRight(server, "/"), key: key, clock: c, notice: notice,
-		http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
+		most: callTimeout, http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
 	}
 }
 
@@ -69,6 +69,14 @@ func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLa
 // take the call. To be called before anything else.
 func (c *Client) Impatient() { c.hasty = true }
 
+// within is the client for a call that the server gives so long. One that is cut off here goes on
+// there, and nobody hears what became of it.
+func (c *Client) within(server time.Duration) *Client {
+	patient := *c
+	patient.most = server + margin
+	return &patient
+}
+
 // Server is the base address.
 func (c *Client) Server() string { return c.server }
 
@@ -77,6 +85,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // ErrUnreachable is wrapped by errors that mean that no answer came.
 var ErrUnreachable = errors.New("the server cannot be reached")
+
+// errUnsent is ErrUnreachable where there was no connection to send anything on.
+var errUnsent = fmt.Errorf("%w", ErrUnreachable)
 
 // Problem is an error answer.
 type Problem struct {
@@ -144,22 +155,32 @@ type request struct {
 	body        io.Reader
 	length      int64 // of body, -1 when unknown
 	contentType string
+	// again says that it may be made again when nobody knows what became of it.
+	again bool
 }
 
-// get reads JSON; a full rate limit and a short unavailability are waited out.
+// get reads JSON.
 func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
-	return c.call(ctx, http.MethodGet, path, query, nil, nil, out)
+	return c.call(ctx, request{method: http.MethodGet, path: path, query: query, again: true}, nil,
+		out)
 }
 
-// send calls a mutating operation, whose Idempotency-Key stays the same over all tries.
+// send calls a mutating operation that keeps keys: the Idempotency-Key stays the same over all
+// tries.
 func (c *Client) send(ctx context.Context, method, path string, body, out any) error {
-	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	return c.call(ctx, method, path, nil, header, body, out)
+	return c.call(ctx, request{method: method, path: path, header: newKey(), again: true}, body,
+		out)
 }
 
-func (c *Client) call(ctx context.Context, method, path string, query url.Values,
-	header http.Header,
-	body, out any) error {
+// ask calls an operation that keeps no keys, and that does or costs something each time.
+func (c *Client) ask(ctx context.Context, method, path string, body, out any) error {
+	return c.call(ctx, request{method: method, path: path}, body, out)
+}
+
+// newKey is a header with an Idempotency-Key of its own.
+func newKey() http.Header { return http.Header{"Idempotency-Key": {uuid.NewString()}} }
+
+func (c *Client) call(ctx context.Context, r request, body, out any) error {
 	var encoded []byte
 	if body != nil {
 		var err error
@@ -167,62 +188,36 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 			return fmt.Errorf("encode body: %w", err)
 		}
 	}
-	return c.patiently(ctx, func() error {
-		req := request{method: method, path: path, query: query, header: header}
+	return c.patiently(ctx, r, func(try request) error {
 		if encoded != nil {
-			req.body, req.length, req.contentType = bytes.NewReader(encoded), int64(len(encoded)),
-				"application/json"
+			try.body, try.length = bytes.NewReader(encoded), int64(len(encoded))
+			try.contentType = "application/json"
 		}
-		return c.once(ctx, req, out)
+		return c.once(ctx, try, out)
 	})
 }
 
-// patiently makes a call until its answer is not one to wait for. Each wait is told with its
-// length.
-func (c *Client) patiently(ctx context.Context, try func() error) error {
-	begun := c.clock.Now()
-	for waits := 0; ; waits++ {
-		err := try()
-		wait, again := retryAfter(err, waits, c.clock.Now().Sub(begun))
-		if !again || c.hasty {
-			return err
-		}
-		var problem *Problem
-		if errors.As(err, &problem) {
-			c.notice(fmt.Sprintf("%s: waiting %s", problem.text(), wait))
-		}
-		if !clock.Pause(ctx, c.clock, wait) {
-			return ctx.Err()
-		}
-	}
+// open begins an answer that is read as it comes.
+func (c *Client) open(ctx context.Context, path string,
+	query url.Values) (answer *http.Response, err error) {
+	rows := request{method: http.MethodGet, path: path, query: query, again: true,
+		header: http.Header{"Accept": {"*/*"}}}
+	err = c.patiently(ctx, rows, func(try request) error {
+		answer, err = c.do(ctx, try)
+		return err
+	})
+	return answer, err
 }
 
-// once makes one try within callTimeout.
+// once makes one try within the call's time.
 func (c *Client) once(ctx context.Context, req request, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
 	answer, err := c.do(ctx, req)
 	if err != nil {
 		return err
 	}
 	return decode(answer, out)
-}
-
-// retryAfter says whether a call that failed after so many waits and so long is worth another try,
-// and when.
-func retryAfter(err error, waits int, lasted time.Duration) (time.Duration, bool) {
-	var problem *Problem
-	if !errors.As(err, &problem) || waits >= maxWaits {
-		return 0, false
-	}
-	switch problem.Status {
-	case http.StatusTooManyRequests:
-		return max(problem.retryAfter, time.Second), problem.retryAfter <= longestWait
-	case http.StatusServiceUnavailable:
-		wait := max(problem.retryAfter, time.Second)
-		return wait, lasted+wait < unavailable
-	}
-	return 0, false
 }
 
 // do sends a request and returns an answer of 2xx, whose body the caller closes. Other answers
@@ -232,7 +227,10 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, address, r.body)
+	away := errUnsent
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { away = ErrUnreachable }})
+	req, err := http.NewRequestWithContext(traced, r.method, address, r.body)
 	if err != nil {
 		return nil, fmt.Errorf("server address %q: %w", c.server, err)
 	}
@@ -254,7 +252,7 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 		if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, c.server, err)
+		return nil, fmt.Errorf("%w at %s: %w", away, c.server, err)
 	}
 	if answer.StatusCode/100 != 2 {
 		defer closeBody(answer)
@@ -275,8 +273,14 @@ func decode(answer *http.Response, out any) error {
 	if out == nil {
 		return nil
 	}
-	body := http.MaxBytesReader(nil, answer.Body, maxAnswerBody)
-	if err := json.NewDecoder(body).Decode(out); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, maxAnswerBody))
+	switch long := (*http.MaxBytesError)(nil); {
+	case errors.As(err, &long):
+		return fmt.Errorf("answer of %s: %w", answer.Request.URL.Path, err)
+	case err != nil:
+		return fmt.Errorf("%w: the answer broke off: %w", ErrUnreachable, err)
+	}
+	if err := json.Unmarshal(body, out); err != nil {
 		return fmt.Errorf("answer of %s: %w", answer.Request.URL.Path, err)
 	}
 	if told, ok := out.(interface{ tell(http.Header) }); ok {

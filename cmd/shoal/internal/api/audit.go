@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // AuditEntry is the part of an entry of the audit trail that the command line shows.
@@ -37,7 +37,10 @@ type AuditPage = cursorPage[AuditEntry]
 // To are times as RFC 3339 has them.
 type AuditFilter struct{ Actor, Customer, From, To, Order string }
 
-const auditPath = "/api/admin/audit"
+const (
+	auditPath = "/api/admin/audit"
+	auditTime = 10 * time.Minute // of the server
+)
 
 func (f AuditFilter) query(limit int) url.Values {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -54,7 +57,7 @@ func (f AuditFilter) query(limit int) url.Values {
 func (c *Client) Audit(ctx context.Context, filter AuditFilter, limit int) (Answer[AuditPage],
 	error) {
 	var page Answer[AuditPage]
-	err := c.get(ctx, auditPath, filter.query(limit), &page)
+	err := c.within(auditTime).get(ctx, auditPath, filter.query(limit), &page)
 	return page, err
 }
 
@@ -65,7 +68,7 @@ func (c *Client) AuditTrail(ctx context.Context) iter.Seq2[json.RawMessage, erro
 		query := AuditFilter{Order: "oldest"}.query(maxCursorPage)
 		for {
 			var page cursorPage[json.RawMessage]
-			if err := c.get(ctx, auditPath, query, &page); err != nil {
+			if err := c.within(auditTime).get(ctx, auditPath, query, &page); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -85,13 +88,7 @@ func (c *Client) AuditTrail(ctx context.Context) iter.Seq2[json.RawMessage, erro
 // AuditCSV writes the whole trail as csv as it comes. What a broken call has written is not all of
 // it; the credential must be an administrator's.
 func (c *Client) AuditCSV(ctx context.Context, to io.Writer) error {
-	var answer *http.Response
-	err := c.patiently(ctx, func() (err error) {
-		answer, err = c.do(ctx, request{method: http.MethodGet, path: auditPath,
-			query:  url.Values{"format": {"csv"}, "order": {"oldest"}},
-			header: http.Header{"Accept": {"*/*"}}})
-		return err
-	})
+	answer, err := c.open(ctx, auditPath, url.Values{"format": {"csv"}, "order": {"oldest"}})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"github.com/google/uuid"
+	"time"
 )
 
 // Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
@@ -50,13 +49,13 @@ type Restored struct {
 func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
 	reviveKeys bool) (Restored, error) {
 	var restored Restored
-	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
+	restore := request{method: http.MethodPost, path: "/api/admin/restore",
 		query: url.Values{"force": {strconv.FormatBool(force)},
 			"reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
-		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
-		contentType: "application/octet-stream"})
+		contentType: "application/octet-stream"}
+	answer, err := c.do(ctx, restore)
 	if err != nil {
-		return restored, err
+		return restored, doubt(err, restore, 0)
 	}
 	return restored, decode(answer, &restored)
 }
@@ -73,7 +72,7 @@ type KeptBackup struct {
 // administrator's.
 func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 	var kept Answer[[]KeptBackup]
-	err := c.send(ctx, http.MethodGet, "/api/admin/backups", nil, &kept)
+	err := c.get(ctx, "/api/admin/backups", nil, &kept)
 	return kept, err
 }
 
@@ -81,7 +80,8 @@ func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 func (c *Client) RestoreKept(ctx context.Context, name string, force, reviveKeys bool) (Restored,
 	error) {
 	var restored Restored
-	err := c.send(ctx, http.MethodPost, "/api/admin/backups/"+url.PathEscape(name)+"/restore",
+	err := c.within(time.Hour).ask(ctx, http.MethodPost,
+		"/api/admin/backups/"+url.PathEscape(name)+"/restore",
 		map[string]bool{"force": force, "reviveKeys": reviveKeys}, &restored)
 	return restored, err
 }

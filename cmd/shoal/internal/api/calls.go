@@ -10,8 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"github.com/google/uuid"
+	"time"
 
 	"shoal.dev/shoal/pkg/model"
 )
@@ -270,17 +269,15 @@ func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
 }
 
 // RunList streams a list of addresses to the server and launches it. Open gives the list from its
-// beginning, for each try; length is its length in bytes, -1 when unknown. A full rate limit is
-// waited out.
+// beginning, for each try; length is its length in bytes, -1 when unknown.
 func (c *Client) RunList(ctx context.Context, query url.Values, open func() io.Reader,
 	length int64, contentType string) (Answer[Launch], error) {
 	var launch Answer[Launch]
-	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	err := c.patiently(ctx, func() error {
-		answer, err := c.do(ctx, request{
-			method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
-			body: io.NopCloser(open()), length: length, contentType: contentType, header: header,
-		})
+	run := request{method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
+		length: length, contentType: contentType, header: newKey(), again: true}
+	err := c.patiently(ctx, run, func(try request) error {
+		try.body = io.NopCloser(open())
+		answer, err := c.do(ctx, try)
 		if err != nil {
 			return err
 		}
@@ -312,31 +309,26 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) (
 	return history, err
 }
 
-// historyPage is the largest page of the history (decision 19), historyEnd the last job that paging
-// reaches.
-const (
-	historyPage = 200
-	historyEnd  = 100_000
-)
-
-// Job finds a job record by its id, nil when the history does not have it.
+// Job finds a job record by its id, nil when there is none. Runs whose scraper is gone are found,
+// however old they are.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
-	for number := 0; number*historyPage < historyEnd; number++ {
-		history, err := c.Jobs(ctx, JobFilter{}, number, historyPage)
+	query := url.Values{"limit": {strconv.Itoa(maxCursorPage)}}
+	for {
+		var page cursorPage[Job]
+		err := c.within(10*time.Minute).get(ctx, "/api/scraper/load-history/all", query, &page)
 		if err != nil {
 			return nil, err
 		}
-		jobs, total := history.Value.Content, history.Value.TotalElements
-		for i := range jobs {
-			if jobs[i].ID == id {
-				return &jobs[i], nil
+		for i := range page.Items {
+			if page.Items[i].ID == id {
+				return &page.Items[i], nil
 			}
 		}
-		if len(jobs) == 0 || int64(number+1)*historyPage >= total {
-			break
+		if !page.HasMore {
+			return nil, nil
 		}
+		query.Set("cursor", page.NextCursor)
 	}
-	return nil, nil
 }
 
 // errorsPage is how many errors are read at a time.
@@ -351,7 +343,7 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 		query := url.Values{"limit": {strconv.Itoa(errorsPage)}}
 		for {
 			var failed []LinkError
-			if err := c.get(ctx, path, query, &failed); err != nil {
+			if err := c.within(2*time.Minute).get(ctx, path, query, &failed); err != nil {
 				yield(LinkError{}, err)
 				return
 			}
@@ -371,8 +363,8 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 // GroupRows counts the rows of a group.
 func (c *Client) GroupRows(ctx context.Context, group string) (int64, error) {
 	var rows Page[json.RawMessage]
-	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}},
-		&rows)
+	err := c.within(5*time.Minute).get(ctx, "/api/scraper/data/group/"+url.PathEscape(group),
+		url.Values{"size": {"1"}}, &rows)
 	return rows.TotalElements, err
 }
 
@@ -438,20 +430,20 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 	if !drain {
 		method = http.MethodDelete
 	}
-	return c.send(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
+	return c.ask(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
 }
 
 // RemoveNode takes a node that is gone out of the cluster; the credential must be an
 // administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
-	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
+	return c.ask(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
 }
 
 // Reconcile holds the ledger against the payment provider and against itself, over so many days;
 // the credential must be an administrator's.
 func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation], error) {
 	var answer Answer[Reconciliation]
-	err := c.send(ctx, http.MethodPost,
+	err := c.within(10*time.Minute).ask(ctx, http.MethodPost,
 		fmt.Sprintf("/api/admin/billing/reconcile?days=%d", days), nil, &answer)
 	return answer, err
 }
@@ -460,6 +452,7 @@ func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation
 // administrator's.
 func (c *Client) Recount(ctx context.Context) (Answer[[]Recount], error) {
 	var runs Answer[[]Recount]
-	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, &runs)
+	err := c.within(10*time.Minute).ask(ctx, http.MethodPost, "/api/admin/billing/recount", nil,
+		&runs)
 	return runs, err
 }

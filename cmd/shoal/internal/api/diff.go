@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // DiffQuery says which two runs of a scraper are compared.
@@ -56,7 +57,7 @@ const diffPath = "/api/scraper/data/diff"
 
 // Diff counts what differs between two runs.
 func (c *Client) Diff(ctx context.Context, q DiffQuery) (diff Answer[RunDiff], err error) {
-	err = c.get(ctx, diffPath, q.values("limit", "1"), &diff)
+	err = c.within(30*time.Minute).get(ctx, diffPath, q.values("limit", "1"), &diff)
 	return diff, err
 }
 
@@ -102,12 +103,7 @@ func (c *Client) ExportDiff(ctx context.Context, q DiffQuery, format string, to 
 	return nil
 }
 
-func (c *Client) openDiff(ctx context.Context, q DiffQuery, format string) (answer *http.Response,
-	err error) {
-	err = c.patiently(ctx, func() error {
-		answer, err = c.do(ctx, request{method: http.MethodGet, path: diffPath,
-			query: q.values("format", format), header: http.Header{"Accept": {"*/*"}}})
-		return err
-	})
-	return answer, err
+func (c *Client) openDiff(ctx context.Context, q DiffQuery, format string) (*http.Response,
+	error) {
+	return c.open(ctx, diffPath, q.values("format", format))
 }

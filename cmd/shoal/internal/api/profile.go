@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"time"
 )
 
 // RunProfile is what the fields of a run's rows are like.
@@ -27,7 +28,8 @@ type FieldProfile struct {
 
 // Profile answers what the fields of a run's rows are like.
 func (c *Client) Profile(ctx context.Context, job string) (profile Answer[RunProfile], err error) {
-	err = c.get(ctx, "/api/scraper/data/profile", url.Values{"jobId": {job}}, &profile)
+	err = c.within(5*time.Minute).get(ctx, "/api/scraper/data/profile",
+		url.Values{"jobId": {job}}, &profile)
 	return profile, err
 }
 
@@ -41,6 +43,7 @@ type RunOddities struct {
 
 // Oddities answers in what a run that has ended is unlike the runs before it.
 func (c *Client) Oddities(ctx context.Context, job string) (odd Answer[RunOddities], err error) {
-	err = c.get(ctx, "/api/scraper/data/oddities", url.Values{"jobId": {job}}, &odd)
+	err = c.within(5*time.Minute).get(ctx, "/api/scraper/data/oddities",
+		url.Values{"jobId": {job}}, &odd)
 	return odd, err
 }

@@ -83,9 +83,8 @@ func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage
 	}
 }
 
-// openRows begins the answer of an export. A full rate limit is waited out.
-func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (answer *http.Response,
-	err error) {
+// openRows begins the answer of an export.
+func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Response, error) {
 	query := url.Values{"format": {f.Format}}
 	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
 		"groupId": q.GroupID, "filters": q.Filters} {
@@ -107,10 +106,5 @@ func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (answer *http
 	if q.Limit > 0 {
 		query.Set("limit", strconv.FormatInt(q.Limit, 10))
 	}
-	err = c.patiently(ctx, func() error {
-		answer, err = c.do(ctx, request{method: http.MethodGet, path: "/api/scraper/data/export",
-			query: query, header: http.Header{"Accept": {"*/*"}}})
-		return err
-	})
-	return answer, err
+	return c.open(ctx, "/api/scraper/data/export", query)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"shoal.dev/shoal/pkg/model"
 )
@@ -34,7 +35,7 @@ func (c *Client) RunGroup(ctx context.Context, id string, maxCharge *int64) (Ans
 	if maxCharge != nil {
 		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
 	}
-	err := c.send(ctx, http.MethodPost, path, nil, &runs)
+	err := c.within(2*time.Minute).send(ctx, http.MethodPost, path, nil, &runs)
 	return runs, err
 }
 
@@ -53,7 +54,7 @@ func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Ans
 	if maxCharge != nil {
 		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
 	}
-	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	err := c.within(10*time.Minute).send(ctx, http.MethodPost, path, nil, &launch)
 	return launch, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // Scraper reads a scraper.
@@ -78,7 +79,7 @@ type DeletionPreview struct {
 // PreviewDeleteScraper asks what the deletion of a scraper would do.
 func (c *Client) PreviewDeleteScraper(ctx context.Context, id string) (DeletionPreview, error) {
 	var preview DeletionPreview
-	err := c.send(ctx, http.MethodPost, scraperPath(id)+"/preview-delete", nil, &preview)
+	err := c.ask(ctx, http.MethodPost, scraperPath(id)+"/preview-delete", nil, &preview)
 	return preview, err
 }
 
@@ -96,7 +97,7 @@ func (c *Client) RunScraper(ctx context.Context, id string, maxCharge *int64) (A
 	if maxCharge != nil {
 		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
 	}
-	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	err := c.within(5*time.Minute).send(ctx, http.MethodPost, path, nil, &launch)
 	return launch, err
 }
 
@@ -128,7 +129,7 @@ func (c *Client) Detect(ctx context.Context, look Look) (Answer[[]Proposal], err
 	if look.HiddenData {
 		path += "?tryWithHiddenData=true"
 	}
-	err := c.send(ctx, http.MethodPost, path, look, &found)
+	err := c.ask(ctx, http.MethodPost, path, look, &found)
 	return found, err
 }
 
@@ -140,15 +141,15 @@ type Found struct {
 // Find looks for fields on a page by their names.
 func (c *Client) Find(ctx context.Context, address string, names []string) (Answer[Found], error) {
 	var found Answer[Found]
-	err := c.send(ctx, http.MethodPost, "/api/scraper-simple/preview-from-url",
+	err := c.ask(ctx, http.MethodPost, "/api/scraper-simple/preview-from-url",
 		map[string]any{"url": address, "fields": names}, &found)
 	return found, err
 }
 
-// Sample is the first rows that a saved scraper makes of its first page.
+// Sample is the first rows that a saved scraper makes of its first page, which is paid.
 func (c *Client) Sample(ctx context.Context, id string) (Answer[[]json.RawMessage], error) {
 	var rows Answer[[]json.RawMessage]
-	err := c.get(ctx, scraperPath(id)+"/get-sample-data", nil, &rows)
+	err := c.ask(ctx, http.MethodGet, scraperPath(id)+"/get-sample-data", nil, &rows)
 	return rows, err
 }
 
@@ -181,6 +182,6 @@ func (c *Client) Estimate(ctx context.Context, scraper string, links int) (Answe
 	if links > 0 {
 		path += "?links=" + strconv.Itoa(links)
 	}
-	err := c.send(ctx, http.MethodPost, path, nil, &answer)
+	err := c.ask(ctx, http.MethodPost, path, nil, &answer)
 	return answer, err
 }

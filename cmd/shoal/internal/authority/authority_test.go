@@ -3,19 +3,38 @@ package authority
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/controlplane/identity"
 )
 
+// TestNoTokenOfAWrongDirectory: where no server has started nothing signs, and nothing is left.
+func TestNoTokenOfAWrongDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := SignToken(dir, "", true, time.Now()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and
-// whatever key another command left beside it.
+// whatever key a server left beside it.
 func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := SignToken(dir, "", false, time.Now()); err != nil { // makes a key of its own
+	_, other, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apiserver.PlaceSignInKey(dir, other); err != nil {
 		t.Fatal(err)
 	}
 	authority, err := identity.NewAuthority("prod", time.Now())

@@ -53,5 +53,9 @@ func SignToken(dir, customer string, admin bool, now time.Time) (string, error) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}
-	return apiserver.MintToken(dir, customer, admin, now, tokenLife)
+	token, err := apiserver.MintToken(dir, customer, admin, now, tokenLife)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("no server has started in %s: %w", dir, err)
+	}
+	return token, err
 }

@@ -158,7 +158,7 @@ Example:
 func (c *AdminReset) Run(ctx context.Context, t *terminal.Terminal) error {
 	return c.with(ctx, t, func(client *api.Client, a api.Account) error {
 		if c.Password {
-			password, err := newPassword(t)
+			password, err := newPassword(ctx, t)
 			if err != nil {
 				return err
 			}

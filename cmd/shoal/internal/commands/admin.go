@@ -41,7 +41,7 @@ func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	password, err := newPassword(t)
+	password, err := newPassword(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,12 @@ func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
 }
 
 // newPassword asks for a new password, and a person once more.
-func newPassword(t *terminal.Terminal) (string, error) {
-	password, err := t.Secret("Password: ")
+func newPassword(ctx context.Context, t *terminal.Terminal) (string, error) {
+	password, err := t.Secret(ctx, "Password: ")
 	if err != nil || !t.Asks() {
 		return password, err
 	}
-	again, err := t.Secret("Once more: ")
+	again, err := t.Secret(ctx, "Once more: ")
 	if err == nil && again != password {
 		err = terminal.Usagef("the two passwords differ")
 	}

@@ -127,7 +127,7 @@ func (c *AuditExport) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	return writeTo(t, c.Out, func(w io.Writer) error {
+	return writeAs(t, c.Out, private, func(w io.Writer) error {
 		if c.Format == "csv" {
 			return client.AuditCSV(ctx, w)
 		}

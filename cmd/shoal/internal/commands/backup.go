@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -55,19 +55,12 @@ func (c *Backup) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".*.part") // mode 0600
+	size := int64(0)
+	err = writeFile(c.File, private, func(w io.Writer) error {
+		size, err = client.Backup(ctx, w)
+		return err
+	})
 	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // it has its name by then, or is not whole
-	size, err := client.Backup(ctx, file)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), c.File); err != nil {
 		return err
 	}
 	t.Notef("%d bytes are in %s", size, c.File)

@@ -19,11 +19,11 @@ type Detect struct {
 	Connection
 	URL       string `arg:"" help:"Address of the page."`
 	Candidate int    `help:"Choose this candidate for --out; by default the first." placeholder:"N"`
-	Out       string `short:"o" help:"Write the candidate to this file, for 'shoal scraper put'; - for standard output." placeholder:"FILE"`
+	Out       string `short:"o" xor:"form" help:"Write the candidate to this file, for 'shoal scraper put'; - for standard output." placeholder:"FILE"`
 	Group     string `default:"default" help:"Group that it is to be saved in, by name or id; made when there is none of that name." placeholder:"GROUP"`
 	Name      string `help:"Name that it is to be saved under; by default the host and the time." placeholder:"NAME"`
 	Hidden    bool   `help:"Read microdata and RDFa, too, where JSON-LD states nothing."`
-	JSON      bool   `help:"Print the server's answer as JSON."`
+	JSON      bool   `xor:"form" help:"Print the server's answer as JSON."`
 }
 
 // Help teaches the command.

@@ -59,6 +59,9 @@ func needGroup(ctx context.Context, client *api.Client, name string) (*api.Group
 	return group, err
 }
 
+// defaultGroup is the group of what names none.
+const defaultGroup = "default"
+
 // EnsureGroup finds a group by id or name and makes it when there is none.
 func EnsureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
 	found, err := findGroup(ctx, client, name)

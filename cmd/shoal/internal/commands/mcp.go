@@ -2,18 +2,21 @@ package commands
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 // MCP is 'shoal mcp', which brings messages of an agent's client to a running service, and its
@@ -40,6 +43,8 @@ const (
 	maxUnderway = 64
 	// longestMessage is in bytes.
 	longestMessage = 1 << 20
+	// lastAnswers is how long answers are waited for when the client's input has ended.
+	lastAnswers = 2 * time.Minute
 )
 
 // Run passes messages on until the client ends.
@@ -70,8 +75,9 @@ func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 		return fmt.Errorf("speak with the service: %w", err)
 	}
 	var behind sync.WaitGroup
-	behind.Go(func() { bringBack(ctx, service, client) })
-	err = passOn(ctx, client, service)
+	calls := newOpenCalls()
+	behind.Go(func() { bringBack(ctx, service, client, calls) })
+	err = passOn(ctx, client, service, calls, t.Clock)
 	_ = service.Close() // it tells the service; one that is away forgets the session by itself
 	cancel()
 	behind.Wait()
@@ -110,13 +116,15 @@ func (c *MCP) check(ctx context.Context, t *terminal.Terminal, server string) er
 	return &terminal.ExitError{Code: terminal.ExitNoAccess, Text: text}
 }
 
-// passOn sends the service what the client says, until it ends. Messages wait for their answers
+// passOn sends the service what the client says, until it ends and has its answers. Messages wait
 // beside one another.
-func passOn(ctx context.Context, from, to mcp.Connection) (err error) {
+func passOn(ctx context.Context, from, to mcp.Connection, calls *openCalls,
+	c clock.Clock) (err error) {
 	var underway sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer func() {
 		underway.Wait()
+		calls.wait(ctx, c.After(lastAnswers))
 		if ended := context.Cause(ctx); errors.Is(ended, errEnded) {
 			err = ended
 		}
@@ -129,6 +137,7 @@ func passOn(ctx context.Context, from, to mcp.Connection) (err error) {
 			return err
 		}
 		places <- struct{}{}
+		calls.note(message)
 		send := func() {
 			defer func() { <-places }()
 			err := to.Write(ctx, message)
@@ -138,10 +147,11 @@ func passOn(ctx context.Context, from, to mcp.Connection) (err error) {
 			}
 			if err != nil {
 				refuse(ctx, from, message, err)
+				calls.remove(idOf(message))
 			}
 		}
 		// What is not answered has its order.
-		if request, is := message.(*jsonrpc.Request); is && request.IsCall() {
+		if idOf(message).IsValid() {
 			underway.Go(send)
 		} else {
 			send()
@@ -154,11 +164,11 @@ var errEnded = errors.New("the service has ended the session: start the command 
 
 // refuse tells the client that a message did not arrive.
 func refuse(ctx context.Context, client mcp.Connection, message jsonrpc.Message, why error) {
-	request, is := message.(*jsonrpc.Request)
-	if !is || !request.IsCall() {
+	id := idOf(message)
+	if !id.IsValid() {
 		return
 	}
-	_ = client.Write(ctx, &jsonrpc.Response{ID: request.ID, // a client that is gone misses it
+	_ = client.Write(ctx, &jsonrpc.Response{ID: id, // a client that is gone misses it
 		Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}})
 }
 
@@ -174,10 +184,87 @@ func refuseAll(ctx context.Context, client mcp.Connection, why error) {
 }
 
 // bringBack gives the client what the service says, until it ends.
-func bringBack(ctx context.Context, from, to mcp.Connection) {
+func bringBack(ctx context.Context, from, to mcp.Connection, calls *openCalls) {
+	defer close(calls.ended)
 	for {
 		message, err := from.Read(ctx)
 		if err != nil || to.Write(ctx, message) != nil {
+			return
+		}
+		if answer, is := message.(*jsonrpc.Response); is {
+			calls.remove(answer.ID)
+		}
+	}
+}
+
+// idOf is the id of a call, invalid where a message is none.
+func idOf(message jsonrpc.Message) (id jsonrpc.ID) {
+	if request, is := message.(*jsonrpc.Request); is {
+		id = request.ID
+	}
+	return id
+}
+
+// openCalls are those that the service has not answered. Their answers come back when they are
+// sent, and not with them.
+type openCalls struct {
+	mu    sync.Mutex
+	open  map[jsonrpc.ID]bool
+	fewer chan struct{} // told of each that is answered
+	ended chan struct{} // no answer comes any more
+}
+
+func newOpenCalls() *openCalls {
+	return &openCalls{open: map[jsonrpc.ID]bool{}, fewer: make(chan struct{}, 1),
+		ended: make(chan struct{})}
+}
+
+// note opens a call. One that the client cancels is not waited for.
+func (o *openCalls) note(message jsonrpc.Message) {
+	request, is := message.(*jsonrpc.Request)
+	switch {
+	case !is:
+	case request.IsCall():
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.open[request.ID] = true
+	case request.Method == "notifications/cancelled":
+		var of struct{ RequestID any }
+		if json.Unmarshal(request.Params, &of) != nil {
+			return
+		}
+		if id, err := jsonrpc.MakeID(of.RequestID); err == nil {
+			o.remove(id)
+		}
+	}
+}
+
+func (o *openCalls) remove(id jsonrpc.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.open, id)
+	select {
+	case o.fewer <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits until all are answered, or for what bounds it.
+func (o *openCalls) wait(ctx context.Context, bound <-chan time.Time) {
+	for {
+		o.mu.Lock()
+		left := len(o.open)
+		o.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-o.fewer:
+		case <-o.ended:
+			return
+		case <-bound:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}

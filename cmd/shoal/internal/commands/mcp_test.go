@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
@@ -128,6 +130,72 @@ func TestMCPWithoutAccess(t *testing.T) {
 			t.Errorf("%s: the command ends with %v", c.name, err)
 		}
 	}
+}
+
+// TestMCPAnswersAllThatItWasAsked: the answer to a call comes when its input has ended, too.
+func TestMCPAnswersAllThatItWasAsked(t *testing.T) {
+	ended := make(chan struct{})
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/api/key/whoami":
+			_, _ = io.WriteString(w, `{"scope":"LLM_READ"}`)
+		case r.Method == http.MethodPost:
+			_ = http.NewResponseController(w).Flush()
+			<-ended
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}`)
+		}
+	}))
+	defer service.Close()
+	asked := strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}` + "\n")
+	var out strings.Builder
+	command := &MCP{Connection{Server: service.URL, Key: "good"}}
+	err := command.Run(t.Context(), &terminal.Terminal{In: &ending{asked, ended}, Out: &out,
+		Err: io.Discard, Clock: clock.System{}})
+	if err != nil || !strings.Contains(out.String(), `"id":7`) {
+		t.Errorf("%v, answered %q", err, out.String())
+	}
+}
+
+// TestCancelledCallsAreNotWaitedFor: the service may leave them without an answer. The others are,
+// until they have one, or none can come.
+func TestCancelledCallsAreNotWaitedFor(t *testing.T) {
+	decode := func(text string) jsonrpc.Message {
+		message, err := jsonrpc.DecodeMessage([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return message
+	}
+	call := decode(`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`)
+	calls := newOpenCalls()
+	calls.note(call)
+	calls.note(decode(`{"jsonrpc":"2.0","method":"notifications/cancelled",
+		"params":{"requestId":7}}`))
+	calls.wait(t.Context(), nil)
+	calls.note(call)
+	over := make(chan time.Time, 1)
+	over <- time.Time{}
+	calls.wait(t.Context(), over)
+	go calls.remove(idOf(call))
+	calls.wait(t.Context(), nil)
+	calls.note(call)
+	close(calls.ended)
+	calls.wait(t.Context(), nil)
+}
+
+// ending tells when it has been read to its end.
+type ending struct {
+	from  io.Reader
+	ended chan struct{}
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	if err != nil {
+		close(e.ended)
+	}
+	return n, err
 }
 
 // TestMCPWhenTheSessionEnds: the command ends, so that its client starts it anew.

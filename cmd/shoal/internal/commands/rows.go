@@ -1,13 +1,8 @@
 package commands
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
@@ -99,30 +94,4 @@ func (c *Rows) query(ctx context.Context, client *api.Client) (api.RowQuery, err
 		q.GroupID = group.ID
 	}
 	return q, nil
-}
-
-// writeTo has something written to a file, which appears when it is whole, or to the terminal's
-// output when path is "".
-func writeTo(t *terminal.Terminal, path string, write func(io.Writer) error) error {
-	if path == "" || path == standard {
-		out := bufio.NewWriterSize(t.Out, 64<<10)
-		err := write(out)
-		return errors.Join(err, out.Flush())
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // it has its name by then, or is not whole
-	out := bufio.NewWriterSize(file, 256<<10)
-	if err = write(out); err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("%s is not written: %w", path, err)
-	}
-	return os.Rename(file.Name(), path)
 }

@@ -1,12 +1,14 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
 
+	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -16,7 +18,7 @@ type Run struct {
 	Connection
 	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"Addresses, one a line, or NDJSON ({\"url\": …} a line); - reads standard input."`
 	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, see above. Repeat it."`
-	Group     string   `default:"default" help:"Group of the run, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	Group     string   `help:"Group of the run, by name or id; made when there is none of that name. Default default. With --scraper it is that of the scraper." placeholder:"GROUP"`
 	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
 	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
 	Scraper   string   `help:"Run this list scraper again, with this list." placeholder:"ID"`
@@ -76,14 +78,14 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	group, err := EnsureGroup(ctx, client, c.Group)
+	group, err := c.group(ctx, client)
 	if err != nil {
 		return err
 	}
 	if c.Name == "" && c.Scraper == "" {
 		c.Name = ListName(c.URLFile, stamp(t))
 	}
-	query, err := c.query(group.ID, fields)
+	query, err := c.query(group, fields)
 	if err != nil {
 		return err
 	}
@@ -105,14 +107,31 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 	return Follow(ctx, t, client, launch.JobID, launch.LinksQueued)
 }
 
+// group is the id of the run's group. A scraper has its own, which "" stands for.
+func (c *Run) group(ctx context.Context, client *api.Client) (string, error) {
+	switch {
+	case c.Scraper == "":
+		group, err := EnsureGroup(ctx, client, cmp.Or(c.Group, defaultGroup))
+		return group.ID, err
+	case c.Group == "":
+		return "", nil
+	}
+	group, err := needGroup(ctx, client, c.Group)
+	if err != nil {
+		return "", err
+	}
+	return group.ID, nil
+}
+
 // query is everything of the call but the list.
 func (c *Run) query(group string, fields []model.Field) (url.Values, error) {
-	query := url.Values{"groupId": {group}}
+	query := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
 			query.Set(name, value)
 		}
 	}
+	set("groupId", group)
 	set("name", c.Name)
 	set("scraperId", c.Scraper)
 	set("templateScraperId", c.Template)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ type Scrape struct {
 	Format    string `default:"csv" enum:"csv,jsonl,parquet,xlsx" help:"csv, jsonl, parquet or xlsx."`
 	Out       string `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
 	FileForm
-	Group     string `default:"default" help:"Group of the run, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	Group     string `help:"Group of the run, by name or id; made when there is none of that name. Default default." placeholder:"GROUP"`
 	Name      string `help:"Name of the scraper that is saved; by default the host and the time." placeholder:"NAME"`
 	Hidden    bool   `help:"Read microdata and RDFa, too, where JSON-LD states nothing."`
 	SkipBad   bool   `help:"Leave out lines of the list that are no addresses, and list them."`
@@ -64,9 +65,11 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	group, err := EnsureGroup(ctx, client, c.Group)
-	if err != nil {
-		return err
+	var group api.Group
+	if c.Target != "" { // else the scraper's own
+		if group, err = EnsureGroup(ctx, client, cmp.Or(c.Group, defaultGroup)); err != nil {
+			return err
+		}
 	}
 	if c.Name == "" {
 		c.Name = c.defaultName(t, list)
@@ -85,6 +88,11 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 	if ended != nil && (!errors.As(ended, &exit) || exit.Code == terminal.ExitInterrupted) {
 		return ended
 	}
+	if c.toFile() && exit != nil && exit.Code == terminal.ExitRunFailed {
+		t.Notef("%s is left as it was.\n  shoal rows --job %s   has what the run read", c.Out,
+			launch.JobID)
+		return ended
+	}
 	if err := c.write(ctx, t, client, launch.JobID); err != nil {
 		return err
 	}
@@ -99,6 +107,15 @@ func (c *Scrape) open(t *terminal.Terminal) (*urllist.List, error) {
 		return nil, terminal.Usagef("--pages: 1 or more")
 	case c.Target == "" && c.Scraper == "":
 		return nil, terminal.Usagef("scrape needs an address, a file of addresses, or --scraper")
+	case c.Scraper != "" && (c.Pages > 0 || c.Hidden || c.Candidate > 0):
+		return nil, terminal.Usagef("--scraper reads as it was saved: --pages, --hidden and " +
+			"--candidate are for looking at a page")
+	case c.Scraper != "" && c.Target == "" && (c.Group != "" || c.Name != ""):
+		return nil, terminal.Usagef("--scraper has a group and a name of its own: --group and " +
+			"--name are for what is made")
+	case c.Scraper != "" && strings.Contains(c.Target, "://"):
+		return nil, terminal.Usagef("--scraper has an address of its own; a file of addresses " +
+			"may stand beside it")
 	case c.Target == "":
 		return nil, nil
 	case strings.Contains(c.Target, "://"):
@@ -128,10 +145,6 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 	group api.Group, list *urllist.List) (api.Scraper, error) {
 	if c.Scraper != "" {
 		found, err := findScraper(ctx, client, c.Scraper)
-		if err == nil && list == nil && c.Target != "" {
-			err = terminal.Usagef("--scraper has an address of its own; a file of addresses may " +
-				"stand beside it")
-		}
 		return found.Value, err
 	}
 	look := api.Look{Name: c.Name, GroupID: group.ID, URL: c.Target, HiddenData: c.Hidden}
@@ -143,7 +156,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 	if err != nil {
 		return api.Scraper{}, err
 	}
-	chosen, err := c.choose(t, look.URL, found)
+	chosen, err := c.choose(ctx, t, look.URL, found)
 	if err != nil {
 		return api.Scraper{}, err
 	}
@@ -159,7 +172,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 }
 
 // choose shows the candidates and asks which.
-func (c *Scrape) choose(t *terminal.Terminal, address string,
+func (c *Scrape) choose(ctx context.Context, t *terminal.Terminal, address string,
 	answer api.Answer[[]api.Proposal]) (*api.Proposal, error) {
 	found := answer.Value
 	if len(found) == 0 {
@@ -186,7 +199,7 @@ func (c *Scrape) choose(t *terminal.Terminal, address string,
 		if len(found) > 1 {
 			question = fmt.Sprintf("\nWhich one? 1 to %d, 0 for none [1] ", len(found))
 		}
-		answer, err := ask(t, question)
+		answer, err := ask(ctx, t, question)
 		if err != nil {
 			return nil, err
 		}
@@ -241,9 +254,12 @@ func (c *Scrape) write(ctx context.Context, t *terminal.Terminal, client *api.Cl
 	})
 }
 
+// toFile says whether the rows go to a file.
+func (c *Scrape) toFile() bool { return c.Out != "" && c.Out != standard }
+
 // sayHow tells how to go on.
 func (c *Scrape) sayHow(t *terminal.Terminal, job, scraper string) {
-	if c.Out != "" && c.Out != standard {
+	if c.toFile() {
 		t.Notef("The rows are in %s.", c.Out)
 	}
 	if c.Scraper == "" && c.Target != "" && strings.Contains(c.Target, "://") {

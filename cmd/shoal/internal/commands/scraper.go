@@ -301,7 +301,7 @@ func (c *ScraperDelete) Run(ctx context.Context, t *terminal.Terminal) error {
 		t.Notef("  %s", terminal.Printable(warning))
 	}
 	if !c.Yes {
-		answer, err := ask(t, "Delete it? [y/N] ")
+		answer, err := ask(ctx, t, "Delete it? [y/N] ")
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package terminal
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,34 +46,74 @@ func (t *Terminal) Notef(format string, args ...any) {
 
 // Secret asks for a line that is not shown while it is typed. Where In is no terminal it reads the
 // next line of it.
-func (t *Terminal) Secret(question string) (string, error) {
-	if t.Asks() {
-		if _, err := io.WriteString(t.Err, question); err != nil {
-			return "", err
-		}
-		typed, err := term.ReadPassword(int(t.In.(*os.File).Fd()))
-		t.Notef("")
-		return string(typed), err
-	}
-	var line []byte
-	for one := make([]byte, 1); len(line) < longestSecret; { // not a byte of what follows the line
-		n, err := t.In.Read(one)
-		if n == 1 && one[0] == '\n' {
-			return strings.TrimSuffix(string(line), "\r"), nil
-		}
-		line = append(line, one[:n]...)
+func (t *Terminal) Secret(ctx context.Context, question string) (string, error) {
+	if !t.Asks() {
+		line, err := t.Line(ctx, longestSecret)
 		if errors.Is(err, io.EOF) {
-			return string(line), nil
+			err = nil
 		}
-		if err != nil {
-			return "", err
-		}
+		return line, err
 	}
-	return "", Usagef("a line has at most %d bytes", longestSecret)
+	fd := int(t.In.(*os.File).Fd())
+	shown, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(t.Err, question); err != nil {
+		return "", err
+	}
+	line, err := unlessDone(ctx, func() (string, error) {
+		typed, err := term.ReadPassword(fd)
+		return string(typed), err
+	})
+	if ctx.Err() != nil { // nobody waits for the reader, which would have what is typed shown again
+		err = errors.Join(err, term.Restore(fd, shown))
+	}
+	t.Notef("")
+	return line, err
 }
 
 // longestSecret bounds a line that is not shown, in bytes.
 const longestSecret = 1000
+
+// Line reads a line, and not a byte of what follows it. At the end of the input it returns what is
+// there, and io.EOF.
+func (t *Terminal) Line(ctx context.Context, most int) (string, error) {
+	return unlessDone(ctx, func() (string, error) {
+		var line []byte
+		for one := make([]byte, 1); len(line) < most; {
+			n, err := t.In.Read(one)
+			if n == 1 && one[0] == '\n' {
+				return strings.TrimSuffix(string(line), "\r"), nil
+			}
+			line = append(line, one[:n]...)
+			if err != nil {
+				return string(line), err
+			}
+		}
+		return "", Usagef("a line has at most %d bytes", most)
+	})
+}
+
+// unlessDone reads what a person types, unless ctx ends. The read goes on then, until the process
+// ends: nothing else ends one.
+func unlessDone(ctx context.Context, read func() (string, error)) (string, error) {
+	type typed struct {
+		line string
+		err  error
+	}
+	done := make(chan typed, 1)
+	go func() {
+		line, err := read()
+		done <- typed{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case t := <-done:
+		return t.line, t.err
+	}
+}
 
 // Asks says whether a person sits before In.
 func (t *Terminal) Asks() bool {

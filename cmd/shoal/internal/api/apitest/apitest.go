@@ -2,6 +2,7 @@
 package apitest
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/cmd/shoal/internal/datadir"
 	"shoal.dev/shoal/pkg/clock"
 )
@@ -102,6 +105,13 @@ func (f *Server) DataDir(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apiserver.PlaceSignInKey(dir, key); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -159,7 +169,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// refusal checks credential and idempotency key, and plays what a test wants refused.
+// refusal checks the credential, and plays what a test wants refused.
 func (f *Server) refusal(r *http.Request, name string) *Problem {
 	credential, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	admitted := credential == Key
@@ -168,11 +178,6 @@ func (f *Server) refusal(r *http.Request, name string) *Problem {
 	}
 	if !admitted {
 		return &Problem{Status: 401, Code: "unauthorized", Detail: "missing or invalid credential"}
-	}
-	list := name == "POST /api/scraper/url-list-run"
-	if r.Method != http.MethodGet && !list && len(r.Header.Get("Idempotency-Key")) != 36 {
-		return &Problem{Status: 400, Code: "idempotency_key_required",
-			Detail: "Idempotency-Key is missing"}
 	}
 	p, ok := f.Refuse[name]
 	if !ok {
@@ -278,6 +283,11 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			"duplicatesDropped": 0, "status": "PENDING"}
 	case "GET /api/scraper/load-history":
 		return list(f.Jobs, len(f.Jobs))
+	case "GET /api/scraper/load-history/all": // a page for each
+		place := 0
+		_, _ = fmt.Sscan(r.URL.Query().Get("cursor"), &place)
+		return map[string]any{"items": f.Jobs[min(place, len(f.Jobs)):min(place+1, len(f.Jobs))],
+			"nextCursor": strconv.Itoa(place + 1), "hasMore": place+1 < len(f.Jobs)}
 	case "GET /api/scraper/load-history/group/g1/job/" + RunID + "/errors":
 		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found",
 			"code": "http_status", "place": "0.0"},

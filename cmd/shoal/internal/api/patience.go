@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/retry"
+)
+
+// Bounds of patience.
+const (
+	maxWaits    = 20               // how often one call waits
+	longestWait = 2 * time.Minute  // the longest Retry-After of the rate limit that it waits for
+	unavailable = 30 * time.Second // how long it is made again while the server cannot do it
+)
+
+// underway is how long a call waits for its like that the server is still at.
+var underway = retry.Backoff{First: time.Second, Most: time.Minute}
+
+// patiently makes a call until its answer is not one to wait for. Each wait is told with its
+// length.
+func (c *Client) patiently(ctx context.Context, r request, try func(request) error) error {
+	var failed time.Time // for the first time
+	for waits := 0; ; waits++ {
+		err := try(r)
+		if waits == 0 {
+			failed = c.clock.Now()
+		}
+		wait, again := retryAfter(err, r.again, waits, c.clock.Now().Sub(failed))
+		if !again || c.hasty {
+			return doubt(err, r, waits)
+		}
+		var problem *Problem
+		if errors.As(err, &problem) {
+			c.notice(fmt.Sprintf("%s: waiting %s", problem.text(), wait))
+		} else {
+			c.notice(fmt.Sprintf("%v: waiting %s", err, wait))
+		}
+		if !clock.Pause(ctx, c.clock, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// retryAfter says whether a call is worth another try, and when. It has waited so often, and failed
+// for so long. Unsure says that it may be made again when nobody knows what became of it.
+func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.Duration, bool) {
+	var problem *Problem
+	switch {
+	case waits >= maxWaits:
+		return 0, false
+	case isUnsent(err, waits):
+		return 0, false // who mistyped the address hears so at once
+	case errors.Is(err, ErrUnreachable):
+		return time.Second, unsure && lasted+time.Second < unavailable
+	case !errors.As(err, &problem):
+		return 0, false
+	}
+	wait := max(problem.retryAfter, time.Second)
+	switch problem.Status {
+	case http.StatusTooManyRequests:
+		return wait, problem.retryAfter <= longestWait
+	case http.StatusServiceUnavailable:
+		return wait, lasted+wait < unavailable
+	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy: the server may be at it
+		return wait, unsure && lasted+wait < unavailable
+	}
+	if problem.isUnderway() {
+		return underway.After(waits + 1), unsure
+	}
+	return 0, false
+}
+
+// isUnsent says whether nothing has reached the server, at the first try.
+func isUnsent(err error, waits int) bool { return waits == 0 && errors.Is(err, errUnsent) }
+
+// isUnderway says that the server is still at the first call with the key.
+func (p *Problem) isUnderway() bool { return p.Code == string(fault.IdempotencyInFlight) }
+
+// doubt tells of a call that changes something, when nobody knows what became of it.
+func doubt(err error, r request, waits int) error {
+	var problem *Problem
+	unknown := errors.Is(err, ErrUnreachable) && !isUnsent(err, waits) ||
+		IsStatus(err, http.StatusBadGateway, http.StatusGatewayTimeout) ||
+		errors.As(err, &problem) && problem.isUnderway()
+	if r.method == http.MethodGet || !unknown {
+		return err
+	}
+	return fmt.Errorf("%w\n  what was asked for may have been done all the same", err)
+}

@@ -7,12 +7,13 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // Work is 'shoal work', which lists background work, what is stuck first.
 type Work struct {
 	Connection
-	Kind     string `help:"Only items of this kind: backup, blobs, expire, orphans, recount, remove or retain." placeholder:"KIND"`
+	Kind     string `help:"Only items of this kind." placeholder:"KIND"`
 	State    string `default:"" enum:",WAITING,READY,HELD,FAILED" help:"Only items in this state: WAITING, READY, HELD or FAILED." placeholder:"STATE"`
 	Customer string `help:"Only this customer's items." placeholder:"REF"`
 	Limit    int    `default:"50" help:"Most items to list, up to 200."`
@@ -23,6 +24,8 @@ type Work struct {
 func (*Work) Help() string {
 	return `An item is WAITING until it is due, READY for a node, HELD by one, or FAILED: given up. What was given up comes first,
 then what has stood still longest. The service's own items have no customer.
+
+The kinds: ` + strings.Join(work.Kinds(), ", ") + `.
 
 It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`

@@ -71,10 +71,10 @@ func (c *csvReader) readHead() error {
 			return err
 		}
 		names, separators := c.split()
-		if len(c.text) == separators || namesNothing(names) {
-			continue
+		if len(c.text) > separators && !namesNothing(names) {
+			return c.table.head(names)
 		}
-		return c.table.head(names)
+		c.comma = 0 // the next row says what separates
 	}
 }
 

@@ -5,6 +5,7 @@ package data
 
 import (
 	"context"
+	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/diff"
@@ -72,8 +73,9 @@ func (r Resource) Operations() []*operation.Operation {
 // newest is an owner's newest run: a read of latest runs that goes on later does not see younger
 // ones.
 type newest struct {
-	Queued int64  `json:"q"`
-	ID     ids.ID `json:"i"`
+	Queued int64    `json:"q"`
+	ID     ids.ID   `json:"i"`
+	hidden []ids.ID // runs that were there, and that no read showed
 }
 
 func newestRun(ctx context.Context, h *client.History, v *client.View, owner string) (newest,
@@ -82,11 +84,14 @@ func newestRun(ctx context.Context, h *client.History, v *client.View, owner str
 	if err != nil || j == nil {
 		return newest{}, err
 	}
-	return newest{j.Queued, j.ID}, nil
+	return newest{Queued: j.Queued, ID: j.ID}, nil
 }
 
-// has says whether a run was there when n was the newest.
+// has says whether a run was there, and could be seen, when n was the newest.
 func (n newest) has(queued int64, id ids.ID) bool {
+	if slices.Contains(n.hidden, id) {
+		return false
+	}
 	if queued != n.Queued {
 		return queued < n.Queued
 	}

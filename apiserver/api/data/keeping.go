@@ -200,10 +200,12 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if q.Filter, err = where(named, asked.Filters); err != nil {
 		return nil, o, err
 	}
+	asked.Newest.hidden = asked.Hidden
 	scopes, err := asked.scopes(ctx, k.History, from, scope, asked.Newest)
 	if err != nil {
 		return nil, o, err
 	}
+	hide(scopes, asked.Hidden)
 	if o.Fields, err = asked.fields(); err != nil {
 		return nil, o, err
 	}

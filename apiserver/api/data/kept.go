@@ -56,6 +56,7 @@ type keptRequest struct {
 	Upto   int64 // rows with a greater place are not there
 	There  int64 // rows up to that place when the call came, whatever the filter
 	Newest newest
+	Hidden []ids.ID `json:",omitempty"` // runs that no read showed
 	// Named are the filters of the categories, as they were when the call came.
 	Named []json.RawMessage `json:",omitempty"`
 }
@@ -184,6 +185,9 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	scopes, err := in.scopes(ctx, r.History, from, whole, request.Newest)
 	if err != nil {
 		return ask, err
+	}
+	for _, scope := range scopes {
+		request.Hidden = append(request.Hidden, client.Hidden(from.View, scope.Group)...)
 	}
 	if request.There, err = r.Store.CountUpto(ctx, scopes, request.Upto); err != nil {
 		return ask, fmt.Errorf("rows to export: %w", err)

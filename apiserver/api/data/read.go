@@ -172,6 +172,7 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	from *operation.Caller, at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope,
 	error) {
+	at.Newest.hidden = at.Seen.runs()
 	scopes, err := in.scopes(ctx, history, from, whole, at.Newest)
 	if err != nil {
 		return nil, err

@@ -53,6 +53,19 @@ func hiddenIn(v *client.View, scopes []rowstore.Scope) []byte {
 	return hidden
 }
 
+// runs are those that Hidden names; nil where it is a sum.
+func (s *seen) runs() (hidden []ids.ID) {
+	var id ids.ID
+	if len(s.Hidden)%len(id) != 0 {
+		return nil
+	}
+	for one := range slices.Chunk(s.Hidden, len(id)) {
+		copy(id[:], one)
+		hidden = append(hidden, id)
+	}
+	return hidden
+}
+
 // sumLatest is 0 when there is nothing that a page could miss.
 func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 	sum, any := xxh3.New(), false
@@ -83,20 +96,18 @@ func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 // hide leaves out of scopes what was hidden when the read began. Its error has the code
 // invalid_cursor when that is not known any more.
 func (s *seen) hide(v *client.View, scopes []rowstore.Scope) error {
-	var id ids.ID
-	if len(s.Hidden)%len(id) != 0 {
-		if !slices.Equal(s.Hidden, hiddenIn(v, scopes)) {
-			return api.RefuseCursor()
-		}
-		return nil
+	hidden := s.runs()
+	if hidden == nil && len(s.Hidden) > 0 && !slices.Equal(s.Hidden, hiddenIn(v, scopes)) {
+		return api.RefuseCursor()
 	}
-	for hidden := range slices.Chunk(s.Hidden, len(id)) {
-		copy(id[:], hidden)
-		for i := range scopes {
-			scopes[i].Without = append(scopes[i].Without, id)
-		}
-	}
+	hide(scopes, hidden)
 	return nil
+}
+
+func hide(scopes []rowstore.Scope, hidden []ids.ID) {
+	for i := range scopes {
+		scopes[i].Without = append(scopes[i].Without, hidden...)
+	}
 }
 
 // checkSeen refuses a cursor of rows that were deleted since it was made, or of runs that are not
@@ -109,14 +120,45 @@ func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operatio
 	if err != nil {
 		return err
 	}
-	gone := in.sumLatest(now.View, scopes) != at.Seen.Latest
+	gone := !in.stillSees(now.View, scopes, at.Seen.Latest)
 	if !gone && !in.IsLastRun {
 		gone, err = in.deletedAway(ctx, r.History, now.View, at, owner, scopes)
+	}
+	if !gone && err == nil && len(whole.Jobs) > 0 {
+		gone, err = r.isRowless(ctx, now.View, whole.Jobs[0])
 	}
 	if err == nil && gone {
 		err = api.RefuseCursor()
 	}
 	return err
+}
+
+// stillSees says whether scopes begin with those that were summed up. Others that are behind them,
+// of groups that a scraper was moved to since, have nothing for the read.
+func (in *selection) stillSees(v *client.View, scopes []rowstore.Scope, latest uint64) bool {
+	for n := range scopes {
+		if in.sumLatest(v, scopes[:n+1]) == latest {
+			return true
+		}
+	}
+	return false
+}
+
+// isRowless says whether the rows of a run went with its scraper or group.
+func (r Resource) isRowless(ctx context.Context, v *client.View, run ids.ID) (bool, error) {
+	job, err := r.History.Run(ctx, v, run)
+	if err != nil {
+		return false, fmt.Errorf("run %s: %w", run, err)
+	}
+	if job == nil || job.Items == 0 ||
+		v.Scraper(job.Scraper) != nil && v.Group(job.Group) != nil {
+		return false, nil
+	}
+	rows, err := r.Store.Rows(ctx, rowstore.RowsQuery{Scope: client.ShownOf(v, job), Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("rows of run %s: %w", run, err)
+	}
+	return len(rows) == 0, nil
 }
 
 // deletedAway says whether the rows of a run that a read is of were deleted since it was at a

@@ -86,10 +86,35 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 		r.Client.Must(t, client.ForgetRemovals{Removals: []client.RemovalRef{{Group: gone.Group,
 			Scraper: gone.Scraper}}})
 	}
-	delete(reads, "other")
+	delete(reads, "other") // there is no such scraper
+	if err := r.store.DeleteJob(t.Context(), r.jobs[1], false); err != nil {
+		t.Fatal(err)
+	}
+	r.readOn(t, "without a scraper", reads, before, "group", "latest", "other run")
 	delete(reads, "other run")
-	r.readOn(t, "without a scraper", reads, before, "group", "latest")
 	r.readOn(t, "begun anew", reads, r.openReads(t, reads))
+}
+
+// What a deleted scraper or group leaves is read on by its run. What goes with it ends the read.
+func TestCursorsOfRunsOfDeletedOnes(t *testing.T) {
+	for name, query := range map[string]string{"kept": "", "deleted": "?withData=true"} {
+		for _, what := range []string{"scraper", "group"} {
+			r := start(t)
+			reads := map[string]string{"run": "jobId=" + r.jobs[0].String(),
+				"sorted": "sort=n,asc&jobId=" + r.jobs[0].String()}
+			before := r.openReads(t, reads)
+			path := "/api/scraper/" + r.shop.String()
+			if what == "group" {
+				path = "/api/scraper/group/" + r.group.String()
+			}
+			r.remove(t, path+"/preview-delete", path, query)
+			var ends []string
+			if query != "" {
+				ends = []string{"run", "sorted"}
+			}
+			r.readOn(t, name+" with its "+what, reads, before, ends...)
+		}
+	}
 }
 
 // A scraper's groups are read one after the other. A move changes their order.
@@ -101,9 +126,11 @@ func TestCursorsOfMovedScraper(t *testing.T) {
 		r.Client.Must(t, client.PutScraper{ID: r.shop, Customer: "alice", Group: to,
 			Spec: model.Scraper{Name: "shop", Type: model.SingleProduct}})
 	}
-	move(second)
 	reads := map[string]string{"scraper": "scraperId=" + r.shop.String()}
 	before := r.openReads(t, reads)
+	move(second)
+	r.readOn(t, "moved on", reads, before)
+	before = r.openReads(t, reads)
 	move(first)
 	r.readOn(t, "moved back", reads, before, "scraper")
 }
@@ -133,6 +160,26 @@ func TestLatestRunsStayAsTheyWere(t *testing.T) {
 	r.readOn(t, "while it waits", reads, before)
 	r.Client.Dispatch(t, run, 0)
 	r.readOn(t, "when one of before it has begun", reads, before, "latest")
+}
+
+// A run that is hidden when a read of latest runs begins is none of them when it ends.
+func TestLatestRunsPassOverHiddenOnes(t *testing.T) {
+	r := start(t)
+	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
+		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
+		Body: fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group), Status: 200})
+	fresh, again := r.delivered(t, r.scraper(t, "new"), `{"n":9}`),
+		r.delivered(t, r.shop, `{"n":9}`)
+	r.run(t, r.other, `{"n":1}`, `{"n":2}`)
+	reads := map[string]string{"latest": "isLastRun=true&groupId=" + r.group.String()}
+	before := r.openReads(t, reads)
+	r.Client.CloseRun(t, fresh)
+	r.Client.CloseRun(t, again)
+	rest := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: readPath + "?" + reads["latest"] + "&cursor=" + before["latest"]})
+	if got := numbers(rest, "items"); got != "7812" {
+		t.Errorf("the rest of the rows is %s", got)
+	}
 }
 
 // A run that was hidden when a read began stays hidden from it: none of its pages has a part of

@@ -71,14 +71,19 @@ func (r Resource) previewDelete() *operation.Operation {
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
+		return api.PreviewDelete(ctx, r.Client, deletion, func(p *client.Preview) []string {
+			return in.warnings(p, from.View)
+		})
 	})
 }
 
-func (in *target) warnings(p *client.Preview) []string {
+func (in *target) warnings(p *client.Preview, view *client.View) []string {
 	scrapers := api.Counted(p.Cascade.Count("scrapers"), "scraper", "scrapers")
 	said := []string{"This deletes " + scrapers + ".",
 		"Their runs leave the history, unless deleted ones are asked for."}
+	for _, sibling := range view.Siblings(in.ID) {
+		said = append(said, "This deletes the group "+sibling.Name+", too, which was made of it.")
+	}
 	said = append(said, api.LostSites(p)...)
 	if n := p.Cascade.Count("categories"); n > 0 {
 		said = append(said, "This deletes "+api.Counted(n, "category", "categories")+".")

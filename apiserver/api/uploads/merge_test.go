@@ -86,7 +86,11 @@ func TestMergeOfRuns(t *testing.T) {
 			Has: map[string]any{"totalElements": 3, "content.0.itemsQuantity": 1}},
 		apitest.Scenario{Name: "notice", As: apitest.Reader, Status: 200,
 			Do:  "GET /api/notifications",
-			Has: map[string]any{"content.0.event": "MERGE_COMPLETED"}})
+			Has: map[string]any{"content.0.event": "MERGE_COMPLETED"}},
+		apitest.Scenario{Name: "what the group's deletion reaches", As: apitest.User, Status: 200,
+			Do: "POST /api/scraper/group/" + r.group.String() + "/preview-delete",
+			Has: map[string]any{"previewSummary.warnings.3": "This deletes the group " +
+				"files_enriched, too, which was made of it."}})
 	r.takesNoFiles(t, sibling.ID)
 	// the newest run of a scraper alone, and what was merged before stays meanwhile
 	sent := r.Call(t, next(two, "format=jsonl", jsonl, `{"title":"z"}`))

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +41,7 @@ Examples:
 
 // Run shows the candidates.
 func (c *Detect) Run(ctx context.Context, t *terminal.Terminal) error {
-	if err := checkAddress(c.URL); err != nil {
+	if err := cmp.Or(checkAddress(c.URL), checkPlace(c.Out)); err != nil {
 		return err
 	}
 	client, err := c.Client(t)

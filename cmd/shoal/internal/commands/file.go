@@ -20,6 +20,21 @@ const (
 	private fs.FileMode = 0o600 // of operators' files
 )
 
+// checkPlace refuses a file that cannot be written for want of its folder, before anything is paid.
+func checkPlace(path string) error {
+	if path == "" || path == standard {
+		return nil
+	}
+	at, err := os.Stat(filepath.Dir(path))
+	if err == nil && !at.IsDir() {
+		err = fmt.Errorf("%s is no folder", filepath.Dir(path))
+	}
+	if err != nil {
+		return terminal.Usagef("-o: %v", err)
+	}
+	return nil
+}
+
 // writeTo has something written to a file, which appears when it is whole, or to the terminal's
 // output when path is "".
 func writeTo(t *terminal.Terminal, path string, write func(io.Writer) error) error {

@@ -91,3 +91,19 @@ func TestFilesThatAreNone(t *testing.T) {
 		t.Errorf("%v leaves %v", err, left)
 	}
 }
+
+// What is paid for before it is written wants a folder that is there.
+func TestCheckPlace(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, good := range map[string]bool{"": true, standard: true, "here.csv": true, file: true,
+		filepath.Join(dir, "new"): true, filepath.Join(dir, "none", "x.csv"): false,
+		filepath.Join(file, "x.csv"): false} {
+		if err := checkPlace(path); (err == nil) != good {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}

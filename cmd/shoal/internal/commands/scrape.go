@@ -102,6 +102,9 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 
 // open looks through the list, when it is one.
 func (c *Scrape) open(t *terminal.Terminal) (*urllist.List, error) {
+	if err := checkPlace(c.Out); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Pages < 0:
 		return nil, terminal.Usagef("--pages: 1 or more")

@@ -24,6 +24,14 @@ func TestRunOfAScraperIsInItsGroup(t *testing.T) {
 		t.Errorf("query %v", query)
 	}
 	b.shoal(append(again, "--group", "nosuch")...).want(t, terminal.ExitFailed, "nosuch")
+	b.api.Calls = nil
+	b.api.Scrapers = []map[string]any{{"id": apitest.ScraperID, "name": "list"}}
+	b.shoal("run", "--url-file", "-", "--scraper", "list").want(t, terminal.ExitOK)
+	query = queryOf(t, b.api, "POST /api/scraper/url-list-run")
+	if query.Get("scraperId") != apitest.ScraperID {
+		t.Errorf("query %v", query)
+	}
+	b.shoal("run", "--url-file", "-", "--scraper", "nosuch").want(t, terminal.ExitFailed, "nosuch")
 }
 
 // A run is found behind all that came later, among those whose scraper is gone, too.

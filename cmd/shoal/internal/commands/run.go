@@ -21,7 +21,7 @@ type Run struct {
 	Group     string   `help:"Group of the run, by name or id; made when there is none of that name. Default default. With --scraper it is that of the scraper." placeholder:"GROUP"`
 	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
 	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
-	Scraper   string   `help:"Run this list scraper again, with this list." placeholder:"ID"`
+	Scraper   string   `help:"Run this list scraper again, with this list; by name or id." placeholder:"NAME"`
 	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
 	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
 	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
@@ -78,6 +78,13 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
+	if c.Scraper != "" && !anID.MatchString(c.Scraper) {
+		named, err := findScraper(ctx, client, c.Scraper)
+		if err != nil {
+			return err
+		}
+		c.Scraper = named.Value.ID
+	}
 	group, err := c.group(ctx, client)
 	if err != nil {
 		return err

@@ -187,28 +187,6 @@ func TestKeptExportsOfCategories(t *testing.T) {
 	}
 }
 
-// A run that was hidden when the call came is no part of what is kept.
-func TestKeptExportsOfHiddenRuns(t *testing.T) {
-	k := startKeeper(t)
-	k.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
-		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
-		Body: fmt.Sprintf(`{"id":"%s","quarantine":true}`, k.group), Status: 200})
-	hidden := k.delivered(t, k.shop, `{"n":9}`)
-	k.rig.run(t, k.other, `{"n":1}`)
-	group := "format=csv&fields=n&groupId=" + k.group.String()
-	all, latest := k.ask(t, apitest.User, group), k.ask(t, apitest.User, group+"&isLastRun=true")
-	k.Client.CloseRun(t, hidden)
-	for id, want := range map[ids.ID]string{all: "123456781", latest: "6781"} {
-		if end, _ := k.step(t, id, 0); end != work.Ended {
-			t.Fatal(end)
-		}
-		got := k.Call(t, file(apitest.User, id, 200, nil))
-		if text := strings.ReplaceAll(string(got.Body), "\n", ""); text != "n"+want {
-			t.Errorf("%s, want %s", text, want)
-		}
-	}
-}
-
 // Ranges at their edges, by the rules of HTTP.
 func TestRangesOfKeptExports(t *testing.T) {
 	k := startKeeper(t)

@@ -15,6 +15,15 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
+// quarantine has the group hold back what is odd.
+func (r *rig) quarantine(t *testing.T) {
+	t.Helper()
+	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
+		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
+		Body:   fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group),
+		Status: 200, Has: map[string]any{"quarantine": true, "name": "g"}})
+}
+
 // delivered is a run with one row, all of whose links are settled, that is not closed.
 func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
 	t.Helper()
@@ -63,10 +72,7 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("rows %s of the run, want %s", got, want)
 		}
 	}
-	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
-		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
-		Body:   fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group),
-		Status: 200, Has: map[string]any{"quarantine": true, "name": "g"}})
+	r.quarantine(t)
 	job := r.delivered(t, r.shop, `{"n":9}`)
 	lastRun("678")
 	rowsOf(job, "")

@@ -68,10 +68,10 @@ func (s *seen) runs() (hidden []ids.ID) {
 
 // sumLatest is 0 when there is nothing that a page could miss.
 func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
-	sum, any := xxh3.New(), false
+	sum, noted := xxh3.New(), false
 	note := func(data []byte) {
 		_, _ = sum.Write(data) // a hash takes everything
-		any = true
+		noted = true
 	}
 	for _, scope := range scopes {
 		if in.ofScraper() { // they are read in this order
@@ -87,7 +87,7 @@ func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 			note(binary.BigEndian.AppendUint64(nil, uint64(group.RowsRemoved)))
 		}
 	}
-	if !any {
+	if !noted {
 		return 0
 	}
 	return sum.Sum64()

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // openReads reads the first row of each query, and answers the cursors behind it.
@@ -165,9 +166,7 @@ func TestLatestRunsStayAsTheyWere(t *testing.T) {
 // A run that is hidden when a read of latest runs begins is none of them when it ends.
 func TestLatestRunsPassOverHiddenOnes(t *testing.T) {
 	r := start(t)
-	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
-		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
-		Body: fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group), Status: 200})
+	r.quarantine(t)
 	fresh, again := r.delivered(t, r.scraper(t, "new"), `{"n":9}`),
 		r.delivered(t, r.shop, `{"n":9}`)
 	r.run(t, r.other, `{"n":1}`, `{"n":2}`)
@@ -194,9 +193,7 @@ func TestHiddenRunsStayHidden(t *testing.T) {
 		t.Run(fmt.Sprint(c.hidden, c.sort), func(t *testing.T) {
 			r := start(t)
 			r.run(t, r.shop, fmt.Sprintf(`{"n":0,"name":"%s"}`, strings.Repeat("𝄞", 100)))
-			r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
-				Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
-				Body: fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group), Status: 200})
+			r.quarantine(t)
 			var run ids.ID
 			for n := range c.hidden {
 				run = r.delivered(t, r.scraper(t, fmt.Sprint("hidden ", n)), `{"n":9}`)
@@ -220,5 +217,25 @@ func TestHiddenRunsStayHidden(t *testing.T) {
 				t.Errorf("read anew: %s", got)
 			}
 		})
+	}
+}
+
+// A run that was hidden when the call came is no part of what is kept.
+func TestKeptExportsOfHiddenRuns(t *testing.T) {
+	k := startKeeper(t)
+	k.quarantine(t)
+	hidden := k.delivered(t, k.shop, `{"n":9}`)
+	k.rig.run(t, k.other, `{"n":1}`)
+	group := "format=csv&fields=n&groupId=" + k.group.String()
+	all, latest := k.ask(t, apitest.User, group), k.ask(t, apitest.User, group+"&isLastRun=true")
+	k.Client.CloseRun(t, hidden)
+	for id, want := range map[ids.ID]string{all: "123456781", latest: "6781"} {
+		if end, _ := k.step(t, id, 0); end != work.Ended {
+			t.Fatal(end)
+		}
+		got := k.Call(t, file(apitest.User, id, 200, nil))
+		if text := strings.ReplaceAll(string(got.Body), "\n", ""); text != "n"+want {
+			t.Errorf("%s, want %s", text, want)
+		}
 	}
 }

@@ -87,15 +87,12 @@ func (s *starting) move(m *command.ScheduleMove) {
 // paused says whether a schedule's starts are passed over, or there is nothing any more that could
 // start.
 func (s *starting) paused(known *state.Schedule) (paused, gone bool) {
-	id := known.Target
 	if !known.Group {
 		scraper := s.Scraper(known.Target)
-		if scraper == nil {
-			return true, true
-		}
-		return !s.StartsItself(scraper), s.Group(scraper.Group) == nil
+		return scraper == nil || !s.StartsItself(scraper),
+			scraper == nil || s.Group(scraper.Group) == nil
 	}
-	group := s.Group(id)
+	group := s.Group(known.Target)
 	return group == nil || group.StartType == "NONE", group == nil
 }
 

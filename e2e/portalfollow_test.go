@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/model"
 )
 
 // telling tells the page what the stream of events may tell.
@@ -44,11 +43,7 @@ func TestPortalFollowsRuns(t *testing.T) {
 	v := newVisit(t, false)
 	ctx := t.Context()
 	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
-	scraper := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
-		Name: "Lamps", Type: model.MultipleProducts,
-		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
-		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
-			Kind: model.Text}}}}))(t)
+	scraper := v.lamps(group)
 	launched := suite.Must(v.RunScraper(ctx, scraper))(t)
 	run := launched.JobID
 	if _, _, err := v.Finished(ctx, launched); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/model"
 )
 
 // focused is the text or the id of what has the focus.
@@ -20,11 +19,7 @@ func TestPortalByKeys(t *testing.T) {
 	v := newVisit(t, false)
 	ctx := t.Context()
 	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
-	scraper := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
-		Name: "Lamps", Type: model.MultipleProducts,
-		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
-		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
-			Kind: model.Text}}}}))(t)
+	scraper := v.lamps(group)
 	run := suite.Must(v.RunScraper(ctx, scraper))(t)
 	if _, _, err := v.Finished(ctx, run); err != nil {
 		t.Fatal(err)

@@ -196,11 +196,7 @@ func TestPortalLeadsNobodyAway(t *testing.T) {
 	}
 
 	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
-	scraper := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
-		Name: "Lamps", Type: model.MultipleProducts,
-		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
-		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
-			Kind: model.Text}}}}))(t)
+	scraper := v.lamps(group)
 	run := suite.Must(v.RunScraper(ctx, scraper))(t)
 	if _, _, err := v.Finished(ctx, run); err != nil {
 		t.Fatal(err)

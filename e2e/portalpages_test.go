@@ -27,6 +27,17 @@ type visit struct {
 	product *single
 }
 
+// lamps saves a scraper of a group that reads a page of things.
+func (v *visit) lamps(group string) (scraper string) {
+	t := v.person.t
+	t.Helper()
+	return suite.Must(v.PutScraper(t.Context(), suite.Scraper{GroupRef: group,
+		Scraper: model.Scraper{Name: "Lamps", Type: model.MultipleProducts,
+			SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
+			ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
+				Kind: model.Text}}}}))(t)
+}
+
 // newVisit starts a service, and signs a person in.
 func newVisit(t *testing.T, admin bool, args ...string) *visit {
 	t.Helper()

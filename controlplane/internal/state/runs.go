@@ -3,6 +3,8 @@ package state
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -67,7 +69,20 @@ type savedRun struct {
 	Closed []byte       `cbor:"2,keyasint"`
 	Out    []savedOut   `cbor:"3,keyasint,omitempty"`
 	Begun  []savedChain `cbor:"4,keyasint,omitempty"`
+	// Alike has most of what is out, since a fast run has tens of thousands of seqs out.
+	Alike []savedAlike `cbor:"5,keyasint,omitempty" since:"2"`
 }
+
+// savedAlike are seqs that are out and differ in nothing but seq and number.
+type savedAlike struct {
+	As savedOut `cbor:"1,keyasint"` // with seq and number 0
+	// Units has two varints for each (encoding/binary): its seq and its number, less those before.
+	Units []byte `cbor:"2,keyasint"`
+
+	last unit // of Units
+}
+
+type unit struct{ seq, number int64 }
 
 type savedChain struct {
 	Seq   uint32              `cbor:"1,keyasint"`
@@ -138,12 +153,65 @@ func (saved *savedRun) sort() {
 	slices.SortFunc(saved.Begun, func(a, b savedChain) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
+// pack moves outs that are alike out of the sorted list, in the order of their first seqs.
+func (saved *savedRun) pack() {
+	places := map[savedOut]int{}
+	rest := saved.Out[:0]
+	for _, o := range saved.Out {
+		if o.Chain.From != nil || o.Read != nil {
+			rest = append(rest, o)
+			continue
+		}
+		as := o
+		as.Chain.Seq, as.Number = 0, 0
+		place, known := places[as]
+		if !known {
+			place = len(saved.Alike)
+			places[as] = place
+			saved.Alike = append(saved.Alike, savedAlike{As: as})
+		}
+		saved.Alike[place].add(unit{seq: int64(o.Chain.Seq), number: int64(o.Number)})
+	}
+	saved.Out = rest
+}
+
+func (a *savedAlike) add(u unit) {
+	a.Units = binary.AppendVarint(a.Units, u.seq-a.last.seq)
+	a.Units = binary.AppendVarint(a.Units, u.number-a.last.number)
+	a.last = u
+}
+
+// unpack appends the outs to all.
+func (a *savedAlike) unpack(all []savedOut) ([]savedOut, error) {
+	var u unit
+	for rest := a.Units; len(rest) > 0; {
+		seq, n := binary.Varint(rest)
+		number, m := binary.Varint(rest[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			return nil, errors.New("a list of what is out is cut short")
+		}
+		rest = rest[n+m:]
+		u.seq, u.number = u.seq+seq, u.number+number
+		o := a.As
+		o.Chain.Seq, o.Number = uint32(u.seq), uint64(u.number)
+		all = append(all, o)
+	}
+	return all, nil
+}
+
 func (saved savedRun) run() (*Run, error) {
 	r := NewRun(saved.Job)
 	if err := r.Closed.UnmarshalBinary(saved.Closed); err != nil {
 		return nil, fmt.Errorf("closed set of run %s: %w", saved.Job, err)
 	}
-	for _, s := range saved.Out {
+	outs := saved.Out
+	for i := range saved.Alike {
+		var err error
+		if outs, err = saved.Alike[i].unpack(outs); err != nil {
+			return nil, fmt.Errorf("run %s: %w", saved.Job, err)
+		}
+	}
+	for _, s := range outs {
 		o := &Out{Chain: s.Chain.chain(), Number: s.Number, Attempt: s.Attempt, Tiers: s.Tiers,
 			Grant: s.Grant,
 			Free:  s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited, Unbilled: s.Unbilled}

@@ -76,6 +76,9 @@ func (s *Snapshot) Write(w io.Writer) error {
 	slices.SortFunc(s.runs, func(a, b savedRun) int { return bytes.Compare(a.Job[:], b.Job[:]) })
 	for i := range s.runs {
 		s.runs[i].sort()
+		if s.header.Version >= 2 {
+			s.runs[i].pack()
+		}
 		if err := enc.Encode(&s.runs[i]); err != nil {
 			return fmt.Errorf("state: snapshot of run %s: %w", s.runs[i].Job, err)
 		}

@@ -53,6 +53,8 @@ func sampleStore(t *testing.T) *Store {
 			codectest.Fill(chain)
 			run.Out[10+seq], run.Begun[20+seq] = out, chain
 			run.Reserved += out.Money()
+			run.Out[30+seq] = &Out{Number: 9 - uint64(seq), Attempt: 1, Grant: 1, Price: 7}
+			run.Reserved += 7
 		}
 		tx.AddRun(run)
 		tx.NextDispatch()

@@ -13,6 +13,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/payment/stripe"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 const secret = "whsec_hidden"
@@ -193,6 +195,20 @@ func TestNoticesOfOthers(t *testing.T) {
 		t.Error("a session of another one is known")
 	}
 	holds(t, s, 0)
+}
+
+// TestNoticesOfALostCluster: its customers are here, and the provider knows them by its id.
+func TestNoticesOfALostCluster(t *testing.T) {
+	s := stripeServer(t)
+	open(t, s)
+	notice := paid(s)
+	s.Client.Spoil(t, func(tx *clienttest.Tx) {
+		cluster := *tx.Cluster()
+		cluster.Former, cluster.ID = []ids.ID{cluster.ID}, s.IDs.New()
+		tx.PutCluster(&cluster)
+	})
+	s.Run(t, notice, notice)
+	holds(t, s, 10_000_000)
 }
 
 func TestMoneyGoesBack(t *testing.T) {

@@ -146,17 +146,13 @@ func gather(ctx context.Context, accounts payment.Accounts, from, to time.Time) 
 
 // againstProvider holds top-ups and reversals against what the provider has.
 func (r *Report) againstProvider(view *client.View, there *movements, from, to int64) {
-	cluster := ""
-	if known := view.Cluster(); known != nil {
-		cluster = known.ID.String()
-	}
 	for _, id := range slices.Sorted(maps.Keys(there.payments)) {
 		moved, known := there.payments[id], view.TopUpOf(id)
 		switch {
 		case known != nil:
 			r.Payments++
 			r.compare(PaymentAmount, known.Customer, id, known.Paid, moved.Micros)
-		case moved.Cluster == cluster:
+		case view.IsOurs(moved.Cluster):
 			r.Payments++
 			r.differ(Difference{Kind: PaymentMissing, Customer: moved.Customer, Subject: id,
 				Want: moved.Micros})

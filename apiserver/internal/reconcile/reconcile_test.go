@@ -286,6 +286,17 @@ func TestOthersAndFailures(t *testing.T) {
 	if r := m.reconciled(); len(r.Differences) > 0 || r.Payments+r.Reversals > 0 || !r.Provider {
 		t.Errorf("of others: %+v", r)
 	}
+	m.fake.Spoil(t, func(tx *clienttest.Tx) {
+		cluster := *tx.Cluster()
+		cluster.Former = []ids.ID{{9}}
+		tx.PutCluster(&cluster)
+	})
+	m.bank.moved["pi_z"] = payment.Movement{Payment: "pi_z", Cluster: ids.ID{9}.String(), Micros: 7}
+	if r := m.reconciled(); len(r.Differences) != 1 || r.Differences[0].Subject != "pi_z" ||
+		r.Differences[0].Kind != reconcile.PaymentMissing {
+		t.Errorf("of a cluster whose backup lives on here: %+v", r)
+	}
+	delete(m.bank.moved, "pi_z")
 	m.bank.fail = fault.New(fault.ProviderFailed, "away")
 	_, err := reconcile.Run(t.Context(), m.fake, client.NewHistory(m.store), &m.bank,
 		m.clock.Now(), m.clock.Now())

@@ -89,7 +89,7 @@ func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
 				service.what, *service.own, *service.bound)
 		}
 	}
-	if cluster != *current {
+	if cluster.Log != current.Log || cluster.Rows != current.Rows {
 		tx.PutCluster(&cluster)
 	}
 	return nil

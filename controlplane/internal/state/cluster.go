@@ -3,6 +3,7 @@ package state
 import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"slices"
 )
 
 // Cluster is what is fixed at the cluster's creation.
@@ -23,6 +24,19 @@ type Cluster struct {
 	// Short says whose disks have less than their floor, for operators. While it is not "", nothing
 	// new is taken in and nothing is sent out.
 	Short string `cbor:"10,keyasint,omitempty" since:"2"`
+	// Former are the clusters whose backups were restored here, at most MaxFormer, newest last.
+	// What a payment provider keeps has their ids.
+	Former []ids.ID `cbor:"11,keyasint,omitempty" since:"2"`
+}
+
+// MaxFormer bounds what a cluster remembers of the clusters whose state it took over.
+const MaxFormer = 16
+
+// IsOurs says whether an id is the cluster's, or that of one whose backup was restored here.
+func (v *View) IsOurs(id string) bool {
+	cluster := v.Cluster()
+	return cluster != nil && (cluster.ID.String() == id ||
+		slices.ContainsFunc(cluster.Former, func(f ids.ID) bool { return f.String() == id }))
 }
 
 // SpaceSince is the version of the cluster that knows of disks without room.

@@ -59,13 +59,23 @@ func (t *Tx) AddPrices(p PriceTable) PriceTable {
 
 // keepPrices keeps the prices of today, as keepSettings does the settings. What an admin has set
 // since the backup becomes a version of its own: the numbers behind the backup's are of runs that
-// are undone.
+// are undone. A newer program may have added rows to an admin's version, in a version without
+// ChangedAt.
 func (f *follower) keepPrices(tx *Tx) {
 	today, mine := f.old.CurrentPrices(), f.mine.CurrentPrices()
-	if today == nil || today.ChangedAt == 0 || mine != nil && slices.Equal(today.Rows, mine.Rows) {
+	var set *PriceTable // the newest that an admin has set
+	f.old.EachPrices(func(p *PriceTable) bool {
+		if p.ChangedAt != 0 {
+			set = p
+		}
+		return true
+	})
+	if set == nil || mine != nil && slices.Equal(today.Rows, mine.Rows) {
 		return
 	}
-	tx.AddPrices(*today)
+	kept := *today
+	kept.ChangedAt, kept.ChangedBy = set.ChangedAt, set.ChangedBy
+	tx.AddPrices(kept)
 }
 
 // Wallet is a customer's money, as the accounts of the ledger say it.

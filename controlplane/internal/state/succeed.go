@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -119,9 +120,22 @@ func (f *follower) beginGeneration(tx *Tx) {
 	if prices := f.old.CurrentPrices(); prices != nil {
 		next.Prices = max(next.Prices, prices.Version)
 	}
+	cluster.Former = formerOf(&cluster, old)
 	cluster.ID, cluster.Log, cluster.Rows, cluster.Generation = old.ID, old.Log, old.Rows, &next
 	cluster.Version = max(cluster.Version, old.Version)
 	tx.PutCluster(&cluster)
+}
+
+// formerOf are the clusters that a backup's and the one it is restored in have been, the one of the
+// backup last.
+func formerOf(backup, now *Cluster) []ids.ID {
+	var former []ids.ID
+	for _, id := range slices.Concat(now.Former, backup.Former, []ids.ID{backup.ID}) {
+		if id != now.ID && !slices.Contains(former, id) {
+			former = append(former, id)
+		}
+	}
+	return former[max(len(former)-MaxFormer, 0):]
 }
 
 // undo notes the runs that were launched after the cut. These are runs of the old state, and those

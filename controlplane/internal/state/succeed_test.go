@@ -268,6 +268,48 @@ func TestPricesOutliveARestore(t *testing.T) {
 	set(1, 9)
 	l.restore(backup, false)
 	holds("as they were", 1, 1)
+	set(7, 10)
+	set(8, 0)
+	l.restore(backup, false)
+	holds("set, and added to by a newer program", 9, 8)
+	if now := l.now.View().CurrentPrices(); now.ChangedAt != 10 || now.ChangedBy != "root" {
+		t.Errorf("who set them is forgotten: %+v", now)
+	}
+}
+
+// What a payment provider has of a cluster that was lost is of the one that its backup lives in.
+func TestClustersOfRestoredBackupsAreOurs(t *testing.T) {
+	of := func(id byte) *timeline {
+		return &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{id}, 4, "n")}
+	}
+	a, b, c := of(1), of(2), of(3)
+	first := a.save()
+	b.restore(first, false)
+	b.restore(first, false)
+	c.restore(b.save(), false)
+	if former := c.now.View().Cluster().Former; !slices.Equal(former, []ids.ID{{1}, {2}}) {
+		t.Errorf("former clusters are %v", former)
+	}
+	for id, ours := range map[ids.ID]bool{{1}: true, {2}: true, {3}: true, {4}: false, {}: false} {
+		if c.now.View().IsOurs(id.String()) != ours {
+			t.Errorf("%s is ours: %v", id, !ours)
+		}
+	}
+	if c.now.View().IsOurs("") {
+		t.Error("what names no cluster is ours")
+	}
+	a.restore(b.save(), false) // the first one has lived on
+	if former := a.now.View().Cluster().Former; !slices.Equal(former, []ids.ID{{2}}) {
+		t.Errorf("of its own backup it has %v", former)
+	}
+	for id := range byte(2 * MaxFormer) {
+		other := of(100 + id)
+		a.restore(other.save(), false)
+	}
+	if former := a.now.View().Cluster().Former; len(former) != MaxFormer ||
+		former[MaxFormer-1] != (ids.ID{100 + 2*MaxFormer - 1}) {
+		t.Errorf("%d are remembered: %v", len(former), former)
+	}
 }
 
 // A restore decides nothing about who is blocked.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -17,6 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules"
+	"shoal.dev/shoal/pkg/schema"
 )
 
 const (
@@ -197,17 +200,22 @@ func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	}
 }
 
-// configured are the fields that the scrapers of the rows are told to make, and what their rules
-// write, in this order.
+// configured are the fields that the scrapers of the rows are told to make, by itemsConfig or by
+// their schema, and what their rules write, in this order.
 func (in *exportRequest) configured(ctx context.Context, history *client.History,
 	from *operation.Caller) ([]string, error) {
 	var names []string
+	var schemas []string // that many scrapers share
 	add := func(s *client.Scraper) bool {
 		for _, field := range s.Spec.ItemsConfig {
-			names = append(names, field.Name)
+			names = append(names, field.Column())
 		}
-		for _, rule := range s.Spec.PostProcessRules {
-			names = append(names, rule.OutputField)
+		if ref := s.Spec.Schema; ref != nil && !slices.Contains(schemas, ref.ID) {
+			schemas = append(schemas, ref.ID)
+			names = append(names, ofSchema(from.View, s)...)
+		}
+		for i := range s.Spec.PostProcessRules {
+			names = append(names, rules.Columns(&s.Spec.PostProcessRules[i])...)
 		}
 		return true
 	}
@@ -227,4 +235,18 @@ func (in *exportRequest) configured(ctx context.Context, history *client.History
 		add(s)
 	}
 	return names, nil
+}
+
+// ofSchema are the properties that a scraper's schema names, none where it is not there any more.
+func ofSchema(v *client.View, s *client.Scraper) (names []string) {
+	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag)
+	compiled, err := schema.Compile(recipe.Schema)
+	if err != nil {
+		return nil
+	}
+	properties := compiled.Properties()
+	for i := range properties {
+		names = append(names, properties[i].Column())
+	}
+	return names
 }

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
@@ -121,6 +122,8 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	if err != nil {
 		return nil, err
 	}
+	from.Reads = ownership.StillReads(r.Client, from.Customer, owner,
+		in.groups(from.View, from.Customer, whole.Group)...)
 	named, err := namedCategories(from.View, whole.Group, in.Categories)
 	if err != nil {
 		return nil, err

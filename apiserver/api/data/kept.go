@@ -105,10 +105,8 @@ func mayNot(v *client.View, e *client.Export) *fault.Error {
 	if v.Customer(e.Customer).Blocked() {
 		return fault.New(fault.CustomerBlocked, "the customer is blocked")
 	}
-	for _, group := range e.Groups {
-		if !ownership.Reads(v, e.Customer, e.Owner, group) {
-			return fault.Invalid(fault.NotFound, "id", "there is no such export")
-		}
+	if !ownership.ReadsAll(v, e.Customer, e.Owner, e.Groups) {
+		return fault.Invalid(fault.NotFound, "id", "there is no such export")
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func ReadsAll(v *client.View, customer, owner string, groups []ids.ID) bool {
 	return true
 }
 
-// StillReads is what is asked while a long answer is sent: its error says that the customer may not
-// read any more what an owner has in the groups.
+// StillReads is asked while a long answer is sent. Its error says that the customer may no longer
+// read what an owner has in the groups.
 func StillReads(c client.Client, customer, owner string, groups ...ids.ID) func() error {
 	return func() error {
 		if !ReadsAll(c.View(), customer, owner, groups) {

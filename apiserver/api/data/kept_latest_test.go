@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Which runs are the latest is what it was when the call came, whatever becomes of them until the
@@ -57,24 +58,26 @@ func TestKeptExportsOfLatestRuns(t *testing.T) {
 			want:    "45678"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := startKeeper(t)
-			var run ids.ID
-			if c.before != nil {
-				run = c.before(t, k)
-			}
-			id := k.ask(t, apitest.User, "format=csv&fields=n&isLastRun=true&groupId="+
-				k.group.String())
-			c.between(t, k, run)
-			k.step(t, id, 0)
-			if c.want == "" {
-				k.Run(t, k.state(id, map[string]any{"state": "FAILED",
-					"errorCode": "rows_gone"}))
-				return
-			}
-			got := column(t, "csv", k.Call(t, file(apitest.User, id, 200, nil)).Body)
-			if got != "n: "+c.want {
-				t.Errorf("rows %s, want %s", got, c.want)
-			}
+			onStores(t, func(t *testing.T, store rowstore.Store) {
+				k := startKeeperOn(t, store)
+				var run ids.ID
+				if c.before != nil {
+					run = c.before(t, k)
+				}
+				id := k.ask(t, apitest.User, "format=csv&fields=n&isLastRun=true&groupId="+
+					k.group.String())
+				c.between(t, k, run)
+				k.step(t, id, 0)
+				if c.want == "" {
+					k.Run(t, k.state(id, map[string]any{"state": "FAILED",
+						"errorCode": "rows_gone"}))
+					return
+				}
+				got := column(t, "csv", k.Call(t, file(apitest.User, id, 200, nil)).Body)
+				if got != "n: "+c.want {
+					t.Errorf("rows %s, want %s", got, c.want)
+				}
+			})
 		})
 	}
 }

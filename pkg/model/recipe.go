@@ -3,6 +3,8 @@
 // clock, a store or a network.
 package model
 
+import "strings"
+
 // ScraperType says how pages become rows.
 type ScraperType string
 
@@ -54,6 +56,9 @@ type Field struct {
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" required:"true" enum:"TEXT,ATTR,EXISTS" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" max:"256" form:"attribute" doc:"Attribute name, with ATTR"`
 }
+
+// Column is the field's name in rows.
+func (f *Field) Column() string { return strings.TrimLeft(f.Name, "_") }
 
 // PaginationType says how a page leads to the next one (decision 14).
 type PaginationType string

@@ -293,11 +293,25 @@ func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 		}
 		columns.set(rule.output, out.value)
 		if out.rate != nil {
-			columns.set(rule.output+"_rate", out.rate)
-			columns.set(rule.output+"_rateDate", quoted(out.date))
+			columns.set(rule.output+rateColumn, out.rate)
+			columns.set(rule.output+rateDateColumn, quoted(out.date))
 		}
 	}
 	return columns.document()
+}
+
+// What a conversion writes beside its output has its name, and these behind it (specification 2.2).
+const (
+	rateColumn     = "_rate"
+	rateDateColumn = "_rateDate"
+)
+
+// Columns are what a rule writes, in their order.
+func Columns(r *model.PostProcessRule) []string {
+	if Kind(r.Kind) != CurrencyConvert {
+		return []string{r.OutputField}
+	}
+	return []string{r.OutputField, r.OutputField + rateColumn, r.OutputField + rateDateColumn}
 }
 
 // Preview is what a rule makes of one value; it is false when nothing would be written. Rate and

@@ -37,7 +37,7 @@ func (c *check) rowOf(root *node) found {
 		if problem := badName(name); problem != "" {
 			c.report(field+".properties", "%.100q: %s", name, problem)
 		}
-		column := strings.TrimLeft(name, "_")
+		column := columnOf(name)
 		if columns[column] {
 			c.report(field+".properties", "%.100q: another property has this name; leading "+
 				"underscores do not count", name)
@@ -47,9 +47,13 @@ func (c *check) rowOf(root *node) found {
 	return row
 }
 
+// columnOf is the name of a row's property in the store, where those with an underscore in front
+// are the server's.
+func columnOf(name string) string { return strings.TrimLeft(name, "_") }
+
 // badName says what is wrong with the name of a row's property, since it becomes a column.
 func badName(name string) string {
-	column := strings.TrimLeft(name, "_")
+	column := columnOf(name)
 	switch {
 	case strings.TrimSpace(column) == "":
 		return "a name is needed; leading underscores do not count"

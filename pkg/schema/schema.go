@@ -59,6 +59,9 @@ type Property struct {
 	Properties  []Property // of an object, or of an array's elements within Items
 }
 
+// Column is the name of a row's property in the store.
+func (p *Property) Column() string { return columnOf(p.Name) }
+
 // Is says whether the property may be of a type. One without types may be of any.
 func (p *Property) Is(kind string) bool {
 	if len(p.Types) == 0 {

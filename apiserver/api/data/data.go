@@ -76,6 +76,7 @@ type newest struct {
 	Queued int64    `json:"q"`
 	ID     ids.ID   `json:"i"`
 	hidden []ids.ID // runs that were there, and that no read showed
+	latest []ids.ID // the latest runs, which are not decided again then; nil: nobody knows
 }
 
 func newestRun(ctx context.Context, h *client.History, v *client.View, owner string) (newest,

@@ -24,6 +24,7 @@ type rig struct {
 	shop, other ids.ID
 	jobs        []ids.ID // shop's first, other's, shop's second
 	places      uint32
+	odd         string // why the next runs are held back, "": they are not
 }
 
 func start(t *testing.T) *rig {
@@ -80,30 +81,42 @@ func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 			t.Fatal(err)
 		}
 	}
-	r.Client.CloseRun(t, run.Job)
+	r.Client.HoldRun(t, run.Job, r.odd)
+}
+
+// pending is a run of one link that has not begun.
+func (r *rig) pending(t *testing.T, scraper ids.ID) ids.ID {
+	t.Helper()
+	r.Clock.Advance(time.Second)
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: r.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	r.Client.Must(t, run)
+	return run.Job
+}
+
+// fail has the only link of a run fail, which is out.
+func (r *rig) fail(t *testing.T, run ids.ID) {
+	t.Helper()
+	receipt := model.Receipt{Job: run, Outcome: model.Errored, Last: true}
+	if err := r.Client.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Client.CloseRun(t, run)
 }
 
 // ended is a run without rows that came to an end, or to none, in a state.
 func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
 	t.Helper()
-	r.Clock.Advance(time.Second)
-	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
-		Scraper: scraper, List: r.IDs.New(),
-		Links: 1, Tiers: model.TiersOf(model.Plain)}
-	r.Client.Must(t, run)
+	run := r.pending(t, scraper)
 	switch state {
 	case model.Stopped:
-		r.Client.Must(t, client.StopRun{Customer: "alice", Job: run.Job})
-		r.Client.CloseRun(t, run.Job)
+		r.Client.Must(t, client.StopRun{Customer: "alice", Job: run})
+		r.Client.CloseRun(t, run)
 	case model.Failed:
-		r.Client.Dispatch(t, run.Job, 0)
-		receipt := model.Receipt{Job: run.Job, Outcome: model.Errored, Last: true}
-		if err := r.Client.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
-			t.Fatal(err)
-		}
-		r.Client.CloseRun(t, run.Job)
+		r.Client.Dispatch(t, run, 0)
+		r.fail(t, run)
 	}
-	if got := r.Client.View().Job(run.Job).State; got != state {
+	if got := r.Client.View().Job(run).State; got != state {
 		t.Fatalf("the run is %s, want %s", got, state)
 	}
 }

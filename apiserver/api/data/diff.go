@@ -185,6 +185,8 @@ func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Cal
 	case older.Scraper != newer.Scraper:
 		return runs, fault.Invalid(fault.InvalidRequest, "to", "is a run of another scraper")
 	}
+	from.Reads = ownership.StillReads(r.Client, from.Customer, older.Customer, older.Group,
+		newer.Group)
 	if runs.Key, err = names(in.Key, "key", maxKeyFields); err != nil {
 		return runs, err
 	}

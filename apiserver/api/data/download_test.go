@@ -15,12 +15,15 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // A download is the rows of the newest runs as data.xlsx, with the configured fields first, or
 // another format under its name.
-func TestDownload(t *testing.T) {
-	r := start(t)
+func TestDownload(t *testing.T) { onStores(t, downloaded) }
+
+func downloaded(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	r.Client.Must(t, client.PutScraper{ID: r.shop, Customer: "alice", Group: r.group,
 		Spec: model.Scraper{Name: "shop", Type: model.SingleProduct,
 			ItemsConfig: []model.Field{{Name: "sku", Selector: "b", Kind: model.Text}}}})

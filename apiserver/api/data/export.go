@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules"
+	"shoal.dev/shoal/pkg/schema"
 )
 
 const (
@@ -118,6 +122,8 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	if err != nil {
 		return nil, err
 	}
+	from.Reads = ownership.StillReads(r.Client, from.Customer, owner,
+		in.groups(from.View, from.Customer, whole.Group)...)
 	named, err := namedCategories(from.View, whole.Group, in.Categories)
 	if err != nil {
 		return nil, err
@@ -197,17 +203,22 @@ func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	}
 }
 
-// configured are the fields that the scrapers of the rows are told to make, and what their rules
-// write, in this order.
+// configured are the fields that the scrapers of the rows are told to make, by itemsConfig or by
+// their schema, and what their rules write, in this order.
 func (in *exportRequest) configured(ctx context.Context, history *client.History,
 	from *operation.Caller) ([]string, error) {
 	var names []string
+	var schemas []string // that many scrapers share
 	add := func(s *client.Scraper) bool {
 		for _, field := range s.Spec.ItemsConfig {
-			names = append(names, field.Name)
+			names = append(names, field.Column())
 		}
-		for _, rule := range s.Spec.PostProcessRules {
-			names = append(names, rule.OutputField)
+		if ref := s.Spec.Schema; ref != nil && !slices.Contains(schemas, ref.ID) {
+			schemas = append(schemas, ref.ID)
+			names = append(names, ofSchema(from.View, s)...)
+		}
+		for i := range s.Spec.PostProcessRules {
+			names = append(names, rules.Columns(&s.Spec.PostProcessRules[i])...)
 		}
 		return true
 	}
@@ -227,4 +238,18 @@ func (in *exportRequest) configured(ctx context.Context, history *client.History
 		add(s)
 	}
 	return names, nil
+}
+
+// ofSchema are the properties that a scraper's schema names, none where it is not there any more.
+func ofSchema(v *client.View, s *client.Scraper) (names []string) {
+	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag)
+	compiled, err := schema.Compile(recipe.Schema)
+	if err != nil {
+		return nil
+	}
+	properties := compiled.Properties()
+	for i := range properties {
+		names = append(names, properties[i].Column())
+	}
+	return names
 }

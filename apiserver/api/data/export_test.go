@@ -18,8 +18,10 @@ import (
 
 const exportPath = "GET /api/scraper/data/export"
 
-func TestExport(t *testing.T) {
-	r := start(t)
+func TestExport(t *testing.T) { onStores(t, exported) }
+
+func exported(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	put := client.PutScraper{ID: r.shop, Customer: "alice", Group: r.group,
 		Spec: model.Scraper{Name: "shop", Type: model.SingleProduct,
 			ItemsConfig: []model.Field{{Name: "sku", Selector: "b", Kind: model.Text},

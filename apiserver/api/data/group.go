@@ -75,7 +75,7 @@ type readOfPage struct {
 
 func (r Resource) readPage(ctx context.Context, from *operation.Caller,
 	in *groupRequest) (readOfPage, error) {
-	q, err := in.query(ctx, r.History, from)
+	q, err := in.query(ctx, r, from)
 	if err != nil {
 		return readOfPage{}, err
 	}
@@ -130,13 +130,14 @@ func length(rows []json.RawMessage) (bytes int) {
 	return bytes
 }
 
-func (in *groupRequest) query(ctx context.Context, history *client.History,
+func (in *groupRequest) query(ctx context.Context, r Resource,
 	from *operation.Caller) (rowstore.RowsQuery, error) {
 	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size, Bytes: partBytes}
 	group, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id")
 	if err != nil {
 		return q, err
 	}
+	from.Reads = ownership.StillReads(r.Client, from.Customer, group.Customer, in.ID)
 	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET "+
 		"/api/scraper/data?groupId="+in.ID.String()); err != nil {
 		return q, err
@@ -145,9 +146,9 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 		return q, err
 	}
 	if in.IsLastRun {
-		asOf, err := newestRun(ctx, history, from.View, group.Customer)
+		asOf, err := newestRun(ctx, r.History, from.View, group.Customer)
 		if err == nil {
-			q.Scope.Jobs, err = latestRuns(ctx, history, from.View, in.ID, in.ScraperID, asOf)
+			q.Scope.Jobs, err = latestRuns(ctx, r.History, from.View, in.ID, in.ScraperID, asOf)
 		}
 		if err != nil {
 			return q, fmt.Errorf("latest runs of group %s: %w", in.ID, err)

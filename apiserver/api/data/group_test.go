@@ -130,11 +130,16 @@ func TestGroupLongPage(t *testing.T) {
 // get reads an answer, or what comes of one that is broken off.
 func (r *rig) get(t *testing.T, path string) ([]byte, error) {
 	t.Helper()
+	return r.getAs(t, apitest.Reader, path)
+}
+
+func (r *rig) getAs(t *testing.T, who, path string) ([]byte, error) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+r.Secrets[apitest.Reader])
+	request.Header.Set("Authorization", "Bearer "+r.Secrets[who])
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, err

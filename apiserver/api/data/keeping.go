@@ -200,12 +200,10 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if q.Filter, err = where(named, asked.Filters); err != nil {
 		return nil, o, err
 	}
-	asked.Newest.hidden = asked.Hidden
-	scopes, err := asked.scopes(ctx, k.History, from, scope, asked.Newest)
+	scopes, err := asked.pinned(ctx, k.History, from, scope)
 	if err != nil {
 		return nil, o, err
 	}
-	hide(scopes, asked.Hidden)
 	if o.Fields, err = asked.fields(); err != nil {
 		return nil, o, err
 	}

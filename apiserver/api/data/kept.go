@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -20,10 +21,16 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// keptFor is how long a kept export is there.
-const keptFor = 7 * 24 * time.Hour
+const (
+	// keptFor is how long a kept export is there.
+	keptFor = 7 * 24 * time.Hour
+	// maxPinned is how many hidden, and how many latest runs a kept export names. Of more it has a
+	// sum.
+	maxPinned = 500
+)
 
 // Blobs is where kept exports are.
 type Blobs interface {
@@ -56,7 +63,8 @@ type keptRequest struct {
 	Upto   int64 // rows with a greater place are not there
 	There  int64 // rows up to that place when the call came, whatever the filter
 	Newest newest
-	Hidden []ids.ID `json:",omitempty"` // runs that no read showed
+	Hidden []byte `json:",omitempty"` // runs that no read showed, as they are pinned
+	Latest []byte `json:",omitempty"` // the latest runs of a read of them
 	// Named are the filters of the categories, as they were when the call came.
 	Named []json.RawMessage `json:",omitempty"`
 }
@@ -97,10 +105,8 @@ func mayNot(v *client.View, e *client.Export) *fault.Error {
 	if v.Customer(e.Customer).Blocked() {
 		return fault.New(fault.CustomerBlocked, "the customer is blocked")
 	}
-	for _, group := range e.Groups {
-		if !ownership.Reads(v, e.Customer, e.Owner, group) {
-			return fault.Invalid(fault.NotFound, "id", "there is no such export")
-		}
+	if !ownership.ReadsAll(v, e.Customer, e.Owner, e.Groups) {
+		return fault.Invalid(fault.NotFound, "id", "there is no such export")
 	}
 	return nil
 }
@@ -186,9 +192,7 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	if err != nil {
 		return ask, err
 	}
-	for _, scope := range scopes {
-		request.Hidden = append(request.Hidden, client.Hidden(from.View, scope.Group)...)
-	}
+	request.pin(from.View, scopes)
 	if request.There, err = r.Store.CountUpto(ctx, scopes, request.Upto); err != nil {
 		return ask, fmt.Errorf("rows to export: %w", err)
 	}
@@ -206,6 +210,39 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 		ask.Key = from.Key.ID
 	}
 	return ask, nil
+}
+
+// pin notes what a read of scopes sees now, beside the rows.
+func (in *keptRequest) pin(v *client.View, scopes []rowstore.Scope) {
+	in.Hidden = pin(hiddenIn(v, scopes), maxPinned)
+	if in.IsLastRun {
+		var latest []ids.ID
+		for _, scope := range scopes {
+			latest = append(latest, scope.Jobs...)
+		}
+		in.Latest = pin(latest, maxPinned)
+	}
+}
+
+// pinned are the scopes that the call saw, whichever runs are hidden or the latest by now. Its
+// fault is rows_gone where only a sum says what these were, and it is another one.
+func (in *keptRequest) pinned(ctx context.Context, history *client.History,
+	from *operation.Caller, whole rowstore.Scope) ([]rowstore.Scope, error) {
+	asOf := in.Newest
+	asOf.hidden, asOf.latest = unpin(in.Hidden), unpin(in.Latest)
+	scopes, err := in.scopes(ctx, history, from, whole, asOf)
+	if err != nil {
+		return nil, err
+	}
+	now := *in
+	now.pin(from.View, scopes)
+	if asOf.hidden == nil && !slices.Equal(in.Hidden, now.Hidden) ||
+		asOf.latest == nil && !slices.Equal(in.Latest, now.Latest) {
+		return nil, fault.New(fault.RowsGone,
+			"others of its many runs are the latest by now, or are hidden; ask again")
+	}
+	hide(scopes, asOf.hidden)
+	return scopes, nil
 }
 
 // keptList is GET /api/scraper/data/exports.

@@ -106,67 +106,71 @@ func file(as string, id ids.ID, status int, header map[string]string) apitest.Sc
 func TestKeptExports(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "xlsx", "parquet"} {
 		t.Run(format, func(t *testing.T) {
-			k := startKeeper(t)
-			query := "format=" + format + "&groupId=" + k.group.String() + "&" +
-				filters(`{"n":{"$gt":2}}`)
-			want := k.Call(t, apitest.Scenario{As: apitest.User,
-				Do: "GET /api/scraper/data/export?" + query})
-			id := k.ask(t, apitest.User, query)
-			k.rig.run(t, k.shop, `{"n":9}`) // it comes too late
-			waits := file(apitest.User, id, 409, nil)
-			waits.Code = "export_not_ready"
-			k.Run(t, k.state(id, map[string]any{"state": "WAITING", "bytes": nil, "sha256": nil,
-				"endedAt": nil, "groupId": k.group, "jobId": nil}), waits)
-			if end, _ := k.step(t, id, 0); end != work.Ended {
-				t.Fatal(end)
-			}
-			ready := file(apitest.Reader, id, 200, nil)
-			ready.Headers = map[string]string{"Accept-Ranges": "bytes", "ETag": "*",
-				"Content-Type": want.Header.Get("Content-Type"), "Content-Length": "*",
-				"Content-Disposition": `attachment; filename="rows-` + id.String() + "." +
-					format + `"`}
-			ready.Check = func(t *testing.T, a apitest.Answer) {
-				got, wanted := string(a.Body), string(want.Body)
-				if format == "xlsx" || format == "parquet" {
-					got, wanted = column(t, format, a.Body), column(t, format, want.Body)
-				}
-				if got != wanted || len(got) < 10 {
-					t.Errorf("kept %s, exported %s", got, wanted)
-				}
-			}
-			head := ready
-			head.Do = strings.Replace(ready.Do, "GET", "HEAD", 1)
-			head.Header = map[string]string{"Range": "bytes=1-2"} // HEAD knows none
-			head.Check = func(t *testing.T, a apitest.Answer) {
-				whole := k.Call(t, ready)
-				if len(a.Body) > 0 || a.Header.Get("Content-Length") !=
-					strconv.Itoa(len(whole.Body)) || a.Header.Get("ETag") !=
-					whole.Header.Get("ETag") {
-					t.Errorf("HEAD says %v of %d bytes", a.Header, len(whole.Body))
-				}
-			}
-			k.Run(t, head, ready, k.state(id, map[string]any{"state": "READY", "rows": 6,
-				"errorCode": nil}),
-				apitest.Scenario{Name: "listed", As: apitest.Reader, Do: "GET " + keptPath,
-					Status: 200, Has: map[string]any{"0.id": id, "0.format": format}},
-				apitest.Scenario{Name: "listed for others", As: apitest.Other,
-					Do: "GET " + keptPath, Status: 200, Has: map[string]any{"": []any{}}})
-			gone := file(apitest.Other, id, 400, nil)
-			gone.Code = "not_found"
-			missing := file(apitest.Other, k.IDs.New(), 400, nil)
-			missing.Code = "not_found"
-			k.Run(t, gone, missing)
-			drop := apitest.Scenario{Name: "drop", Do: "DELETE " + keptPath + "/" + id.String(),
-				Status: 400, Code: "not_found",
-				Header: map[string]string{"Idempotency-Key": "drop"}}
-			drop.As = apitest.Other
-			k.Run(t, drop, ready)
-			drop.As, drop.Status, drop.Code = apitest.User, 204, ""
-			k.Run(t, drop, drop) // the same call
-			if n := k.files(t); n != 0 || k.Client.View().Export(id) != nil {
-				t.Errorf("%d files are left", n)
-			}
+			onStores(t, func(t *testing.T, store rowstore.Store) { keptAs(t, store, format) })
 		})
+	}
+}
+
+func keptAs(t *testing.T, store rowstore.Store, format string) {
+	k := startKeeperOn(t, store)
+	query := "format=" + format + "&groupId=" + k.group.String() + "&" +
+		filters(`{"n":{"$gt":2}}`)
+	want := k.Call(t, apitest.Scenario{As: apitest.User,
+		Do: "GET /api/scraper/data/export?" + query})
+	id := k.ask(t, apitest.User, query)
+	k.rig.run(t, k.shop, `{"n":9}`) // it comes too late
+	waits := file(apitest.User, id, 409, nil)
+	waits.Code = "export_not_ready"
+	k.Run(t, k.state(id, map[string]any{"state": "WAITING", "bytes": nil, "sha256": nil,
+		"endedAt": nil, "groupId": k.group, "jobId": nil}), waits)
+	if end, _ := k.step(t, id, 0); end != work.Ended {
+		t.Fatal(end)
+	}
+	ready := file(apitest.Reader, id, 200, nil)
+	ready.Headers = map[string]string{"Accept-Ranges": "bytes", "ETag": "*",
+		"Content-Type": want.Header.Get("Content-Type"), "Content-Length": "*",
+		"Content-Disposition": `attachment; filename="rows-` + id.String() + "." +
+			format + `"`}
+	ready.Check = func(t *testing.T, a apitest.Answer) {
+		got, wanted := string(a.Body), string(want.Body)
+		if format == "xlsx" || format == "parquet" {
+			got, wanted = column(t, format, a.Body), column(t, format, want.Body)
+		}
+		if got != wanted || len(got) < 10 {
+			t.Errorf("kept %s, exported %s", got, wanted)
+		}
+	}
+	head := ready
+	head.Do = strings.Replace(ready.Do, "GET", "HEAD", 1)
+	head.Header = map[string]string{"Range": "bytes=1-2"} // HEAD knows none
+	head.Check = func(t *testing.T, a apitest.Answer) {
+		whole := k.Call(t, ready)
+		if len(a.Body) > 0 || a.Header.Get("Content-Length") !=
+			strconv.Itoa(len(whole.Body)) || a.Header.Get("ETag") !=
+			whole.Header.Get("ETag") {
+			t.Errorf("HEAD says %v of %d bytes", a.Header, len(whole.Body))
+		}
+	}
+	k.Run(t, head, ready, k.state(id, map[string]any{"state": "READY", "rows": 6,
+		"errorCode": nil}),
+		apitest.Scenario{Name: "listed", As: apitest.Reader, Do: "GET " + keptPath,
+			Status: 200, Has: map[string]any{"0.id": id, "0.format": format}},
+		apitest.Scenario{Name: "listed for others", As: apitest.Other,
+			Do: "GET " + keptPath, Status: 200, Has: map[string]any{"": []any{}}})
+	gone := file(apitest.Other, id, 400, nil)
+	gone.Code = "not_found"
+	missing := file(apitest.Other, k.IDs.New(), 400, nil)
+	missing.Code = "not_found"
+	k.Run(t, gone, missing)
+	drop := apitest.Scenario{Name: "drop", Do: "DELETE " + keptPath + "/" + id.String(),
+		Status: 400, Code: "not_found",
+		Header: map[string]string{"Idempotency-Key": "drop"}}
+	drop.As = apitest.Other
+	k.Run(t, drop, ready)
+	drop.As, drop.Status, drop.Code = apitest.User, 204, ""
+	k.Run(t, drop, drop) // the same call
+	if n := k.files(t); n != 0 || k.Client.View().Export(id) != nil {
+		t.Errorf("%d files are left", n)
 	}
 }
 

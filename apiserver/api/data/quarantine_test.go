@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
-	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -27,23 +25,20 @@ func (r *rig) quarantine(t *testing.T) {
 // delivered is a run with one row, all of whose links are settled, that is not closed.
 func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
 	t.Helper()
-	r.Clock.Advance(time.Second)
-	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
-		Scraper: scraper, List: r.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
-	r.Client.Must(t, run)
-	page := &model.Page{Job: run.Job, Fetch: r.IDs.New(), Outcome: model.Delivered,
+	run := r.pending(t, scraper)
+	page := &model.Page{Job: run, Fetch: r.IDs.New(), Outcome: model.Delivered,
 		PriceRow: "tier:plain", Quantity: 1, Last: true, Rows: [][]byte{[]byte(row)}}
 	receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
-		Job: rowstore.Job{ID: run.Job, Customer: "alice", Group: r.group, Scraper: scraper,
+		Job: rowstore.Job{ID: run, Customer: "alice", Group: r.group, Scraper: scraper,
 			Started: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Client.Dispatch(t, run.Job, 0)
+	r.Client.Dispatch(t, run, 0)
 	if err := r.Client.Settle(t.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
 		t.Fatal(err)
 	}
-	return run.Job
+	return run
 }
 
 // In a group with quarantine a run counts from COMPLETED on, and one that is held back once it is

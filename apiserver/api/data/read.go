@@ -172,7 +172,7 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	from *operation.Caller, at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope,
 	error) {
-	at.Newest.hidden = at.Seen.runs()
+	at.Newest.hidden = unpin(at.Seen.Hidden)
 	scopes, err := in.scopes(ctx, history, from, whole, at.Newest)
 	if err != nil {
 		return nil, err
@@ -217,9 +217,13 @@ func (in *selection) scopes(ctx context.Context, history *client.History, from *
 		scope := client.Shown(v, group, whole.Scraper)
 		scope.Jobs = whole.Jobs
 		if in.IsLastRun {
-			latest, err := latestRuns(ctx, history, v, group, whole.Scraper, asOf)
-			if err != nil {
-				return nil, fmt.Errorf("latest runs of group %s: %w", group, err)
+			latest := asOf.latest
+			if latest == nil {
+				var err error
+				latest, err = latestRuns(ctx, history, v, group, whole.Scraper, asOf)
+				if err != nil {
+					return nil, fmt.Errorf("latest runs of group %s: %w", group, err)
+				}
 			}
 			scope.Jobs = intersect(whole.Jobs, latest)
 		}

@@ -39,6 +39,9 @@ func onStores(t *testing.T, test func(*testing.T, rowstore.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, apitest.NewStore(t)) })
 	url := os.Getenv("CLICKHOUSE_URL")
 	if url == "" {
+		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
+			t.Fatal("CLICKHOUSE_URL is not set")
+		}
 		return
 	}
 	server, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url, Node: "test",

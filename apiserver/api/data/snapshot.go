@@ -32,38 +32,44 @@ type seen struct {
 
 // see is what a read of scopes sees now.
 func (in *selection) see(v *client.View, owner string, scopes []rowstore.Scope) seen {
-	now := seen{Hidden: hiddenIn(v, scopes), Latest: in.sumLatest(v, scopes)}
+	now := seen{Hidden: pin(hiddenIn(v, scopes), maxHidden), Latest: in.sumLatest(v, scopes)}
 	for _, deleted := range v.DeletedRunsOf(owner) {
 		now.Deleted = max(now.Deleted, deleted.At)
 	}
 	return now
 }
 
-// hiddenIn are the ids of the hidden runs of scopes, one behind the other, or a sum of them.
-func hiddenIn(v *client.View, scopes []rowstore.Scope) []byte {
-	var hidden []byte
+// hiddenIn are the hidden runs of scopes.
+func hiddenIn(v *client.View, scopes []rowstore.Scope) (hidden []ids.ID) {
 	for _, scope := range scopes {
-		for _, run := range client.Hidden(v, scope.Group) {
-			hidden = append(hidden, run[:]...)
-		}
-	}
-	if len(hidden) > maxHidden*len(ids.ID{}) {
-		return binary.BigEndian.AppendUint64(nil, xxh3.Hash(hidden))
+		hidden = append(hidden, client.Hidden(v, scope.Group)...)
 	}
 	return hidden
 }
 
-// runs are those that Hidden names; nil where it is a sum.
-func (s *seen) runs() (hidden []ids.ID) {
+// pin keeps the ids of runs, one behind the other. Of more than most it keeps a sum.
+func pin(runs []ids.ID, most int) (pinned []byte) {
+	for _, run := range runs {
+		pinned = append(pinned, run[:]...)
+	}
+	if len(runs) > most {
+		return binary.BigEndian.AppendUint64(nil, xxh3.Hash(pinned))
+	}
+	return pinned
+}
+
+// unpin are the runs that were pinned; nil where a sum of them was.
+func unpin(pinned []byte) []ids.ID {
 	var id ids.ID
-	if len(s.Hidden)%len(id) != 0 {
+	if len(pinned)%len(id) != 0 {
 		return nil
 	}
-	for one := range slices.Chunk(s.Hidden, len(id)) {
+	runs := []ids.ID{}
+	for one := range slices.Chunk(pinned, len(id)) {
 		copy(id[:], one)
-		hidden = append(hidden, id)
+		runs = append(runs, id)
 	}
-	return hidden
+	return runs
 }
 
 // sumLatest is 0 when there is nothing that a page could miss.
@@ -96,8 +102,8 @@ func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 // hide leaves out of scopes what was hidden when the read began. Its error has the code
 // invalid_cursor when that is not known any more.
 func (s *seen) hide(v *client.View, scopes []rowstore.Scope) error {
-	hidden := s.runs()
-	if hidden == nil && len(s.Hidden) > 0 && !slices.Equal(s.Hidden, hiddenIn(v, scopes)) {
+	hidden := unpin(s.Hidden)
+	if hidden == nil && !slices.Equal(s.Hidden, pin(hiddenIn(v, scopes), maxHidden)) {
 		return api.RefuseCursor()
 	}
 	hide(scopes, hidden)

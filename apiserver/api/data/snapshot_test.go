@@ -47,6 +47,13 @@ func (r *rig) remove(t *testing.T, preview, remove, query string) {
 			Header: map[string]string{"Idempotency-Key": r.IDs.New().String()}, Status: 204})
 }
 
+// deleteRun deletes a run's rows, as their owner does.
+func (r *rig) deleteRun(t *testing.T, run ids.ID) {
+	t.Helper()
+	const path = "/api/scraper/data"
+	r.remove(t, path+"/preview-delete", path, "?scraperJobStatusId="+run.String())
+}
+
 // A cursor ends when rows that it reads are deleted, and never with fewer of them. One of other
 // rows goes on.
 func TestCursorsOfDeletedRows(t *testing.T) {
@@ -56,13 +63,8 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 		"scraper's latest": "isLastRun=true&" + shop, "sorted": "sort=n,asc&" + shop,
 		"first run": "jobId=" + r.jobs[0].String(), "last run": "jobId=" + r.jobs[2].String(),
 		"other": "scraperId=" + r.other.String(), "other run": "jobId=" + r.jobs[1].String()}
-	deleteRun := func(run ids.ID) {
-		t.Helper()
-		const path = "/api/scraper/data"
-		r.remove(t, path+"/preview-delete", path, "?scraperJobStatusId="+run.String())
-	}
 	before := r.openReads(t, reads)
-	deleteRun(r.jobs[0])
+	r.deleteRun(t, r.jobs[0])
 	ends := []string{"group", "scraper", "sorted", "first run"}
 	r.readOn(t, "without the first run", reads, before, ends...)
 	r.Client.Archive(t, r.store, 0)
@@ -71,9 +73,9 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 	delete(reads, "first run")
 	before = r.openReads(t, reads)
 	r.run(t, r.shop, `{"n":9}`)
-	deleteRun(r.jobs[3])
+	r.deleteRun(t, r.jobs[3])
 	r.readOn(t, "without a run that came later", reads, before)
-	deleteRun(r.jobs[2])
+	r.deleteRun(t, r.jobs[2])
 	r.readOn(t, "without the last run", reads, before, "group", "latest", "scraper",
 		"scraper's latest", "sorted", "last run")
 

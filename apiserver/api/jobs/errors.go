@@ -62,6 +62,7 @@ func (r Resource) errors() *operation.Operation {
 		if job.Group != in.GroupID {
 			return answer, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
 		}
+		from.Reads = ownership.StillReads(r.Client, from.Customer, job.Customer, job.Group)
 		after, err := parsePlace(in.After)
 		if err != nil {
 			return answer, err

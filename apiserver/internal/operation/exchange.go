@@ -355,11 +355,16 @@ func (x *exchange) holds() func() error {
 	if x.op.Access == auth.Public {
 		return func() error { return nil }
 	}
-	check, caller := x.Auth, x.from.Principal
-	return func() error { return check.Holds(&caller) }
+	check, caller, reads := x.Auth, x.from.Principal, x.from.Reads
+	return func() error {
+		if err := check.Holds(&caller); err != nil || reads == nil {
+			return err
+		}
+		return reads()
+	}
 }
 
-// held writes as long as the caller's credential holds.
+// held writes as long as the caller's credential holds, and what it reads may be read.
 type held struct {
 	io.Writer
 	holds func() error

@@ -159,6 +159,9 @@ type Caller struct {
 	RequestID string
 	// Gone says whether the client has hung up. Handlers that wait ask it now and then.
 	Gone func() bool
+	// Reads is set by a handler whose answer may take long, of what others may end the caller's
+	// reading of. It is asked while the answer is sent, and breaks it off by an error.
+	Reads func() error
 	// Disk is room for the caller's answer. Who asks for it closes it.
 	Disk func() *Disk
 	// Job is the run that the call made or is about, set by its handler: the log names it.

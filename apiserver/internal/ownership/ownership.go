@@ -23,6 +23,27 @@ func Reads(v *client.View, customer, owner string, group ids.ID) bool {
 	return g != nil && g.Customer == owner && v.Shared(group, customer)
 }
 
+// ReadsAll says so of several groups.
+func ReadsAll(v *client.View, customer, owner string, groups []ids.ID) bool {
+	for _, group := range groups {
+		if !Reads(v, customer, owner, group) {
+			return false
+		}
+	}
+	return true
+}
+
+// StillReads is asked while a long answer is sent. Its error says that the customer may no longer
+// read what an owner has in the groups.
+func StillReads(c client.Client, customer, owner string, groups ...ids.ID) func() error {
+	return func() error {
+		if !ReadsAll(c.View(), customer, owner, groups) {
+			return fault.New(fault.NotFound, "it is not shared any more")
+		}
+		return nil
+	}
+}
+
 // ReadableScraper is Scraper, or one whose group the customer may read.
 func ReadableScraper(v *client.View, customer string, id ids.ID, field string) (*client.Scraper,
 	error) {

@@ -9,7 +9,7 @@ import (
 const (
 	MaxExports       = 20       // of a customer
 	MaxExportBytes   = 8 << 30  // of the files of a customer together
-	MaxExportRequest = 32 << 10 // bytes of a request
+	MaxExportRequest = 48 << 10 // bytes of a request
 	MaxExportGroups  = 1_000    // in which the rows of one lie
 	maxExportText    = 500      // bytes of why one failed
 )

@@ -41,7 +41,7 @@ func (l lexicon) fields(properties []schema.Property, depth int) []field {
 }
 
 func (l lexicon) field(p schema.Property, depth int) field {
-	f := field{Property: p, column: strings.TrimLeft(p.Name, "_"), normal: normal(p.Name),
+	f := field{Property: p, column: p.Column(), normal: normal(p.Name),
 		concept: l.of(p.Name),
 		labels:  map[string]bool{}}
 	f.labels[f.normal] = true

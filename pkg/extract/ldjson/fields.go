@@ -46,7 +46,7 @@ func compileFields(fields []model.Field) ([]field, fault.List) {
 	seen := map[string]int{}
 	for i, f := range fields {
 		path := fmt.Sprintf("itemsConfig[%d]", i)
-		name := strings.TrimLeft(f.Name, "_")
+		name := f.Column()
 		if problem := rows.BadName(f.Name); problem != "" {
 			report(path+".name", "%s", problem)
 		} else if first, ok := seen[name]; ok {

@@ -85,7 +85,7 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 	var patterns pattern.Total
 	for i, f := range fields {
 		path := fmt.Sprintf("itemsConfig[%d]", i)
-		name := strings.TrimLeft(f.Name, "_")
+		name := f.Column()
 		if problem := badName(f.Name, name); problem != "" {
 			report(path+".name", "%s", problem)
 		} else if first, ok := seen[name]; ok {

@@ -22,7 +22,7 @@ const (
 	maxSpells = 1000 // spelled-out ones, which are costlier to examine
 )
 
-// hit is an address found in a text at the offsets from (inclusive) to to (exclusive).
+// hit is an address found at text[from:to].
 type hit struct {
 	email    string
 	from, to int
@@ -65,7 +65,7 @@ func isLocal(r rune) bool {
 	return unicode.Is(unicode.Latin, r)
 }
 
-// localBefore returns where the local part that ends at at begins.
+// localBefore returns where the local part before offset at begins.
 func localBefore(text string, at int) int {
 	from := at
 	for from > 0 && at-from <= 2*maxLocal {
@@ -78,7 +78,7 @@ func localBefore(text string, at int) int {
 	return from
 }
 
-// domainAfter returns the end of the possible domain that begins at at.
+// domainAfter returns the end of the possible domain that begins at offset at.
 func domainAfter(text string, at int) int {
 	end := at
 	for end < len(text) && end-at <= 2*maxDomain {

@@ -254,7 +254,7 @@ func nextNumber(text string) int {
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)
 
-// isNextNumber says whether to differs from from by one larger number, or by an added one. The
+// isNextNumber says whether two addresses differ by one larger number, or by an added one. The
 // number counts pages or items.
 func isNextNumber(from, to *url.URL) bool {
 	a, b := from.RequestURI(), to.RequestURI()

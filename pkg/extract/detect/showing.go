@@ -137,7 +137,7 @@ func collapse(text string) string {
 	return all
 }
 
-// cutText cuts a text after at most most bytes and marks the cut.
+// cutText cuts a text longer than most, in bytes, and marks the cut.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -99,7 +99,7 @@ func CompileView(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List
 	}}, nil
 }
 
-// stripper writes a page's markup without what is neither shown nor used by selectors.
+// stripper writes a page's markup, keeping what is shown or used by selectors.
 type stripper struct {
 	out      strings.Builder
 	elements int

@@ -84,7 +84,7 @@ type attr struct {
 }
 
 type text struct {
-	s      string // as written; see Document.decode
+	s      string // as written; see appendDecoded
 	parent Elem
 	hider  Elem // the innermost ancestor that hides its contents, or None
 	raw    bool // without character references

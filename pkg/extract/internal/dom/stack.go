@@ -108,10 +108,10 @@ func (b *builder) attend() {
 	}
 }
 
-// isAbsent says whether the rest of the page has no match of the selectors without one. It has none
-// if the text required in any match's start tag does not occur there. Nor may an html or body tag
-// follow that adds attributes to the first one which a selector may examine. Otherwise it is false,
-// and it need not run again before ahead.
+// isAbsent says whether the selectors without a match have none in the rest of the page. They have
+// none if no start tag there contains the text that any match requires. Nor may an html or body tag
+// follow whose attributes a selector may examine: they are added to the first one. Otherwise
+// isAbsent is false and need not run again before ahead.
 func (b *builder) isAbsent() bool {
 	d := b.d
 	b.ahead = len(b.s)
@@ -210,9 +210,9 @@ func (b *builder) findStart(known int, s *Selector) int {
 }
 
 // isEnough says whether the rest of the page can no longer change the first matches or their
-// contents. All have ended, and nothing is open that could still be moved or have something moved
-// before it. Tables and formatting elements are such, and a body without text, which a frameset may
-// replace. A later part of the page that nests too deep does not count.
+// contents. All must have ended. Nothing open may still be moved or have something moved before it.
+// That concerns tables, formatting elements, and a body without text, which a frameset may replace.
+// It does not matter if a later part of the page nests too deep.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {

@@ -109,7 +109,7 @@ func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 	return dst
 }
 
-// appendTexts appends the decoded texts with the indexes from to to.
+// appendTexts appends the texts d.texts[from:to], decoded.
 func (d *Document) appendTexts(dst []byte, from, to int32) []byte {
 	size := 0
 	for i := range d.texts[from:to] {

@@ -78,7 +78,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fits says whether a page's tree takes at most most bytes, and not too long.
+// fits says whether a page's tree takes no more than most, in bytes, and not too long.
 func fits(page string, most int) bool { return count(page, most).fits(most) }
 
 // cost counts the parts of a tree and the work for it.

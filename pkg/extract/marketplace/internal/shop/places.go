@@ -94,7 +94,7 @@ func (p *Page) first(n *html.Node, list []place) string {
 	return ""
 }
 
-// all returns the distinct values, at most most, of the first alternative that has any.
+// all returns up to most distinct values of the first alternative that has any.
 func (p *Page) all(n *html.Node, list []place, most int) []string {
 	for _, alternative := range list {
 		var values []string

@@ -98,8 +98,8 @@ func (p *Product) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// fill copies from from what p lacks. Price, PriceMax and their currency come from one source,
-// because amounts from several sources would not fit together.
+// fill copies what p lacks. Price, PriceMax and their currency come from one source, because
+// amounts from several sources would not fit together.
 func (p *Product) fill(from Product) {
 	if p.Price == "" && from.Price != "" {
 		p.Price, p.PriceMax = from.Price, from.PriceMax

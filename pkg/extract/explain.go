@@ -168,7 +168,7 @@ func measureText(body []byte) (letters int, scripts bool) {
 	return letters, scripts
 }
 
-// cutText shortens text to at most most bytes.
+// cutText shortens a text that is longer than most, in bytes.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -244,8 +244,8 @@ func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 // has a Code.
 func (e *Extractor) TakesFailures() bool { return e.rows.Failures }
 
-// Limits bound the fetch attempts for all pages of one unit, and the time since its first request
-// started. 0 means the usual limit.
+// Limits returns bounds on the fetch attempts for all pages of one unit, and on the time since its
+// first request started. 0 means the usual limit.
 func (e *Extractor) Limits() (fetches int, within time.Duration) {
 	return e.rows.Fetches, e.rows.Within
 }

@@ -10,9 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ATTR fields over what leads somewhere are absolute addresses by the page's base; every other
-// attribute is as written (decision 62). So it is in rows of both types, by CSS and XPath, and with
-// pagination.
+// ATTR fields whose attribute is an address give absolute addresses, resolved against the page's
+// base; other attributes stay as written (decision 62). This holds for both types, for CSS and
+// XPath, and with pagination.
 func TestAddressesInRows(t *testing.T) {
 	const page = "https://shop.test/a/list?x=1"
 	attributes := []string{"href", "src", "poster", "action", "data-src", "HREF", "data-href",

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestNoAllocationPerTag reads pages of different lengths to their ends: what is allocated belongs
-// to the row.
+// TestNoAllocationPerTag reads pages of different lengths to their ends and checks that only the
+// row allocates.
 func TestNoAllocationPerTag(t *testing.T) {
 	e := mustCompile(t, recipe(model.SingleProduct, "title TEXT h1",
 		"last TEXT section:nth-child(2) > p", "gone TEXT .x"))

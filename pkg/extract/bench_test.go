@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// productPage is the page that the project's figures are about: 28,514 bytes, 690 start tags, 736
-// attributes.
+// productPage is the page that the project's published figures measure: 28,514 bytes, 690 start
+// tags, 736 attributes.
 func productPage(t testing.TB) []byte {
 	t.Helper()
 	page, err := os.ReadFile("../../bench/page/product-page.html")
@@ -43,10 +43,10 @@ func benchmarkExtract(b *testing.B, r model.Recipe, rows int) {
 	}
 }
 
-// BenchmarkFields reads the page's five fields: by streaming, which stops once it has them, and
-// with goquery, whose selectors are compiled once as well. The variants "whole" have a sixth field
-// that is not on the page. The variants "last" have one in the last card, behind 39 that look
-// alike: there every tag has to be placed.
+// BenchmarkFields reads the page's five fields in two ways: by streaming, which stops once it has
+// them, and with goquery, with precompiled selectors. The "whole" variants add a sixth field that
+// is not on the page. The "last" variants add a field in the last card, behind 39 similar ones, so
+// that the position of every tag matters.
 func BenchmarkFields(b *testing.B) {
 	single := recipe(model.SingleProduct, benchFields...)
 	whole := recipe(model.SingleProduct, append(slices.Clone(benchFields), "gone TEXT div.gone")...)

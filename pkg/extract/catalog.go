@@ -13,14 +13,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// scraperType is one way to make rows of a page. compile checks the part of the recipe that the
+// scraperType is one way to turn pages into rows. compile checks the part of the recipe that the
 // type uses and reports every bad member.
 type scraperType struct {
 	name    model.ScraperType
 	compile func(model.Recipe) (rows.Maker, fault.List)
 }
 
-// catalog lists the scraper types that can run. A new one is a folder and a line.
+// catalog lists the scraper types that can run. A new type needs a folder and a line here.
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
@@ -30,13 +30,13 @@ var catalog = []scraperType{
 	{model.SearchEngineSearch, search.Compile},
 }
 
-// endpoints are what reads pages under a tag of its own, whatever the recipe's type. Scrapers of
-// MARKETPLACE name their tags themselves, and have plugins alone.
+// endpoints maps tags to the compilers that read pages for them, whatever the recipe's type. A
+// MARKETPLACE scraper takes only the tags of its own plugins.
 var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
 	model.WebsiteContacts: contacts.Compile,
 }
 
-// compiler is how a recipe is compiled, nil when nothing here runs it.
+// compiler returns the function that compiles the recipe, or nil when nothing here runs it.
 func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
 	if compile := endpoints[r.Endpoint]; compile != nil && r.Type != model.Marketplace {
 		return compile
@@ -47,13 +47,13 @@ func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
 	return nil
 }
 
-// Tags are those of the plugins that read the pages of list runs.
+// Tags returns the tags of the plugins that read the pages of list runs.
 func Tags() []string { return marketplace.Tags() }
 
 // ParseEngines reads a server's search engines: a JSON array, the default first.
 func ParseEngines(data []byte) ([]model.SearchEngine, error) { return search.ParseEngines(data) }
 
-// SearchAddress is where a search engine answers a query.
+// SearchAddress returns the address at which a search engine answers a query.
 func SearchAddress(e *model.SearchEngine, query string) string { return search.Address(e, query) }
 
 func lookup(name model.ScraperType) *scraperType {

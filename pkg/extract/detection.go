@@ -8,14 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Proposal is a row of a recipe of the type model.Detection.
+// Proposal is a row that a recipe of the type model.Detection gives.
 type Proposal = detect.Candidate
 
 // Schema is an element of a Proposal's schema.
 type Schema = detect.Schema
 
-// What people pick fields on: the first row of a recipe of the type model.Viewing, how it is shown,
-// and what came of a pick.
+// These types serve picking fields on a page. View is the first row of a model.Viewing recipe,
+// Showing is how it is displayed, and Choice is the result of a pick.
 type (
 	View      = detect.View
 	Showing   = detect.Showing
@@ -23,21 +23,21 @@ type (
 	Choice    = detect.Choice
 )
 
-// Show makes a page ready to be shown and picked from. It takes what a page may take that previews
-// read. Nothing of it is a script, a style or an address.
+// Show prepares a page for display and picking. It costs no more than a preview may spend on a
+// page. The result contains no script, style or address.
 func Show(v *View) (*Showing, error) { return detect.Show(v) }
 
-// viewing is none of the catalog, either.
+// viewing, like detection, is not in the catalog.
 func viewing(r model.Recipe) (rows.Maker, fault.List) {
 	return detect.CompileView(r, propose, marketplace.Tags())
 }
 
-// detection is none of the catalog: it runs the others.
+// detection is not in the catalog because it runs the types that are.
 func detection(r model.Recipe) (rows.Maker, fault.List) {
 	return detect.Compile(r, propose, marketplace.Tags())
 }
 
-// propose makes the rows of a page by a recipe, without anything that would have to be asked for.
+// propose returns a recipe's rows of a page, without any further fetch or model call.
 func propose(r model.Recipe, p Page) ([][]byte, error) {
 	e, err := Compile(r)
 	if err != nil {

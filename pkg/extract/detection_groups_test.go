@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Lists under headings are one list: an item of each is none, nor is the list under a heading. A
-// list with one item has the same item as the others.
+// Lists under headings form one list. Neither one item of each list nor the list under a single
+// heading is a list of its own. A list with one item has items of the same shape as the others.
 func TestDetectListsUnderHeadings(t *testing.T) {
 	for name, sizes := range map[string][]int{"of many": {4, 9, 5, 12, 6, 7, 4, 8, 5, 11},
 		"of one now and then": {1, 5, 2, 1, 4, 1, 3, 2, 1, 6, 1, 2}} {
@@ -41,7 +41,7 @@ func TestDetectListsUnderHeadings(t *testing.T) {
 	}
 }
 
-// The links of a card are no list: a card has as many as the next.
+// The links of a card do not form a list when every card has the same number of them.
 func TestDetectLinksOfCards(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<title>Stories</title><h1>Stories</h1><ul>`)
@@ -56,8 +56,8 @@ func TestDetectLinksOfCards(t *testing.T) {
 	}
 }
 
-// A long table of what leads to pages of its own is the list, also below a text about it. A short
-// one belongs to the text.
+// A long table of links to detail pages is the list, even below a text about it. A short one
+// belongs to the text.
 func TestDetectRowsBelowText(t *testing.T) {
 	for rows, want := range map[int]model.ScraperType{20: model.MultipleProducts,
 		5: model.SingleProduct} {
@@ -80,7 +80,7 @@ func TestDetectRowsBelowText(t *testing.T) {
 	}
 }
 
-// Where a page states several things, the price of the first makes no page about one thing.
+// The price of one stated thing does not make a page about it if the page states several.
 func TestDetectSeveralStated(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<title>Boat shoes</title><h1>Boat shoes</h1>`)

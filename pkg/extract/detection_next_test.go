@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What a body names as its next page is followed: an address, or a cursor for a parameter.
+// The next page that a JSON body names is followed, as an address or as a cursor for a parameter.
 func TestDetectNextInJSON(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`"next":"/list?page=2"`, `{"type":"NEXT_LINK","selector":"$.next"}`},

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What numbers pages leads to the next one, however the page's own number is told from links. Where
-// it is not told, pages are counted. Other numbers lead nowhere, and the last page is the end.
+// Numbered page links lead to the next page, however links tell the current number. Otherwise pages
+// are counted. Unrelated numbers are ignored, and pagination ends on the last page.
 func TestDetectNextByNumbers(t *testing.T) {
 	const text = `/text()[number(translate(., ' [](){}|,.-–·•/` + "\u00a0%s" +
 		`', '')) > 0]/following-sibling::a[1]`
@@ -74,7 +74,7 @@ func TestDetectNextByNumbers(t *testing.T) {
 	}
 }
 
-// What CSS cannot tell is read all the same: the link behind a number that is a text.
+// XPath finds what CSS cannot: the link that follows a number in plain text.
 func TestNextBehindText(t *testing.T) {
 	page := func(number int) string {
 		links := ""
@@ -100,7 +100,7 @@ func TestNextBehindText(t *testing.T) {
 	}
 }
 
-// A link in a page's head leads to the next page where its address can be that of one.
+// A rel=next link in a page's head is followed only if its address can be that of a next page.
 func TestDetectNextInHead(t *testing.T) {
 	for address, want := range map[string]bool{"/list?page=2": true, "/list/page/2/": true,
 		"/other-thing": false} {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestDetectNextInLanguages: a list is followed by what its link says, whatever language that is.
+// TestDetectNextInLanguages: the next link is recognized by its text in many languages.
 func TestDetectNextInLanguages(t *testing.T) {
 	for language, said := range map[string]string{"en": "Next page", "de": "Nächste Seite »",
 		"fr": "Page suivante", "es": "Siguiente ›", "pt": "Próxima página", "it": "Successiva",
@@ -42,8 +42,8 @@ func TestDetectNextInLanguages(t *testing.T) {
 	}
 }
 
-// TestDetectNextBySigns: a link to the next page may show a number, a picture or an icon.
-// What leads back is not followed.
+// TestDetectNextBySigns: a link to the next page may show a number, a picture or an icon. Links
+// that lead back are not followed.
 func TestDetectNextBySigns(t *testing.T) {
 	for name, c := range map[string]struct{ links, want string }{
 		"results counted": {`<a href="/list?page=2">Next 20 results</a>`,
@@ -85,7 +85,7 @@ func TestDetectNextBySigns(t *testing.T) {
 	}
 }
 
-// TestDetectCountingJSON: a body that names no next page is counted on by its address.
+// TestDetectCountingJSON: if a body names no next page, its address's parameter is counted up.
 func TestDetectCountingJSON(t *testing.T) {
 	body := `{"items":[{"id":1,"title":"A"},{"id":2,"title":"B"}]}`
 	for address, want := range map[string]string{
@@ -103,7 +103,7 @@ func TestDetectCountingJSON(t *testing.T) {
 	}
 }
 
-// TestDetectLeavesOutConstants: columns that say the same of all items, or nothing, are left out.
+// TestDetectLeavesOutConstants: columns that are the same in all items, or empty, are left out.
 func TestDetectLeavesOutConstants(t *testing.T) {
 	var cards, rows, objects []string
 	for i := range 6 {
@@ -134,7 +134,7 @@ func TestDetectLeavesOutConstants(t *testing.T) {
 	}
 }
 
-// TestDetectTableInText: a table of long cells is a list, also where text stands beside it.
+// TestDetectTableInText: a table of long cells is a list, even with text beside it.
 func TestDetectTableInText(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<title>Opinions</title><div class="main">These are our opinions.<h1>Opinions</h1>
@@ -150,7 +150,7 @@ func TestDetectTableInText(t *testing.T) {
 	}
 }
 
-// TestManyShownItems: AI_CONF takes all items that repeat on a page, however many there are.
+// TestManyShownItems: AI_CONF takes all repeated items of a page, however many there are.
 func TestManyShownItems(t *testing.T) {
 	const many = 450
 	var page strings.Builder

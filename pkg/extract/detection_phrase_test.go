@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Links to the next page say so in phrases, as one goes there and as what the pages hold is called.
-// One to the next thing does not lead to the next page.
+// Links to the next page use whole phrases, with verbs or with the name of what the pages hold. A
+// link to the next single thing does not lead to the next page.
 func TestDetectNextByPhrase(t *testing.T) {
 	for phrase, want := range map[string]bool{
 		"Go to the next page": true, "View next page": true, "Older Stories": true,
@@ -21,7 +21,7 @@ func TestDetectNextByPhrase(t *testing.T) {
 		"Gå til næste side": true, "Siirry seuraavalle sivulle": true,
 		"Przejdź do następnej strony": true, "Přejít na další stránku": true,
 		"Перейти на следующую страницу": true, "Trang tiếp theo": true, "次の10件": true,
-		"Ver más":            true, // asks for more, and leads to the next number
+		"Ver más":            true, // says "more", but leads to the next page's number
 		"Näytä seuraavat 20": true, "Voir les 20 articles suivants": true,
 		"Mostrar los siguientes 20": true, "Next 7 days": false, "Next 2 weeks": false,
 		"Next article": false, "Nächster Artikel": false, "Next steps": false,
@@ -38,7 +38,7 @@ func TestDetectNextByPhrase(t *testing.T) {
 	}
 }
 
-// What names the next page leads to it, whatever its address: a cursor has no number.
+// A link that names the next page is followed whatever its address: a cursor has no page number.
 func TestDetectNextPageByCursor(t *testing.T) {
 	for phrase, want := range map[string]bool{"Next page": true, "Next entries": false} {
 		got := proposalsOf(t, model.Recipe{}, "text/html", listBefore(
@@ -52,7 +52,7 @@ func TestDetectNextPageByCursor(t *testing.T) {
 	}
 }
 
-// listBefore is a page with a list of ten things before something else.
+// listBefore returns a page with a list of ten things, followed by rest.
 func listBefore(rest string) string {
 	var page strings.Builder
 	page.WriteString(`<html><body><h1>All things</h1><ul>`)

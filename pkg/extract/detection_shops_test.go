@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// shops are how the common shop systems write the items of a list, in our own words.
+// shops imitates how the common shop systems mark up list items, with texts of our own.
 var shops = []struct{ name, item, wrap string }{
 	{"WooCommerce", `<li class="product type-product post-{{.N}} status-publish instock {{if .Before}}sale{{end}} product-type-simple">
 <a href="{{.URL}}" class="woocommerce-LoopProduct-link woocommerce-loop-product__link">{{if .Before}}<span class="onsale">Sale!</span>{{end}}<img src="{{.Image}}" alt="">
@@ -53,8 +53,8 @@ var shops = []struct{ name, item, wrap string }{
 		`<div class="tiles">%s</div>`},
 }
 
-// Sale and regular prices of one list come out as price and listPrice, none swapped or lost,
-// however many of the items are on sale. They do on the page itself and on others of the site.
+// Sale and regular prices of a list come out as price and listPrice, never swapped or lost, however
+// many items are on sale. This holds for the page itself and for other pages of the site.
 func TestDetectPricesOfShops(t *testing.T) {
 	for _, shop := range shops {
 		for sales, on := range map[string]func(i int) bool{

@@ -40,14 +40,14 @@ func proposalsFor(t testing.TB, r model.Recipe, address, media, body string) []P
 	return proposals
 }
 
-// thing is an item of a generated page: what is empty is not on it.
+// thing is an item of a generated page. Empty members do not appear on it.
 type thing struct {
 	N                                               int
 	Title, URL, Image, Price, Before, Brand, Rating string
 	Text, Date                                      string
 }
 
-// things are those of one page of a site; another page has others, and other ones of them are
+// things returns the items of one page of a site. Each page has other items, and others of them are
 // reduced.
 func things(page int) []thing {
 	list := make([]thing, 8+2*page)
@@ -71,7 +71,7 @@ func things(page int) []thing {
 	return list
 }
 
-// wants are what rows of a theme must have, by field.
+// wants maps each field to the value that a theme's row must have for a thing.
 type wants map[string]func(thing) string
 
 func plain(s string) string { return strings.ReplaceAll(s, "&amp;", "&") }
@@ -85,11 +85,11 @@ var (
 	goods   = wants{"title": title, "url": address, "image": image, "price": amount}
 )
 
-// themes are how sites make lists. Each stands between a menu and a footer of its own.
+// themes are ways in which sites make lists. Each list stands between its own menu and footer.
 var themes = []struct {
 	name  string
 	item  string
-	wrap  string // %s: the items
+	wrap  string // %s stands for the items
 	wants wants
 }{
 	{"lists of items",
@@ -143,7 +143,7 @@ var themes = []struct {
 			"description": func(x thing) string { return x.Text }}},
 }
 
-// around is the rest of a page: menus and footers repeat, too.
+// around is the rest of a page: its menus and footers repeat, too.
 const around = `<!doctype html><html><head><title>List</title></head><body><header><nav class="menu"><ul>{{range .Menu}}<li><a href="/c/{{.}}">Category {{.}}</a></li>{{end}}</ul></nav></header>
 <div class="breadcrumbs"><a href="/">Home</a> <a href="/c">All</a></div><aside class="facets"><ul>{{range .Menu}}<li><label><input type="checkbox"> Filter {{.}} <span>({{.}})</span></label></li>{{end}}</ul></aside>
 {{.List}}<div class="pagination"><a href="?page=1">1</a> <a href="?page=2">2</a> <a rel="next" href="?page=2">Next</a></div>
@@ -171,8 +171,8 @@ func render(t testing.TB, item, wrap string, list []thing) string {
 	return page.String()
 }
 
-// The best proposal for a list has all its items with their fields, and reads another page of the
-// site as well.
+// The best proposal for a list has all items with their fields, and also reads another page of the
+// site.
 func TestDetectLists(t *testing.T) {
 	for _, theme := range themes {
 		t.Run(theme.name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestDetectLists(t *testing.T) {
 	}
 }
 
-// What is shown of a proposal is what a run of it gives.
+// A proposal's sample rows are those that a run of it gives.
 func TestProposalsRunAsShown(t *testing.T) {
 	pages, err := filepath.Glob("testdata/detect/*.html")
 	if err != nil || len(pages) == 0 {
@@ -306,8 +306,8 @@ func TestDetectJSON(t *testing.T) {
 	}
 }
 
-// A page that sells one thing is about that, whatever else it lists. Of several headings that of
-// the title counts. Of what the page states for machines, only what has the price comes first.
+// A page that sells one thing is about that thing, whatever else it lists. Of several headings, the
+// one that matches the title counts. Of the stated data, only an item with a price comes first.
 func TestDetectOneThing(t *testing.T) {
 	var related strings.Builder
 	for i := range 6 {
@@ -345,8 +345,8 @@ func TestDetectOneThing(t *testing.T) {
 	}
 }
 
-// Tables whose heads name their columns are proposed by these names, whatever stands beside them;
-// others are not.
+// Tables whose headers name their columns are proposed with these names, whatever stands beside
+// them; other tables are not.
 func TestDetectTables(t *testing.T) {
 	const head = `<thead><tr><th>Model<th scope=col>Price "net"</th><th></th><th>Price "net"</th></tr></thead>`
 	row := func(first string) string {
@@ -388,7 +388,7 @@ func TestDetectTables(t *testing.T) {
 	}
 }
 
-// What stands deep in the elements of a JSON array is a column, too.
+// A value nested deep in the elements of a JSON array is a column, too.
 func TestDetectDeepJSON(t *testing.T) {
 	const node = `{"node":{"title":"A","price":{"min":{"amount":"1.50"}}}}`
 	got := proposalsOf(t, model.Recipe{}, "application/json",
@@ -399,7 +399,7 @@ func TestDetectDeepJSON(t *testing.T) {
 	}
 }
 
-// The schema that fits what the page is about is proposed, and what the caller names comes first.
+// The schema that fits the page's subject is proposed. Fields that the caller names come first.
 func TestDetectBySchemaAndFields(t *testing.T) {
 	schemas, err := json.Marshal([]Schema{
 		{ID: "1", Type: "ARTICLE",
@@ -428,7 +428,7 @@ func TestDetectBySchemaAndFields(t *testing.T) {
 	}
 }
 
-// Pages that are made to take long are given up, and say little.
+// Detection gives up pages that are made to take long, and says little about them.
 func TestDetectOnHostilePages(t *testing.T) {
 	pages := map[string]string{
 		"siblings": "<body>" + strings.Repeat("<div><a href=x>y</a></div>", 20_000),
@@ -453,7 +453,7 @@ func TestDetectOnHostilePages(t *testing.T) {
 	}
 }
 
-// Whatever a page holds, what is proposed compiles and has rows.
+// Whatever a page holds, each proposal compiles and gives rows.
 func FuzzDetect(f *testing.F) {
 	for _, theme := range themes {
 		f.Add(render(f, theme.item, theme.wrap, things(1)))

@@ -38,15 +38,15 @@ func fetcher(t *testing.T, web *synthweb.Web) func(url string) Page {
 	}
 }
 
-// TestDetectTheSyntheticWeb: what is proposed first for a listing or a product page reads every
-// other page of its kind. It does on all sites, as those who wrote them mean it.
+// TestDetectTheSyntheticWeb: the first proposal for a listing or product page reads every other
+// page of its kind. On all sites the rows match the truth that the site's authors state.
 func TestDetectTheSyntheticWeb(t *testing.T) {
 	for _, kind := range []struct {
 		name string
 		mix  synthweb.Mix
 		want string // strategy and type
 		next bool
-		// columns are the names of the truth by those that are proposed.
+		// columns maps proposed field names to the names in the truth.
 		columns map[string]string
 	}{
 		{"product", synthweb.Products(), "product SINGLE_PRODUCT", false,
@@ -71,7 +71,7 @@ func TestDetectTheSyntheticWeb(t *testing.T) {
 					t.Fatal(err)
 				}
 				if proposed == nil {
-					if truth.Pages[0].Rows[0]["was"] == nil { // a page that shows all there is
+					if truth.Pages[0].Rows[0]["was"] == nil { // the page shows everything there is
 						continue
 					}
 					proposed = proposedFor(t, fetch(url), kind.want, kind.next)
@@ -103,7 +103,7 @@ func TestDetectTheSyntheticWeb(t *testing.T) {
 	}
 }
 
-// proposedFor compiles what is proposed first for a page.
+// proposedFor compiles the first proposal for a page.
 func proposedFor(t *testing.T, p Page, want string, next bool) *Extractor {
 	t.Helper()
 	detector := mustCompile(t, model.Recipe{Type: model.Detection})

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAddressesEndEarly: an address needs the page's base element, wherever that is. Reading still
-// ends early where none comes any more: what makes a page odd behind that place is not seen.
+// ends early once no base element can follow, so odd markup after that place goes unseen.
 func TestAddressesEndEarly(t *testing.T) {
 	const page, rest = `<html><body><p>text</p><a class="link" href="to">there</a><p>&#65;</p>`,
 		`<plaintext>`

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// embedded reads the JSON that an HTML page embeds for its scripts, as it reads a JSON body. A link
-// to the next page may be one of the page itself.
+// embedded reads the JSON that an HTML page embeds for its scripts, as if it were a JSON body. A
+// next link found in the page itself takes precedence.
 func (e *Extractor) embedded(p Page, m *memory) (Result, error) {
 	body, err := structured.Embedded(p.Body)
 	if err != nil {

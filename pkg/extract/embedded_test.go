@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// chairs are objects of a list with a format each, of their number.
+// chairs returns five comma-separated objects made from format, with # replaced by their number.
 func chairs(format string) string {
 	var list []string
 	for i := range 5 {
@@ -18,7 +18,7 @@ func chairs(format string) string {
 	return strings.Join(list, ",")
 }
 
-// TestDetectEmbedded: what a page embeds for its scripts is proposed, and the proposal reads it.
+// TestDetectEmbedded: JSON embedded for scripts is proposed, and the proposal reads it.
 func TestDetectEmbedded(t *testing.T) {
 	const object = `{"id":#,"title":"Chair number #","price":"#9.50","slug":"chair-#"}`
 	shell := `<!doctype html><title>Chairs</title><div id="root"></div><a rel="next" href="/list?page=2">›</a>`
@@ -57,7 +57,7 @@ func TestDetectEmbedded(t *testing.T) {
 	}
 }
 
-// TestEmbeddedIsAskedFor: a path reads an HTML page only where it says so, and a JSON body as ever.
+// TestEmbeddedIsAskedFor: a path reads an HTML page's embedded JSON only if it asks for that.
 func TestEmbeddedIsAskedFor(t *testing.T) {
 	const page = `<p>A page<script>var state = {"embedded": {"a": 1}, "items": [1, 2, 3]}</script>`
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestEmbeddedIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestDetectEmbeddedStandsBehind: the list that a page shows is proposed before its data.
+// TestDetectEmbeddedStandsBehind: the list that a page shows is proposed before its embedded data.
 func TestDetectEmbeddedStandsBehind(t *testing.T) {
 	var cards strings.Builder
 	for i := range 9 {

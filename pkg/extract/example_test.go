@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A recipe is compiled once; each page then makes rows.
+// A recipe is compiled once and then makes rows of each page.
 func ExampleCompile() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts,
 		Fields: []model.Field{

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// MaxReason bounds a reason, in bytes.
+	// MaxReason is the maximum length of a reason, in bytes.
 	MaxReason = 400
-	// maxNamed is how many fields a reason names, and maxShown how much of a selector it shows, in
-	// bytes.
+	// maxNamed is how many fields a reason names. maxShown is how many bytes of a selector it
+	// shows.
 	maxNamed = 4
 	maxShown = 60
-	// fewLetters is what a page that scripts fill has less of, scripts apart.
+	// fewLetters: a page with fewer letters, scripts apart, counts as filled by scripts.
 	fewLetters = 200
 )
 
-// Explain says in words why a page gave no row, and what to try: at most MaxReason bytes. rendered
-// says that a browser made the page. It reads the page once more, so it is for such pages alone. A
-// page that cannot be read in time has no reason: "".
+// Explain says in words why a page gave no row, and what to try, in at most MaxReason bytes.
+// rendered says that a browser made the page. Explain reads the page once more, so call it only for
+// pages without rows. It returns "" for a page that cannot be read in time.
 func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 	if p.Code != "" || len(p.Kept) > 0 {
 		return ""
@@ -49,10 +49,10 @@ func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 	return CutReason(e.explainRecipe(ctx, p, isHTML))
 }
 
-// CutReason is a reason of at most MaxReason bytes.
+// CutReason shortens reason to at most MaxReason bytes.
 func CutReason(reason string) string { return cutText(reason, MaxReason) }
 
-// explainRecipe is the reason that lies in what the recipe looks for.
+// explainRecipe explains the missing rows by what the recipe looks for.
 func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) string {
 	switch e.recipe.Type {
 	case model.SingleProduct, model.MultipleProducts:
@@ -119,7 +119,7 @@ func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) stri
 		". Compare the selectors with the page as it is now, or propose a scraper for it anew."
 }
 
-// nameFields lists fields with their selectors, the first few of them.
+// nameFields lists the first few fields with their selectors, and how many more there are.
 func (e *Extractor) nameFields(which []int) string {
 	var named []string
 	for _, i := range which[:min(len(which), maxNamed)] {
@@ -138,7 +138,7 @@ func (e *Extractor) nameFields(which []int) string {
 }
 
 // measureText counts the letters that a page shows without its scripts, up to fewLetters, and says
-// whether it has scripts. The title is not shown.
+// whether it has scripts. The title does not count.
 func measureText(body []byte) (letters int, scripts bool) {
 	tokens := html.NewTokenizer(bytes.NewReader(body))
 	tokens.SetMaxBuf(len(body) + 1)
@@ -168,7 +168,7 @@ func measureText(body []byte) (letters int, scripts bool) {
 	return letters, scripts
 }
 
-// cutText is a text of at most so many bytes.
+// cutText shortens a text that is longer than most, in bytes.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// words are more letters than a page that scripts fill has.
+// words has more letters than a page that scripts fill.
 var words = strings.Repeat("<p>Some words of a page. ", 40)
 
 func TestReasons(t *testing.T) {
@@ -72,7 +72,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A reason has a bound, whatever a recipe calls its fields.
+// A reason stays within its bound, however long field names and selectors are.
 func TestReasonsAreBounded(t *testing.T) {
 	r := model.Recipe{Type: model.SingleProduct}
 	for i := range 300 {

@@ -1,7 +1,7 @@
 // Package extract owns page → rows. It checks and compiles a scraper's recipe once per revision. It
-// turns what a fetch delivered into rows and the next link of a pagination chain. It fetches
-// nothing, stores nothing, and charges nothing: of prices it knows the rows of its endpoints
-// (Prices). One folder per scraper type; catalog.go lists them.
+// turns what a fetch delivered into rows and the next link of a pagination chain. It fetches,
+// stores and charges nothing; of prices it knows only its endpoints' rows of the price table
+// (Prices). Each scraper type has a folder; catalog.go lists them.
 package extract
 
 import (
@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of what a page may give. A page beyond one of them gives no row and the error
+// Bounds on what a page may give. A page beyond any of them gives no row and the error
 // row_too_large.
 const (
 	MaxRowBytes  = rows.MaxRowBytes  // one row as JSON, 1,000,000
@@ -27,47 +27,47 @@ const (
 	MaxPageBytes = rows.MaxPageBytes // all rows of one page as JSON, 32,000,000
 )
 
-// What goes in and comes out, as the scraper types know it too.
+// Input and output types, shared with the scraper types.
 type (
 	Page   = page.Page
 	Ask    = page.Ask
 	Prompt = page.Prompt
 )
 
-// Result is what a page holds.
+// Result is what Extract makes of a page.
 type Result struct {
-	// each a JSON object, members in the order of itemsConfig, no key that begins with "_"
+	// Rows are JSON objects with members in the order of itemsConfig; no key begins with "_".
 	Rows [][]byte
-	// where the NEXT_LINK selector leads, as an absolute http(s) address; "" if there is none
+	// Next is where the NEXT_LINK selector leads, as an absolute http(s) address; "" if nowhere.
 	Next string
-	// Cursor is the value of JSON_CURSOR's cursorPath, a text or a number as it is written; "" if
-	// there is none.
+	// Cursor is the value at JSON_CURSOR's cursorPath, a text or a number as written; "" if there
+	// is none.
 	Cursor string
 	// Ask is nil when the page is complete. Otherwise there are no rows yet.
 	Ask *Ask
 	// Rejected counts rows that do not fit the scraper's schema. They are not among Rows.
 	Rejected int
-	// Free says that nothing is charged although the page has rows.
+	// Free says that the page is not charged although it has rows.
 	Free bool
-	// Parser is what read the page as HTML.
+	// Parser is the parser that read the page as HTML.
 	Parser Parser
-	// Odd is why the page was not read in one go. Something of its markup made it be read again, as
-	// a whole, or left it to the parser Tree. "": it was read in one go.
+	// Odd is why the page was not read in one pass: its markup required reading it again as a
+	// whole, or with the parser Tree. It is "" when one pass was enough.
 	Odd string
 }
 
 // Parser is a way to read HTML.
 type Parser uint8
 
-// The ways, and how many there are. Tree is goquery's, for markup that moves elements around.
+// The parsers. Tree is goquery's parser, for markup that moves elements around.
 const (
-	NoParser  Parser = iota // the page was not read as HTML, or its type reads pages by itself
-	Streaming               // in one pass, as far as needed
-	Tree                    // the whole page becomes a tree first
-	Parsers                 // how many there are
+	NoParser  Parser = iota // not read as HTML, or the type parses pages on its own
+	Streaming               // in one pass, only as far as needed
+	Tree                    // builds a tree of the whole page first
+	Parsers                 // the number of parsers
 )
 
-// String is the parser's name in metrics.
+// String returns the parser's name in metrics.
 func (p Parser) String() string { return [...]string{"none", "streaming", "tree"}[p] }
 
 // Extractor is a compiled recipe. It is safe for concurrent use.
@@ -75,17 +75,17 @@ type Extractor struct {
 	rows   rows.Maker
 	next   link
 	recipe model.Recipe
-	pages  sync.Pool // of *memory: used again
+	pages  sync.Pool // of *memory, for reuse
 }
 
-// memory is what one Extract needs.
+// memory is the working memory of one Extract call.
 type memory struct {
 	doc  dom.Document
 	json jsondoc.Document
 	out  rows.Writer
 }
 
-// within makes the memory ready for work that ends with the context.
+// within prepares the memory for work that ends with the context.
 func (m *memory) within(ctx context.Context) {
 	m.doc.Within(ctx)
 	m.json.Within(ctx)
@@ -93,9 +93,9 @@ func (m *memory) within(ctx context.Context) {
 	m.out.Within(ctx)
 }
 
-// Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed
-// (type_not_runnable for a type that has no folder here), each naming its field, such as
-// `itemsConfig[2].selector`.
+// Compile checks and compiles a recipe. Its error is a fault.List. Each fault has the code
+// schema_validation_failed (type_not_runnable for a type that nothing here runs) and names its
+// field, such as `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
 	e := &Extractor{recipe: r, pages: sync.Pool{New: func() any { return new(memory) }}}
 	var faults fault.List
@@ -118,12 +118,12 @@ func Compile(r model.Recipe) (*Extractor, error) {
 		return nil, faults
 	}
 	if e.next = next; next.selector != nil {
-		e.rows.Only = nil // the link, and a base element for it, may be anywhere
+		e.rows.Only = nil // the link and the base element may be anywhere
 	}
 	return e, nil
 }
 
-// Patterns is the size of the recipe's regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the recipe's regular expressions, as pattern.Total counts it.
 func (e *Extractor) Patterns() int {
 	size := e.rows.Patterns
 	if e.next.path != nil {
@@ -135,8 +135,8 @@ func (e *Extractor) Patterns() int {
 	return size
 }
 
-// Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when
-// all is well.
+// Validate runs only the checks of Compile, for a scraper that is being saved. It returns an empty
+// list for a valid recipe.
 func Validate(r model.Recipe) fault.List {
 	_, err := Compile(r)
 	var faults fault.List
@@ -144,15 +144,15 @@ func Validate(r model.Recipe) fault.List {
 	return faults
 }
 
-// Extract makes the rows of a page: the first one. The others are what came of the Asks of earlier
-// calls, in order; the pages alone decide what comes out. Errors are coded: not_html, not_json,
-// unparsable, row_too_large. A page without a row is no error here.
+// Extract makes the rows of the first page. The other pages are the answers to the Asks of earlier
+// calls, in order. The result depends on the pages alone. Errors are coded: not_html, not_json,
+// unparsable, row_too_large. A page without a row is not an error here.
 func (e *Extractor) Extract(pages ...Page) (Result, error) {
 	return e.ExtractContext(context.Background(), pages...)
 }
 
-// ExtractContext is Extract for somebody who may leave: it ends with the context, whose error it
-// answers then.
+// ExtractContext is Extract with a context. It stops when the context ends and then returns the
+// context's error.
 func (e *Extractor) ExtractContext(ctx context.Context, pages ...Page) (Result, error) {
 	m := e.pages.Get().(*memory)
 	m.within(ctx)
@@ -215,7 +215,7 @@ func (e *Extractor) json(p Page, m *memory) (Result, error) {
 	return Result{Rows: m.out.Rows(), Next: next, Cursor: cursor}, nil
 }
 
-// tooSlow is the error of work that was given up: the context's own, or one that is coded
+// tooSlow is the error of work that was abandoned: the context's own error, or else one coded
 // too_costly.
 func tooSlow(ctx context.Context, err error, why string) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -224,8 +224,8 @@ func tooSlow(ctx context.Context, err error, why string) error {
 	return fault.Wrap(fault.PageTooCostly, err, "%s", why)
 }
 
-// Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it
-// has to be fetched.
+// Unfetched makes the rows of an address that needs no fetch, from a page without a body. It
+// returns false if the page has to be fetched.
 func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 	if e.rows.Unfetched == nil {
 		return Result{}, false, nil
@@ -240,17 +240,17 @@ func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 	return Result{Rows: m.out.Rows(), Free: true}, true, nil
 }
 
-// TakesFailures says that Extract makes rows also of a first page that could not be fetched: one
-// with a Code.
+// TakesFailures says that Extract also makes rows of a first page that could not be fetched, which
+// has a Code.
 func (e *Extractor) TakesFailures() bool { return e.rows.Failures }
 
-// Limits bound the tries at all pages of one unit, and the time for them from the first request's
-// start; 0: as for any page.
+// Limits returns bounds on the fetch attempts for all pages of one unit, and on the time since its
+// first request started. 0 means the usual limit.
 func (e *Extractor) Limits() (fetches int, within time.Duration) {
 	return e.rows.Fetches, e.rows.Within
 }
 
-// read is Extract for the types that read pages by themselves.
+// read is Extract for the types that parse pages on their own.
 func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 	more, err := e.rows.Read(pages, &m.out)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// recipe makes a recipe of fields written as `name kind selector` or `name @attr selector`.
+// recipe makes a recipe from fields written as `name kind selector` or `name @attr selector`.
 func recipe(t model.ScraperType, fields ...string) model.Recipe {
 	r := model.Recipe{Type: t}
 	for _, f := range fields {
@@ -41,7 +41,7 @@ func mustCompile(t testing.TB, r model.Recipe) *Extractor {
 	return e
 }
 
-// extract makes the rows of a page without an address, so that links are as written.
+// extract makes the rows of a page without an address, so that links stay as written.
 func extract(t testing.TB, r model.Recipe, body string) []string {
 	t.Helper()
 	got, err := mustCompile(t, r).Extract(Page{ContentType: "text/html", Body: []byte(body)})
@@ -101,7 +101,7 @@ func TestGoldenPages(t *testing.T) {
 	}
 }
 
-// TestItems is decision 36.
+// TestItems checks the items that decision 36 defines.
 func TestItems(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -268,7 +268,7 @@ func TestRowBounds(t *testing.T) {
 	}
 }
 
-// TestHostilePages gives pages and selectors made to take long; a regression shows as a test that
+// TestHostilePages reads pages with selectors made to take long. A regression shows as a test that
 // does not end.
 func TestHostilePages(t *testing.T) {
 	siblings := "<body>" + strings.Repeat("<p class=x>a</p>", 20_000)
@@ -304,7 +304,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse shares one extractor: pages must not mix.
+// TestConcurrentUse shares one extractor among goroutines: pages must not mix.
 func TestConcurrentUse(t *testing.T) {
 	e := mustCompile(t, recipe(model.SingleProduct, "t TEXT h1"))
 	var wg sync.WaitGroup

@@ -15,10 +15,10 @@ var (
 	growths    = flag.Uint64("growths", 300, "its pages")
 )
 
-// TestCostGrowsWithThePage: a page of four times as many parts that are alike takes four times as
-// long. What grows faster holds a core for minutes on a page that is as large as pages may be. The
-// selectors of a customer have a budget of steps instead. As in TestEveryTypeOnHostilePages, only
-// `make bounds` measures; other runs read some of the pages.
+// TestCostGrowsWithThePage: a page with four times as many similar parts takes about four times as
+// long. Superlinear growth would occupy a core for minutes on the largest pages. (Customers'
+// selectors have a budget of steps instead.) As in TestEveryTypeOnHostilePages, only `make bounds`
+// measures; other runs read some of the pages.
 func TestCostGrowsWithThePage(t *testing.T) {
 	const (
 		small = 60_000 // bytes

@@ -13,15 +13,15 @@ import (
 	"shoal.dev/shoal/testkit/hostile"
 )
 
-// What reading one page may take, whatever it is: time of the processor, and memory beside the
-// page. A fifth of the memory may be garbage that has not been collected yet. Expressions that look
-// back come closest, on a page of as many elements as may be: 66 MB, 16 of them positions.
+// Bounds for reading any one page: processor time, and memory beside the page. A fifth of the
+// memory may be uncollected garbage. The costliest are expressions that look back on a page with
+// the maximum number of elements: 66 MB, 16 of them positions.
 const (
 	hostileTime   = 3 * time.Second
 	hostileMemory = 72 << 20
 )
 
-// hostileRecipes are recipes of every type, with the selectors that cost most.
+// hostileRecipes returns recipes of every type, with the costliest selectors.
 func hostileRecipes() map[string]model.Recipe {
 	text := func(selectors ...string) []model.Field {
 		var fields []model.Field
@@ -69,9 +69,9 @@ func hostileRecipes() map[string]model.Recipe {
 	}
 }
 
-// TestEveryTypeOnHostilePages: whatever a page is, each type reads it in bounded time and memory.
-// What it takes depends on what else the machine does, so the bounds are asked for by `make bounds`
-// alone; other runs read the beginnings.
+// TestEveryTypeOnHostilePages: each type reads any page in bounded time and memory. The cost also
+// depends on the machine's load, so only `make bounds` checks the bounds; other runs read only the
+// pages' beginnings.
 func TestEveryTypeOnHostilePages(t *testing.T) {
 	measured := os.Getenv("SHOAL_BOUNDS_SUITE") != ""
 	for _, p := range hostile.Pages() {
@@ -115,7 +115,7 @@ func TestEveryTypeOnHostilePages(t *testing.T) {
 	}
 }
 
-// beginning is how many bytes of a page are read where nothing is measured.
+// beginning is how many bytes of a page are read when nothing is measured.
 func beginning() int {
 	if testing.Short() {
 		return 4_000
@@ -123,7 +123,7 @@ func beginning() int {
 	return 50_000
 }
 
-// measure is the processor's time that something takes, and the most memory in use meanwhile.
+// measure returns the processor time that do takes and the peak memory in use meanwhile.
 func measure(do func()) (took time.Duration, memory uint64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var stats runtime.MemStats

@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/testkit/asgoquery"
 )
 
-// goqueryRow is the row of SINGLE_PRODUCT by goquery.
+// goqueryRow makes the row of SINGLE_PRODUCT with goquery.
 func goqueryRow(doc *goquery.Document, r model.Recipe) map[string]any {
 	row := map[string]any{}
 	for _, f := range r.Fields {
@@ -29,8 +29,8 @@ func goqueryRow(doc *goquery.Document, r model.Recipe) map[string]any {
 	return row
 }
 
-// fieldSelectors are what recipes of these tests are made of: found soon, late, never; told by the
-// start tag or not.
+// fieldSelectors are the selectors of these tests' recipes. They match early, late or never, and
+// some can be decided by the start tag alone.
 var fieldSelectors = []string{"p", "b", "i", "a", "div", "span", "ul", "li", "table", "td", "tr",
 	"tbody", "form", "title", "body", "html",
 	"head", "h1", "svg", "select", "option", "script", "textarea", "font", "main",
@@ -45,7 +45,7 @@ var fieldSelectors = []string{"p", "b", "i", "a", "div", "span", "ul", "li", "ta
 
 var fieldKinds = []string{"TEXT", "TEXT", "TEXT", "EXISTS", "@class", "@href", "@id"}
 
-// randomRecipe is one to six fields of a type.
+// randomRecipe returns a recipe of one to six fields.
 func randomRecipe(rng *rand.Rand, t model.ScraperType) model.Recipe {
 	var fields []string
 	for i := range 1 + rng.IntN(6) {
@@ -56,8 +56,8 @@ func randomRecipe(rng *rand.Rand, t model.ScraperType) model.Recipe {
 	return recipe(t, fields...)
 }
 
-// checkFields fails unless a page's fields are those that goquery gives. Without the page's address
-// they are as written.
+// checkFields fails unless a page's fields equal those that goquery gives. The page has no address,
+// so links stay as written.
 func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 	t.Helper()
 	doc, docErr := asgoquery.Page(page)
@@ -76,7 +76,7 @@ func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 		}
 		want := goqueryRow(doc, r)
 		row := map[string]any{}
-		for _, f := range r.Fields { // as a row without values is none
+		for _, f := range r.Fields { // a row without values is left out
 			row[f.Name] = nil
 			if f.Kind == model.Exists {
 				row[f.Name] = false
@@ -103,7 +103,7 @@ func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 	}
 }
 
-// goqueryRows are the rows of MULTIPLE_PRODUCTS by goquery and decision 36 by the letter.
+// goqueryRows makes the rows of MULTIPLE_PRODUCTS with goquery, applying decision 36 literally.
 func goqueryRows(doc *goquery.Document, r model.Recipe) []string {
 	matches := make([][]*html.Node, len(r.Fields))
 	for i, f := range r.Fields {
@@ -115,7 +115,7 @@ func goqueryRows(doc *goquery.Document, r model.Recipe) []string {
 	return oracleLines(r, matches, len(matches[0]))
 }
 
-// TestFieldsAreGoquerysOnHTML5lib takes the tree-construction inputs of html5lib-tests, which come
+// TestFieldsAreGoquerysOnHTML5lib reads the tree-construction inputs of html5lib-tests, which come
 // with the sources of x/net/html.
 func TestFieldsAreGoquerysOnHTML5lib(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/net").Output()
@@ -143,7 +143,7 @@ func TestFieldsAreGoquerysOnHTML5lib(t *testing.T) {
 	}
 }
 
-// malformed pages are what people and templates get wrong.
+// malformed pages contain the mistakes that people and templates make.
 var malformed = []string{
 	"<ul><li>one<li>two<ul><li>in</ul><li>three</ul>after",
 	"<table><tr><td>1<td>2<tr><td>3</table><p>x",
@@ -244,14 +244,14 @@ func TestFieldsAreGoquerysOnMalformedPages(t *testing.T) {
 	for _, page := range malformed {
 		checkFields(t, page, rng, 60)
 	}
-	for range 1500 { // whatever stands behind them
+	for range 1500 { // each is followed by others
 		page := malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))] +
 			malformed[rng.IntN(len(malformed))]
 		checkFields(t, page, rng, 2)
 	}
 }
 
-// generate makes a page: mostly well-formed, nested, with slips here and there.
+// generate makes a mostly well-formed, nested page with occasional mistakes.
 func generate(rng *rand.Rand) string {
 	tags := []string{"div", "div", "div", "p", "p", "span", "span", "ul", "li", "li", "a", "b", "i",
 		"h1", "h2", "section", "main", "article",
@@ -287,7 +287,7 @@ func generate(rng *rand.Rand) string {
 				"<hr/>", "<script>a<b;'</p>'</script>",
 				"<style>p{}</style>", "<!-- c --><!--->", "<meta name=x>", "</p>", "</x>",
 				"<textarea>t</textarea>"}[rng.IntN(11)])
-		case n == 15 && rng.IntN(2) == 0: // a slip: an end tag for anything, or none
+		case n == 15 && rng.IntN(2) == 0: // a mistake: an end tag that may match nothing
 			fmt.Fprintf(&b, "</%s>", tags[rng.IntN(len(tags))])
 		default:
 			b.WriteString([]string{"word ", " 9.99 &euro; ", "\n\t", "a < b", "&nbsp;x", "&#39;",

@@ -41,7 +41,7 @@ func TestJSONSingle(t *testing.T) {
 	}
 }
 
-// TestJSONItems is decision 36 on values instead of elements.
+// TestJSONItems checks decision 36 on JSON values instead of elements.
 func TestJSONItems(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -80,7 +80,7 @@ func TestJSONItems(t *testing.T) {
 	}
 }
 
-// A preview takes JSON for what it is, whatever the server calls it.
+// A preview recognizes JSON whatever media type the server gives.
 func TestDetectJSONOfAnyName(t *testing.T) {
 	for _, media := range []string{"application/json", "text/html; charset=utf-8",
 		"text/javascript", ""} {

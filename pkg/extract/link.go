@@ -8,18 +8,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// link finds in a page what leads to the next one. The zero link finds nothing.
+// link finds the next page's link or cursor in a page. The zero link finds nothing.
 type link struct {
-	selector *rows.Selector // of NEXT_LINK in HTML pages
-	path     *jsondoc.Path  // of NEXT_LINK in JSON bodies, or of JSON_CURSOR
-	cursor   bool           // path is that of JSON_CURSOR
+	selector *rows.Selector // NEXT_LINK's, in HTML pages
+	path     *jsondoc.Path  // NEXT_LINK's in JSON bodies, or JSON_CURSOR's
+	cursor   bool           // path is JSON_CURSOR's
 }
 
-// compileLink compiles the pagination's selector, which is of the fields' kind. Where they read
-// JSON that pages embed, it may be of the page, too.
+// compileLink compiles the pagination's selector, in the same language as the fields. For fields
+// that read embedded JSON, it may also select in the page itself.
 func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	const field = "sourceConfig.pagination."
-	// Paths of the types that read pages by themselves are no JSONPaths into a body.
+	// Types that parse pages on their own have paths that are not JSONPaths into a body.
 	isJSON := rows.IsJSON(r.Fields) &&
 		(r.Type == model.SingleProduct || r.Type == model.MultipleProducts)
 	switch p := r.Pagination; {
@@ -44,7 +44,7 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	return l, f
 }
 
-// following is where the pagination's selector leads in a page that its type reads by itself.
+// following returns the next link of a page that its type parses on its own.
 func (e *Extractor) following(p Page, m *memory) (string, error) {
 	if e.next.selector == nil || p.Code != "" || p.CheckHTML() != nil {
 		return "", nil
@@ -56,7 +56,7 @@ func (e *Extractor) following(p Page, m *memory) (string, error) {
 	return e.nextLink(p, m)
 }
 
-// nextLink is where the parsed page leads to. What was read of it before is paid for with it.
+// nextLink returns the parsed page's next link. An earlier selector's overrun also surfaces here.
 func (e *Extractor) nextLink(p Page, m *memory) (string, error) {
 	next := e.next.ofHTML(&m.doc, p.URL)
 	if err := m.doc.Err(); err != nil {
@@ -65,9 +65,9 @@ func (e *Extractor) nextLink(p Page, m *memory) (string, error) {
 	return next, nil
 }
 
-// ofHTML is where the selector's first match leads: its href. Of an attribute, a text or a value
-// that an XPath expression gives, it is that itself. It is resolved as a browser would: against the
-// page's base element if it has one, else against its address.
+// ofHTML returns where the selector's first match leads: its href. If an XPath expression gives an
+// attribute, a text or a value, ofHTML takes that as the link. It resolves the link as a browser
+// would: against the page's base element if it has one, else against its address.
 func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
 	if l.selector == nil {
 		return ""
@@ -92,7 +92,7 @@ func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
 	return resolve(pageURL, baseHref, href)
 }
 
-// ofJSON is where the path's first match leads, or the cursor that it is.
+// ofJSON returns the path's first match: resolved as the next link, or as the cursor.
 func (l *link) ofJSON(doc *jsondoc.Document, pageURL string) (next, cursor string) {
 	if l.path == nil {
 		return "", ""
@@ -111,7 +111,7 @@ func (l *link) ofJSON(doc *jsondoc.Document, pageURL string) (next, cursor strin
 	return resolve(pageURL, "", text), ""
 }
 
-// resolve is a link's absolute address, "" unless it is http or https.
+// resolve returns a link's absolute address, or "" unless it is http or https.
 func resolve(pageURL, baseHref, href string) string {
 	base := rows.BaseOf(pageURL, baseHref)
 	if base == nil {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/testkit/asgoquery"
 )
 
-// oracleRows are a page's rows by x/net/html, cascadia and decision 36 by the letter.
+// oracleRows makes a page's rows with x/net/html and cascadia, applying decision 36 literally.
 func oracleRows(t testing.TB, r model.Recipe, page string) []string {
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -111,12 +111,12 @@ func jsonString(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	// a string always encodes; bytes that are not UTF-8 are U+FFFD, each
+	// a string always encodes; each byte that is not UTF-8 becomes U+FFFD
 	_ = enc.Encode(string([]rune(s)))
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// TestRowsAreTheOracles compares rows of random pages and recipes.
+// TestRowsAreTheOracles compares the rows of random pages and recipes with the oracle's.
 func TestRowsAreTheOracles(t *testing.T) {
 	pieces := []string{"x", " y ", "&amp;", "<p>", "</p>", "<div>", "<div class=c>", "</div>",
 		"<ul>", "<li>",

@@ -23,8 +23,8 @@ func recipeOf(selectors ...string) model.Recipe {
 	return r
 }
 
-// TestPatternsInSelectorsAreBounded: what would compile to a great deal is refused, each and
-// together, with its field.
+// TestPatternsInSelectorsAreBounded: patterns that would compile to too much, each or in total, are
+// refused with their field.
 func TestPatternsInSelectorsAreBounded(t *testing.T) {
 	large, taken := strings.Repeat("a{0,999}", 20)+"z", strings.Repeat("a{0,999}", 3)+"z"
 	for _, form := range []string{"p:matches(%)", "p:matchesOwn(%)", "p[class#=%]",
@@ -57,8 +57,8 @@ func TestPatternsInSelectorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPatternsArePaidFromTheStepsOfAPage: the price is that of the worst text, which this one is
-// not.
+// TestPatternsArePaidFromTheStepsOfAPage: patterns cost as much as on their worst text, even though
+// this text is not that bad.
 func TestPatternsArePaidFromTheStepsOfAPage(t *testing.T) {
 	text, slow := strings.Repeat("b", 6_000), strings.Repeat("a{0,999}", 3)+"z"
 	html := Page{URL: "http://a.example/", ContentType: "text/html",
@@ -79,7 +79,7 @@ func TestPatternsArePaidFromTheStepsOfAPage(t *testing.T) {
 	}
 }
 
-// leaving is a context that ends when it has been asked so often.
+// leaving is a context that ends once Err has been called end times.
 type leaving struct {
 	context.Context
 	asked, end int
@@ -92,7 +92,7 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// costlyPages are pages, by a selector that takes long on them: with patterns and without.
+// costlyPages maps selectors, with and without patterns, to pages on which they take long.
 func costlyPages() map[string]Page {
 	long, slow := strings.Repeat("a", 100_000), strings.Repeat("a{0,999}", 3)+"z"
 	page := func(kind, body string) Page {
@@ -112,7 +112,7 @@ func costlyPages() map[string]Page {
 	}
 }
 
-// TestWhoHasGoneIsNotReadFor ends the context in the middle of a page.
+// TestWhoHasGoneIsNotReadFor ends the context in the middle of a page; reading must stop.
 func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 	for selector, page := range costlyPages() {
 		extractor, err := Compile(recipeOf(selector))
@@ -131,7 +131,7 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 	}
 }
 
-// TestOthersAreReadMeanwhile has somebody come who has had less, in the middle of a page.
+// TestOthersAreReadMeanwhile lets a caller who has used less arrive in the middle of a page.
 func TestOthersAreReadMeanwhile(t *testing.T) {
 	for selector, page := range costlyPages() {
 		extractor, err := Compile(recipeOf(selector))

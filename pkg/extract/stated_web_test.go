@@ -9,9 +9,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestSchemaOfTheSyntheticWeb: some product pages say what is what in the names of their elements
-// alone. AI_CONF reads all that they show, and nothing that they do not, in the types of the
-// schema. Listings do the same where many are asked for.
+// TestSchemaOfTheSyntheticWeb: some product pages name their data only in the names of elements.
+// AI_CONF reads everything that they show and nothing else, in the types of the schema. It reads
+// listings in the same way when the schema asks for many.
 func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 	const one = `{"type":"object","properties":{"title":{"type":"string"},"price":{"type":"string"},"oldPrice":{"type":"string"},
 		"currency":{"type":"string"},"sku":{"type":"string"},"availability":{"type":"string"},"brand":{"type":"string"},
@@ -43,7 +43,7 @@ func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 				}
 				for _, want := range truth.Pages {
 					if len(want.Rows) < 3 && name == "listing" {
-						continue // no list yet
+						continue // too few items to be a list
 					}
 					got := withoutModel(t, e, fetch(want.URL))
 					for i, row := range want.Rows {
@@ -79,7 +79,7 @@ func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 	}
 }
 
-// withoutModel are the rows of a page where no language model answers.
+// withoutModel returns the rows of a page when no language model answers.
 func withoutModel(t *testing.T, e *Extractor, p Page) []map[string]any {
 	t.Helper()
 	result, err := e.Extract(p)

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestXPathIsCSS gives the same fields in both languages, which may stand in one recipe.
+// TestXPathIsCSS gets the same fields in both languages, which may be mixed in one recipe.
 func TestXPathIsCSS(t *testing.T) {
 	pairs := [][2]string{
 		{"h1.title", "//h1[contains(concat(' ', @class, ' '), ' title ')]"},

@@ -1,34 +1,34 @@
-// Package aiconf owns AI_CONF: rows by a schema instead of selectors.
+// Package aiconf owns AI_CONF: rows made by a schema instead of selectors.
 //
 // # What fills a property
 //
-// What the page states comes first, as far as it has the property's type. The first of these
-// counts: the item that states most of the schema (JSON-LD, microdata, RDFa), and its
+// Stated data comes first, if it has the property's type. The sources are tried in this order.
+// First is the item that states most of the schema (JSON-LD, microdata, RDFa), with its
 // additionalProperty. It has a property by the concept that the name means (price, priceAmount and
 // currentPrice are one; see concepts), or by the name itself. Then come meta elements (OpenGraph
-// and the like), labelled tables and lists, and data of frameworks. Last are elements that are
-// called after what they hold (see mention). Of name, url and language, the heading, the canonical
-// address and the page's language count, too. Values take the schema's types: numbers out of texts
-// by the rules at number, truth out of availability, codes only with their check digit. What does
-// not fit the schema does not count as stated.
+// and the like), labelled tables and lists, and framework data. Last are elements that are named
+// after what they hold (see mention). For name, url and language, the heading, the canonical
+// address and the page's language count, too. Values are converted to the schema's types: numbers
+// by the rules at number, truth from availability, codes only with a valid check digit. A value
+// that does not fit the schema does not count as stated.
 //
-// What is missing then is asked of the language model, with the page as text (markdown) and the
-// schema as the form of the answer. The page is data there: it stands between marks that it cannot
-// know. A row of the answer that does not fit the schema is dropped. So is a value that the page
-// does not have, where that can be told (see ground). What the page states is never changed by an
-// answer. Without an answer the page's own words stand.
+// The language model is asked for what is still missing. It gets the page as text (markdown) and
+// the schema as the form of the answer. The page is data there: it stands between marks that it
+// cannot know. An answer's row that does not fit the schema is dropped. So is a value that the page
+// does not have, if that can be checked (see ground). An answer never changes what the page states.
+// Without an answer, the stated values stand alone.
 //
 // # One row or many
 //
 // A schema of an array gives a row for each thing that the page lists. A schema of an object gives
 // one row. But the page may state two or more main things of one type (an ItemList, or repeated
-// microdata), none of them its own. Then each is a row. A thing of a list is filled from itself
-// alone, never from what the page says of itself. The model is asked only where required properties
-// are missing. Its rows are added to those of the list, and fill those with which they share an
-// address, a name or a number.
+// microdata), none of them its own. Then each is a row. A listed thing is filled from its own data
+// alone, never from what the page states about itself. For a list, the model is asked only if
+// required properties are missing. Its rows are added to the list, but an answer that shares an
+// address, a name or a number with a row fills that row.
 //
-// With HiddenData, what package detect would propose counts, too, behind all these. It is of the
-// thing that the page is about, or, where nothing else makes a row, of the items that repeat on it.
+// With HiddenData, what package detect would propose counts as well, after all these sources. It
+// covers the page's thing or, if nothing else makes a row, the items that repeat on the page.
 //
 // A row that does not fit the schema is counted as rejected. A page that states nothing gives no
 // row and rejects none.
@@ -83,7 +83,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	return rows.Maker{Read: c.read, Patterns: compiled.Patterns()}, nil
 }
 
-// read makes the rows of pages[0]; pages[1] is the model's answer.
+// read makes the rows of pages[0]; pages[1], if there, is the model's answer.
 func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	data, err := structured.ReadPage(pages[0])
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 			r.firm = r.firm ||
 				slices.ContainsFunc(answers, func(answer row) bool { return len(answer) > 0 })
 		case r.firm && !isList:
-			unfit = 0 // what the page states makes the row
+			unfit = 0 // the stated row stands
 		}
 		rejected = unfit
 	}
@@ -133,11 +133,11 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	return rows.More{Rejected: rejected}, nil
 }
 
-// schemaSteps is what a schema may cost on one page, its patterns and what it asks of items: some
-// 2.5 s at worst.
+// schemaSteps bounds the cost of a schema on one page, for its patterns and its look-ups in items:
+// some 2.5 s at worst.
 const schemaSteps = 50_000_000
 
-// tooSlow is the error of a budget that has ended.
+// tooSlow returns the error of an exhausted or ended budget.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
 		return fault.Wrap(fault.PageTooCostly, err,
@@ -146,11 +146,11 @@ func tooSlow(err error) error {
 	return err
 }
 
-// row is what is known of one row: JSON values by the names of properties.
+// row holds the known values of one row: JSON by property name.
 type row map[string]json.RawMessage
 
-// json writes a row with its members in the order of the schema. stored says that it becomes a row
-// of the store, where names have no leading underscore.
+// json writes a row with its members in the order of the schema. stored says that it is for the
+// store, where names have no leading underscore.
 func (c *conf) json(r row, stored bool) []byte {
 	out := []byte{'{'}
 	for i := range c.fields {
@@ -171,8 +171,8 @@ func (c *conf) json(r row, stored bool) []byte {
 	return append(out, '}')
 }
 
-// prune takes out of a row what does not fit the schema, member by member; it says whether the row
-// fits then.
+// prune removes the members of a row that do not fit the schema, one by one. It says whether the
+// row then fits.
 func (r *reader) prune(of row) bool {
 	for range len(r.fields) + 1 {
 		err := r.schema.Validate(r.budget, r.json(of, false))
@@ -188,8 +188,8 @@ func (r *reader) prune(of row) bool {
 	return false
 }
 
-// completeRow is a row as it is stored, nil if it does not fit the schema. What is required, may be
-// null and is nowhere to be found is null.
+// completeRow returns a row as it is stored, or nil if it does not fit the schema. Missing required
+// properties that may be null become null.
 func (r *reader) completeRow(of row) []byte {
 	if len(of) == 0 {
 		return nil
@@ -209,8 +209,8 @@ func (r *reader) completeRow(of row) []byte {
 	return r.json(of, true)
 }
 
-// answers are the rows of a model's answer that fit the schema, and how many do not. An answer of
-// another form is one of these.
+// answers returns the rows of a model's answer that fit the schema, and the number of those that do
+// not. A malformed answer counts as one of these.
 func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	if len(body) > rows.MaxRowBytes {
 		return nil, 1
@@ -235,14 +235,14 @@ func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	return answers, unfit
 }
 
-// answer is one row of a model's answer without what the page does not have. It is nil if it does
-// not fit the schema, or is one of a list's with a name that the page does not have.
+// answer returns one row of a model's answer without values that the page does not have. It is nil
+// if the row does not fit the schema, or if a list's row has a name that the page does not have.
 func (r *reader) answer(part json.RawMessage, isList bool) row {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(part, &members); err != nil {
 		return nil
 	}
-	for i := range r.fields { // "not on the page" is often said as null
+	for i := range r.fields { // models often write null for "not on the page"
 		f := &r.fields[i]
 		if value := members[f.Name]; string(value) == "null" &&
 			(len(f.Types) == 0 || !f.Is("null")) {
@@ -262,19 +262,19 @@ func (r *reader) answer(part json.RawMessage, isList bool) row {
 		if value = r.grounded(f, value); value != nil {
 			answer[f.Name] = value
 		} else if isList && f.identifies {
-			return nil // a thing that is not there
+			return nil // an invented thing
 		}
 	}
 	return answer
 }
 
-// fits says whether members make a row that fits the schema.
+// fits says whether members form a row that fits the schema.
 func (r *reader) fits(members map[string]json.RawMessage) bool {
 	text, err := json.Marshal(members)
 	return err == nil && r.schema.Validate(r.budget, text) == nil
 }
 
-// merge fills what is missing in rows. Answers that belong to none are rows of their own.
+// merge fills missing values of rows from answers. Answers that match no row become rows.
 func (c *conf) merge(list, answers []row, isList bool) []row {
 	if !isList {
 		fill(list[0], answers[0])
@@ -299,7 +299,7 @@ func fill(r, from row) {
 	}
 }
 
-// same is the first row that has an identifying value in common with another one, -1 if none does.
+// same returns the first row that shares an identifying value with other, or -1.
 func (c *conf) same(list []row, other row) int {
 	for i := range c.fields {
 		f := &c.fields[i]

@@ -38,11 +38,11 @@ func read(t testing.TB, maker rows.Maker, pages ...page.Page) (rows.More, [][]by
 	return more, out.Rows()
 }
 
-// unavailable is the answer of a fetcher without a model.
+// unavailable is the answer of a fetcher that has no model.
 var unavailable = page.Page{Code: fault.PageModel}
 
-// TestGoldenPages: a page and a schema give rows; with an answer of a model if there is one beside
-// them.
+// TestGoldenPages compares the rows of a page and a schema with a golden file. If a model's answer
+// is beside them, it is used.
 func TestGoldenPages(t *testing.T) {
 	pages, err := filepath.Glob("testdata/*.html")
 	if err != nil || len(pages) == 0 {
@@ -113,7 +113,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPromptIsBounded: a huge page costs no more tokens than a large one, and an empty one none.
+// TestPromptIsBounded: a huge page costs no more tokens than a large one, an empty one none.
 func TestPromptIsBounded(t *testing.T) {
 	maker := compile(t, `{"properties":{"price":{"type":"number"}},"required":["price"]}`)
 	ask := func(body string) *page.Ask {
@@ -135,7 +135,7 @@ func TestPromptIsBounded(t *testing.T) {
 	}
 }
 
-// TestMark: the page cannot write the line that ends it.
+// TestMark: the page cannot contain the line that ends it.
 func TestMark(t *testing.T) {
 	maker := compile(t, `{"properties":{"price":{"type":"number"}}}`)
 	more, _ := read(t, maker, page.Page{URL: "https://x.example/", ContentType: "text/html",
@@ -147,8 +147,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestAnswers: rows of an answer are held against the schema one by one, and an answer that says
-// nothing makes no row.
+// TestAnswers: each row of an answer is checked against the schema, and an empty answer makes no
+// row.
 func TestAnswers(t *testing.T) {
 	const one = `{"properties":{"name":{"type":"string"},"price":{"type":"number"}}}`
 	const strict = `{"properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["price"]}`
@@ -187,8 +187,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestInvented: what a model answers that the page does not have is not stored; what it had to put
-// into other words is.
+// TestInvented: an answer's value that the page does not have is not stored, unless the model had
+// to rephrase it.
 func TestInvented(t *testing.T) {
 	const body = `<title>Radios</title><h1>Radio One</h1><p>Reduced from 1.299,50 € to &#8377;949.- in March: the <b>small</b>&nbsp;wonder.
 		It sings; it plays 12&#8239;hours.</p><p>On sale since 4 May 2026, by Volt &amp; Sons. <a href="/spec.pdf">Facts</a>`
@@ -243,8 +243,8 @@ func TestInvented(t *testing.T) {
 	}
 }
 
-// TestInventedRows: of a list, a thing that is not on the page is no row, and one whose required
-// value is not there neither.
+// TestInventedRows: in a list, an invented thing makes no row, nor does one whose required value is
+// invented.
 func TestInventedRows(t *testing.T) {
 	maker := compile(t,
 		`{"type":"array","items":{"properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["name","price"]}}`)
@@ -300,7 +300,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Raised digits are the cents of a price, or a note at it.
+// Raised digits are the cents of a price, or a footnote mark.
 func TestRaisedDigits(t *testing.T) {
 	maker := compile(t,
 		`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"}}}`)
@@ -322,7 +322,7 @@ func TestRaisedDigits(t *testing.T) {
 					`<body><main><h1>Blue mug</h1><div class="product"><span class="price">` +
 					price +
 					`</span><p>A nice mug of fine clay.</p></div></main>`)}, unavailable)
-		if want == "" && len(rows) == 0 { // which of the numbers is the price is not certain
+		if want == "" && len(rows) == 0 { // it is uncertain which number is the price
 			continue
 		}
 		if len(rows) != 1 || !bytes.Contains(rows[0], []byte(`"price":`+want+`}`)) {
@@ -331,7 +331,7 @@ func TestRaisedDigits(t *testing.T) {
 	}
 }
 
-// TestSharedItems: what many things share costs for each of them, up to the page's budget.
+// TestSharedItems: an item shared by many things costs for each of them, up to the page's budget.
 func TestSharedItems(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`[{"@type":"Offer","@id":"#s","price":[`)

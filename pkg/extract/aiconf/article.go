@@ -11,14 +11,14 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// What a page says of an article is said to machines in a hurry. Titles have the site's name, the
-// site is the author, and a teaser is the text. Readers see it better. So a title is held against
-// the heading, an author against the line below it, and the text is what a reader reads.
+// Stated data about articles is often careless. Titles include the site's name, the site is the
+// author, and a teaser is the text. The visible page is more accurate. So a title is compared with
+// the heading, an author with the line below it, and the text is the visible one.
 
-// publishers are the types of those who run a site.
+// publishers are the types of site operators.
 var publishers = []string{"Organization", "NewsMediaOrganization", "Corporation", "Person"}
 
-// wantsArticle says whether the schema asks for what only articles have, and for no price.
+// wantsArticle says whether the schema asks for properties of articles only, and for no price.
 func (r *reader) wantsArticle() bool {
 	wants := false
 	for i := range r.fields {
@@ -32,7 +32,7 @@ func (r *reader) wantsArticle() bool {
 	return wants
 }
 
-// article is the article of the page, read once.
+// article returns the page's article, read once.
 func (r *reader) article() *prose.Article {
 	if r.read == nil {
 		r.read = &prose.Article{}
@@ -44,13 +44,13 @@ func (r *reader) article() *prose.Article {
 	return r.read
 }
 
-// ofArticle is the text of the article that the page is about. weak says that there is so little
-// that it may be anything. What the page states counts where it is much longer than what it shows.
+// ofArticle returns the text of the page's article. weak says that the text is too short to be
+// certain. A stated text counts instead if it is much longer than the visible one.
 func (r *reader) ofArticle(f *field, things []*structured.Item) (value []byte, weak bool) {
 	found := r.article()
 	for _, it := range things {
 		if it.Source != structured.JSONLD && found.Sure {
-			continue // read off the page, with all that stands in it
+			continue // scraped from the page, with everything around the text
 		}
 		stated := it.Text("articleBody")
 		if 2*len(stated) > 3*len(found.Text) && !strings.Contains(stated, "</") {
@@ -65,7 +65,7 @@ func (r *reader) ofArticle(f *field, things []*structured.Item) (value []byte, w
 	return r.coerce(f, textOnly(found.Text, false)), !found.Sure
 }
 
-// nameIn is a value of the field; of a name, as its reader sees it.
+// nameIn returns a value of the field; a name is changed to its visible form.
 func (r *reader) nameIn(f *field, value []byte) []byte {
 	if value == nil || !f.means("name") {
 		return value
@@ -73,8 +73,8 @@ func (r *reader) nameIn(f *field, value []byte) []byte {
 	return r.titled(f, value)
 }
 
-// titled is a name that the page states as its reader sees it: as the heading has it, or without
-// the name of the site. It is nil if it is nothing but that.
+// titled returns a stated name in its visible form: as the heading has it, or without the site's
+// name. It is nil if nothing else is left.
 func (r *reader) titled(f *field, value []byte) []byte {
 	var name string
 	if json.Unmarshal(value, &name) != nil {
@@ -103,10 +103,10 @@ func (r *reader) titled(f *field, value []byte) []byte {
 	return jsontext.AppendString(nil, bare)
 }
 
-// parting is what stands between a title and the site's name.
+// parting matches what separates a title from the site's name.
 var parting = regexp.MustCompile(`\s+[|–—•·›»«:/-]+\s+|\s*\|\s*|\s*--+\s*`)
 
-// unsited is a title without the name of the site before or behind it.
+// unsited removes the site's name before or after a title.
 func (r *reader) unsited(title string) string {
 	title = strings.TrimSpace(title)
 	if r.isSite(title) {
@@ -124,7 +124,7 @@ func (r *reader) unsited(title string) string {
 	return title
 }
 
-// isSite says whether a text is the site's name: as it says itself, or as its address does.
+// isSite says whether a text is the site's name, as stated or as in its address.
 func (r *reader) isSite(text string) bool {
 	name := normal(text)
 	if name == "" {
@@ -138,11 +138,11 @@ func (r *reader) isSite(text string) bool {
 	return false
 }
 
-// ownership is what stands around the name of whom a page belongs to.
+// ownership matches the words around the name of a page's owner.
 var ownership = regexp.MustCompile(`(?i)copyright|©|\(c\)|&copy;|\b(?:19|20)[0-9]{2}\b|` +
 	`all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados`)
 
-// siteNames are the names of the site in normal form.
+// siteNames returns the site's names in normal form.
 func (r *reader) siteNames() []string {
 	if r.sites != nil {
 		return r.sites
@@ -181,7 +181,7 @@ func (r *reader) siteNames() []string {
 	return r.sites
 }
 
-// cutLast cuts a text at the last of the signs; without one, all of it is behind.
+// cutLast cuts a text at the last sign; without one, after is the whole text.
 func cutLast(s, sign string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, sign); i >= 0 {
 		return s[:i], s[i+len(sign):], true

@@ -12,7 +12,7 @@ const articleSchema = `{"properties":{"title":{"type":"string"},"author":{"type"
 	`"datePublished":{"type":"string","format":"date"},"articleBody":{"type":"string"}},` +
 	`"required":["title"]}`
 
-// TestArticleAsShown: an article that says nothing to machines is read as its reader sees it.
+// TestArticleAsShown: an article without stated data is read as its reader sees it.
 func TestArticleAsShown(t *testing.T) {
 	prose := strings.Repeat("The bridge over the river has opened, and many came to see it. ", 6)
 	body := `<html lang="de"><title>The new bridge opens - The Wire</title>
@@ -39,7 +39,7 @@ func TestArticleAsShown(t *testing.T) {
 	}
 }
 
-// TestListIsNoProduct: the title of a list with the price of its first item is no row.
+// TestListIsNoProduct: a list's title with the first item's price does not make a row.
 func TestListIsNoProduct(t *testing.T) {
 	body := `<title>Chairs</title><meta property="og:title" content="All our chairs"><h1>Chairs</h1><ul>`
 	for i := range 12 {
@@ -95,7 +95,7 @@ func TestBylined(t *testing.T) {
 		"Dec 15, 2016, 1:55pm EST": "", "4. November 2021 4. November 2021": "",
 		"Wednesday January 18, 2017 2:13 PM PST by Ann Lee": "Ann Lee",
 		"Updated: 3 May 2026 - By Ann Lee":                  "Ann Lee",
-		// what is said of a day that stands elsewhere
+		// words for a day that is elsewhere
 		"Ann Lee / TNN / Updated:":       "Ann Lee",
 		"Ann Lee Published February":     "Ann Lee",
 		"Ann Lee Donnerstag":             "Ann Lee",

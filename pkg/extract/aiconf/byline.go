@@ -13,14 +13,14 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Names are two words or more, but for those that a link or a label calls an author.
+// Names have two words or more, unless a link or a label marks them as an author.
 const (
 	namePart = `\p{Lu}[\pL\pM.'’-]*`
 	fullName = namePart + `(?: (?:von|van|de|del|della|di|da|dos|der|den|zu|el|al|bin|le|la|` +
 		namePart + `)){1,5}`
 	fullNames = fullName + `(?:(?:, | und | and | et | y | e | en | og | och | i | & )` +
 		fullName + `){0,4}`
-	// labelNames are names of which those behind a comma are capitals alone: others are offices.
+	// labelNames are names; behind a comma all words need capitals, since offices follow, too.
 	labelNames = fullName + `(?:, ` + namePart + `(?: ` + namePart + `){1,3}|` +
 		`(?: und | and | et | y | e | en | og | och | i | & )` + fullName + `){0,4}`
 )
@@ -32,25 +32,25 @@ var (
 		`eingestellt |gepostet |veröffentlicht |erstellt )?von|(?:publié |écrit |rédigé )?par|` +
 		`(?:texto |escrito |publicado )?por|di|a cura di|(?:geplaatst |geschreven )?door|af|av|autor(?:in|en|es)?|authors?|auteurs?|` +
 		`verfasser(?:in)?|автор|автори|作者|記者|责任编辑|文)(?:\s*[:：]\s*|\s+)`)
-	// dayBehind is a day of the week, or a number, behind a name.
+	// dayBehind matches a weekday or a number after a name.
 	dayBehind = regexp.MustCompile(`(?:,| -| [–|·]|\s+\pL{2,10},)?\s+[0-9]{1,2}[./ ].*$`)
-	// dateBehind is a day with the month's name first, and what stands before a date.
+	// dateBehind matches a date with the month's name first, and what precedes it.
 	dateBehind = regexp.MustCompile(`(?:\s+[-–|·/]+)?\s+\pL{3,10}\.? [0-9]{1,2}, [0-9]{4}.*$`)
-	// agency is the sign of an agency behind a name.
+	// agency matches a news agency's sign after a name.
 	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$|(?:,\s|\s*/\s*)(?i:dpa(?:-\pL+)?|afp|apa?|reuters|` +
 		`ansa|efe|sid|kna|epd|upi|tass|ritzau|ntb|anp|belga|pap|ots)$`)
-	// interviewed stands between who speaks and who asks.
+	// interviewed matches the words between the interviewee and the interviewer.
 	interviewed = regexp.MustCompile(`(?i) (?:im gespräch mit|im interview mit|in conversation with|` +
 		`en conversación con|in gesprek met) `)
-	// company is the legal form of who is no person.
+	// company matches the legal form of a company or association, which is not a person.
 	company = regexp.MustCompile(`(?:^|[\s(])(?:e\. ?V\.|GmbH|mbH|AG|KG|Inc\.?|Ltd\.?|LLC|S\.?A\.|` +
 		`S\.?p\.?A\.|S\.?r\.?l\.|B\.V\.|AB|A/S|Stiftung|Foundation|Verlag|Verband)(?:$|[\s),])`)
-	// pictured is who made the pictures, behind a name.
+	// pictured matches a picture credit after a name.
 	pictured = regexp.MustCompile(`(?i)[ ,|–-]+(?:fotos?|photos?|illustration(?:en|s)?|bild(?:er)?)` +
 		`(?: von| by| par| de|:).*$`)
 	andThen = regexp.MustCompile(`(?i)(?:\s+(?:am|on|le|il|el|vom|at|follow|folgen)|` +
 		`\s*[-–|·,/•]+)$`)
-	// byName is a line that says who wrote what it belongs to, and nothing else.
+	// byName matches a line that only says who wrote something.
 	byName = regexp.MustCompile(`^(?:(?i:(?:by ?)?(?:written |posted |published |submitted |text |` +
 		`words |reporting |story |review )?by|(?:text |geschrieben |verfasst |eingestellt |` +
 		`gepostet |veröffentlicht |erstellt |(?:ein(?:e)? |blog )?(?:gast|leit)?(?:beitrag|artikel|` +
@@ -61,40 +61,40 @@ var (
 		`kirjoittanut|napisała?|napsala?|napísala?|scris de|piše|napisao|napisala|пише|пишет|` +
 		`γράφει(?: [οη])?|yazan|(?:ditulis )?oleh|bởi)[:\s]\s*)(` +
 		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom|in|under|unter|dans|en|for|für)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
-	// labelled is a name behind a word that says that it is the author's.
+	// labelled matches a name after a label for the author.
 	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in|ka|i)?|author|auteure?|autore|autora|` +
 		`verfasser(?:in)?|interview|texto?|texte|testo|tekst|teksti|text (?:&|und|and|\+) ` +
 		`(?:fotos?|photos?|bilder)|auteur|författare|skribent|forfatter|journalist|kirjoittaja|` +
 		`szerző|írta|szöveg|avtor|piše|συντάκτης|συντάκτρια|κείμενο|автор|текст|yazar|yazan|` +
 		`penulis|tác giả|written by|words|reporter)\s*:\s*(` + labelNames + `)(?:$|[^\pL])`)
-	// labelledEast is the same where names have no capitals.
+	// labelledEast is the same for scripts without capitals.
 	labelledEast = regexp.MustCompile(`(?:作者|记者|記者|责任编辑|責任編輯|文|編集|執筆|글)\s*[:：]\s*` +
 		`(\pL{2,12})`)
-	// behindDay is a name behind the day, on a line of both.
+	// behindDay matches a name after a date, on the same line.
 	behindDay = regexp.MustCompile(`^[^\n]{0,14}[0-9]{4}(?:,? [0-9:]{4,5}(?: Uhr)?)?\s*[-–|·/]+\s*(` +
 		fullName + `)$`)
 	nameFirst = regexp.MustCompile(`^` + fullNames)
 	onlyName  = regexp.MustCompile(`^` + fullNames + `$`)
 )
 
-// nobodies are authors who are none.
+// nobodies are authors that name nobody.
 var nobodies = wordset.Of("admin administrator administrador editor author autor " +
 	"follow folgen webmaster user guest gast anonymous anonym default root veröffentlicht " +
 	"published")
 
-// noName is a time of day, how long something lasts, and what heads a box about an author.
+// noName matches a time of day, a duration, and the heading of a box about an author.
 var noName = regexp.MustCompile(`(?i)[0-9]{1,2}:[0-9]{2}|^(?:about the author|über den autor|` +
 	`sobre el autor|à propos de l.auteur)$`)
 
-// collectives are authors of whom somebody in particular may be named elsewhere.
+// collectives are authors such as an editorial office; a person may be named elsewhere.
 var collectives = wordset.Of("redaktion onlineredaktion redaction redacción redazione redactie " +
 	"redakcja newsroom staff editorialstaff pressestelle")
 
-// ofAuthor is who wrote what the page is about: a person rather than the site.
+// ofAuthor returns the author of what the page is about, preferably a person rather than the site.
 func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 	var site []byte
 	var found []byte
-	weak := false // any page has such a line
+	weak := false // any page may have such a line
 	look := func(value []byte) bool {
 		var name string
 		if value == nil || json.Unmarshal(value, &name) != nil {
@@ -124,7 +124,7 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		}
 	}
 	all := []stated{r.ofMeta(f), textOnly(r.labelledMeta(), true), r.ofPairs(f)}
-	for _, name := range f.meta { // the first of them may name the site
+	for _, name := range f.meta { // the first one may name the site
 		if said := r.data.MetaValue(name); onlyName.MatchString(bylined(said)) {
 			all = append(all, textOnly(said, true))
 		}
@@ -140,7 +140,7 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 	called, many := r.calledAuthor()
 	lines := []string{called, r.boxedAuthor(), r.article().Byline, r.lineBelow(), r.signed()}
 	if many {
-		lines = lines[3:] // the library takes the first of them
+		lines = lines[3:] // readability takes the first of many names
 	}
 	weak = true
 	for _, line := range lines {
@@ -154,11 +154,11 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 	return site
 }
 
-// account is the name of an account: one word in small letters and digits.
+// account matches an account name: one word of lower-case letters and digits.
 var account = regexp.MustCompile(`^[a-z][a-z0-9_.-]{3,}$`)
 
-// shownInstead is the author whom readers see where they do not see the stated one anywhere, or it
-// is the name of an account.
+// shownInstead returns the visible author instead of the stated one, if the stated name is nowhere
+// visible or is an account name.
 func (r *reader) shownInstead(f *field, stated []byte) []byte {
 	var name string
 	if json.Unmarshal(stated, &name) != nil || r.data.Root == nil ||
@@ -180,10 +180,10 @@ func (r *reader) shownInstead(f *field, stated []byte) []byte {
 	return r.coerce(f, textOnly(shown, false))
 }
 
-// minSite is how long the name of a site is, in normal form, that others hold by no accident.
+// minSite is the length, in normal form, from which containing a site's name is no accident.
 const minSite = 5
 
-// isLikeSite says whether an author's name has that of the site in it.
+// isLikeSite says whether an author's name contains the site's name.
 func (r *reader) isLikeSite(name string) bool {
 	name = normal(name)
 	for _, own := range r.siteNames() {
@@ -194,12 +194,12 @@ func (r *reader) isLikeSite(name string) bool {
 	return false
 }
 
-// authorLabels are the labels of an author in metadata for previews of links.
+// authorLabels are the labels of an author in metadata for link previews.
 var authorLabels = wordset.Of("writtenby verfasstvon geschriebenvon von by author autor écritpar " +
 	"écrit escritopor scrittoda geschrevendoor skrevetaf skrevetav skrivetav skrivenav " +
 	"napisaneprzez написаноавтором автор yazan kirjoittanut 著者 投稿者 作者")
 
-// labelledMeta is the author in metadata for previews of links, where values have labels.
+// labelledMeta returns the author from labelled metadata for link previews.
 func (r *reader) labelledMeta() string {
 	for _, n := range [...]string{"1", "2"} {
 		if authorLabels[normal(r.data.MetaValue("twitter:label"+n))] {
@@ -209,10 +209,10 @@ func (r *reader) labelledMeta() string {
 	return ""
 }
 
-// maxByline is how long an author may be, in bytes.
+// maxByline bounds an author's text, in bytes.
 const maxByline = 120
 
-// isByPublisher says whether the only author of an item is who runs a site.
+// isByPublisher says whether an item's only author is an organization.
 func (r *reader) isByPublisher(it *structured.Item) bool {
 	values := it.Get("author")
 	if len(values) != 1 || values[0].Kind != structured.Entity {
@@ -221,7 +221,7 @@ func (r *reader) isByPublisher(it *structured.Item) bool {
 	return r.data.Follow(values[0].Item).Is("Organization", "NewsMediaOrganization", "Corporation")
 }
 
-// Words of elements that name an author, and of those that name others or something else of one.
+// Words of elements that name an author, and of those that name others or details of one.
 var (
 	authorWords = wordset.Of("author authors byline autor autoren autorin autores auteur auteurs " +
 		"autore verfasser redakteur contributor postedby writer journalist")
@@ -233,19 +233,19 @@ var (
 		`editors?|reporters?|writers?|penulis|yazar(?:lar)?|by)/[^/?#]+/?$`)
 )
 
-// maxAuthors is how many names a page may have that may be the author's.
+// maxAuthors bounds the names on a page of which the first may be the author's.
 const maxAuthors = 3
 
-// maxBylines is how many elements are read that are called like the author's. Several expressions
-// look at each.
+// maxBylines bounds the examined elements that are named like an author's. Several expressions are
+// run on each.
 const maxBylines = 500
 
-// nearHeading is how far behind the heading, in bytes of text, an author is the page's however many
-// others it names.
+// nearHeading is the distance after the heading, in bytes of text, within which an author is the
+// page's, however many others the page names.
 const nearHeading = 300
 
-// calledAuthor is what the first link to an author says, or an element that is called so. many says
-// that so many do that none is the author.
+// calledAuthor returns the text of the first link to an author or element named like one. many says
+// that there are too many to tell which one is the author.
 func (r *reader) calledAuthor() (name string, many bool) {
 	if r.data.Root == nil {
 		return "", false
@@ -308,7 +308,7 @@ func (r *reader) calledAuthor() (name string, many bool) {
 	return names[0], false
 }
 
-// linkedIn is what the first link to an author in an element says; "" without one.
+// linkedIn returns the text of the first author link in an element, or "".
 func linkedIn(n *html.Node) string {
 	looked := 0
 	for c := range n.Descendants() {
@@ -325,7 +325,7 @@ func linkedIn(n *html.Node) string {
 	return ""
 }
 
-// lineBelow is the author that a line below the heading names, or a label anywhere.
+// lineBelow returns the author named by a line below the heading, or by a label anywhere.
 func (r *reader) lineBelow() string {
 	if r.data.Root == nil {
 		return ""
@@ -369,7 +369,7 @@ func (r *reader) lineBelow() string {
 	return label
 }
 
-// firstLine is what an element says before its first line break, "" if it has none.
+// firstLine returns an element's text before its first line break; "" without one.
 func firstLine(n *html.Node) string {
 	var line strings.Builder
 	for c := n.FirstChild; c != nil && line.Len() <= maxByline; c = c.NextSibling {
@@ -385,7 +385,7 @@ func firstLine(n *html.Node) string {
 	return ""
 }
 
-// boxedAuthor is the name that heads the box about the author, or stands alone in it.
+// boxedAuthor returns the name that heads a box about the author, or stands alone in it.
 func (r *reader) boxedAuthor() string {
 	if r.data.Root == nil {
 		return ""
@@ -411,23 +411,23 @@ func (r *reader) boxedAuthor() string {
 	return ""
 }
 
-// aboutWhom heads a box about somebody, before the name.
+// aboutWhom matches the words before the name in such a heading.
 var aboutWhom = regexp.MustCompile(`^(?:About|Über|Zur Person|À propos de|Sobre|Acerca de|` +
 	`Informazioni su|Over|Om):?\s+`)
 
-// boxes are the words of boxes about authors, and maxBoxed how many nodes of one are looked at.
+// boxes are the words of boxes about authors. maxBoxed bounds the examined nodes of one.
 var boxes = wordset.Of("bio box about info card profile")
 
 const maxBoxed = 30
 
-// maxLines bounds the lines of a page that are looked at for one field.
+// maxLines bounds the lines of a page that are examined for one field.
 const maxLines = 4_000
 
-// maxInLine is how many nodes an element has that is a line of text.
+// maxInLine bounds the child nodes of an element that is a line of text.
 const maxInLine = 12
 
-// isLine says whether an element may be a line that a reader reads, by its name and how many nodes
-// it holds directly.
+// isLine says whether an element may be a visible line of text, judging by its name and the number
+// of its child nodes.
 func isLine(n *html.Node) bool {
 	if n.Type != html.ElementNode || unread[n.DataAtom] ||
 		inLine[n.DataAtom] && (n.DataAtom != atom.Span || !standsAlone(n)) {
@@ -440,7 +440,7 @@ func isLine(n *html.Node) bool {
 	return nodes > 0 && nodes <= maxInLine
 }
 
-// standsAlone says whether no text stands around an element in its parent, and that is no line.
+// standsAlone says whether an element's parent has no text around it and is not itself inline.
 func standsAlone(n *html.Node) bool {
 	parent := n.Parent
 	if parent == nil || inLine[parent.DataAtom] {
@@ -455,7 +455,7 @@ func standsAlone(n *html.Node) bool {
 	return true
 }
 
-// besideLabel is the name that stands behind a label, "" if none does.
+// besideLabel returns the name that follows a label, or "".
 func besideLabel(label *html.Node) string {
 	for n := label.NextSibling; n != nil; n = n.NextSibling {
 		text := ""
@@ -472,6 +472,6 @@ func besideLabel(label *html.Node) string {
 	return ""
 }
 
-// unread are the elements whose texts no reader reads.
+// unread are the elements whose text is not visible.
 var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true,
 	atom.Template: true, atom.Head: true, atom.Title: true, atom.Svg: true}

@@ -11,43 +11,43 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Lines with an author have a day, a place, an office or a network before and behind the name. All
-// of it is cut off here, for names that pages state and for those that they show.
+// Lines with an author have a date, a place, an office or a network before or after the name. The
+// code here cuts these off, for stated and for visible names.
 
 var (
-	// dayAhead is a day and its time, before a name or alone. dayIn says whether it is one.
+	// dayAhead matches a date and time, before a name or alone; dayIn checks it.
 	dayAhead = regexp.MustCompile(`^(?:\pL{2,12}\.?,? )?(?:\pL{3,12}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? ` +
 		`(?:19|20)[0-9]{2}|[0-9]{1,2}(?:\.|st|nd|rd|th|er)? (?:de )?\pL{3,12}\.?,? (?:de )?` +
 		`(?:19|20)[0-9]{2}|[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4})(?:,? *(?:at |um |à |a las |- )?` +
 		`[0-9]{1,2}[:.h][0-9]{2}(?::[0-9]{2})?(?: ?[aApP]\.?[mM]\.?)?(?: (?:Uhr|\p{Lu}{2,4}))?)?` +
 		`[ ,|·•/–-]*`)
-	// sayAhead is what stands before a day: that it is one of publication or of a change.
+	// sayAhead matches the words for publication or change before a date.
 	sayAhead = regexp.MustCompile(`^(?i:(?:last )?updated?|published|posted|submitted|written|` +
 		`modified|aktualisiert|veröffentlicht|geschrieben|verfasst|erstellt|eingestellt|gepostet|stand|publié|mis à jour|publicado|actualizado|pubblicato|aggiornato|` +
 		`gepubliceerd|bijgewerkt|publicerad|uppdaterad|publisert|oppdatert|publiceret|opdateret|` +
 		`julkaistu|päivitetty|opublikowano|aktualizacja|опубликовано|обновлено|yayınlanma)` +
 		`(?: (?:on|at|am|le|el|il|op))?:? +`)
-	// saidBehind is the same behind a name, with what is left of a day.
+	// saidBehind matches the same words after a name, with the rest of a date.
 	saidBehind = regexp.MustCompile(`(?i)[ ,|·•/–-]+(?:(?:last )?updated?|published|posted|` +
 		`aktualisiert|veröffentlicht|publié|mis à jour|publicado|actualizado|pubblicato|` +
 		`aggiornato|gepubliceerd|bijgewerkt|publicerad|uppdaterad|publisert|oppdatert)` +
 		`(?:[ :].*)?$`)
-	// weekday is a day of the week behind a name.
+	// weekday matches a day of the week after a name.
 	weekday = regexp.MustCompile(`(?i),? (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|` +
 		`donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi|mercredi|jeudi|vendredi|samedi|` +
 		`dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lunedì|martedì|mercoledì|` +
 		`giovedì|venerdì|sabato|domenica|(?:maan|dins|woens|donder|vrij|zater|zon)dag),?$`)
-	// networks are where else the author is, behind a name.
+	// networks matches names of networks and contacts after a name.
 	networks = regexp.MustCompile(`(?i)(?:[ ,|·•/–-]+(?:twitter|facebook|instagram|linkedin|mastodon|` +
 		`bluesky|threads|youtube|tiktok|e-?mail|rss|website|webseite|bio|biography|profile?|` +
 		`contact|kontakt|view all posts|more from this author))+$`)
-	// inBrackets is a place, a sign or an office behind a name.
+	// inBrackets matches a place, a sign or an office in brackets after a name.
 	inBrackets = regexp.MustCompile(` *[(\[][^()\[\]]*[)\]]?$`)
-	// between are the signs between names, and between a name and an office.
+	// between matches the signs between names, and between a name and an office.
 	between = regexp.MustCompile(` *[,;|·•] *| +[/–-] +`)
 )
 
-// offices are the words of what somebody is, and of where.
+// offices are the words of job titles and of employers.
 var offices = wordset.Of("editor editors reporter correspondent writer journalist contributor " +
 	"columnist analyst producer photographer staff fellow intern director professor news press " +
 	"politics business sport sports magazine times university institute team desk chief senior " +
@@ -67,7 +67,7 @@ func isOffice(text string) bool {
 	return false
 }
 
-// bylined is an author without what stands before and behind the name. It is "" for an address, an
+// bylined returns an author without the text before and after the name. It is "" for an address, an
 // account, and a line without a name.
 func bylined(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
@@ -101,7 +101,7 @@ func bylined(text string) string {
 	return unofficed(text)
 }
 
-// undated is a line without the days before the author.
+// undated removes the dates before the author.
 func undated(text string) string {
 	for range maxDays {
 		said := sayAhead.ReplaceAllString(text, "")
@@ -114,14 +114,14 @@ func undated(text string) string {
 	return text
 }
 
-// maxDays is how many days stand before an author: of publication, and of changes.
+// maxDays bounds the dates before an author: of publication and of changes.
 const maxDays = 3
 
-// joined is a word that stands before a name without a space, since an element ends between them.
+// joined matches a word stuck to a name because an element ends between them.
 var joined = regexp.MustCompile(`^(?:By|BY|Von|VON|Par|Por|Door|Text)(\p{Lu}\p{Ll}.*)$`)
 
-// unofficed is a name, or several, without the office or place behind them. A text that does not
-// begin with a name stays as it is.
+// unofficed removes the office or place after a name or several names. A text that does not begin
+// with a name stays as it is.
 func unofficed(text string) string {
 	signs := between.FindAllStringIndex(text, -1)
 	if len(signs) == 0 {
@@ -142,10 +142,10 @@ func unofficed(text string) string {
 	return text
 }
 
-// signature is the last line of a text that says nothing but who wrote it.
+// signature matches a text's last line if it only says who wrote it.
 var signature = regexp.MustCompile(`^(?:\(|[—–] ?)(` + fullNames + `)(?:\s*/\s*\pL+)?\)?$`)
 
-// signed is who signed the article below its text, "" if nobody did.
+// signed returns the signature below the article's text, or "".
 func (r *reader) signed() string {
 	text := r.article().Text
 	if m := signature.FindStringSubmatch(text[strings.LastIndexByte(text, '\n')+1:]); m != nil {
@@ -154,11 +154,11 @@ func (r *reader) signed() string {
 	return ""
 }
 
-// byOne is a line with one name alone, which stands beside a day.
+// byOne matches a line with a single-word name beside a date.
 var byOne = regexp.MustCompile(`^(?i:(?:posted |written )?by|(?:geschrieben )?von|par|por|di|door|` +
 	`a[vf])\s+(` + namePart + `)(?:,?\s+(?:(?:am|on|le|il|el|op|den|d\.)\s+)?(.*))?$`)
 
-// bylineOf is the name, or the names, in a line that says who wrote what it stands at.
+// bylineOf returns the name or names in a line that says who wrote something.
 func bylineOf(text string) string {
 	if m := behindDay.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -176,8 +176,8 @@ func bylineOf(text string) string {
 	return ""
 }
 
-// namedIn is what an element says of an author. Where one of its first texts is a name, and what
-// follows is none, or begins without a space, it is that name alone.
+// namedIn returns what an element says about an author. If one of its first texts is a name, and
+// the rest is not or is stuck to it, it returns only that name.
 func namedIn(n *html.Node) string {
 	all := shownText(n, maxByline)
 	whole := onlyName.MatchString(bylined(all)) && !isOffice(all)
@@ -202,16 +202,16 @@ func namedIn(n *html.Node) string {
 	return all
 }
 
-// maxHeads is how many texts of an element may be the name: one may say what it is.
+// maxHeads is how many texts of an element may be the name: the first may be a label.
 const maxHeads = 2
 
-// endsLow says whether the last word of a text begins with a small letter, as that of no name does.
+// endsLow says whether a text's last word begins with a lower-case letter, which no name's does.
 func endsLow(text string) bool {
 	last, _ := utf8.DecodeRuneInString(text[strings.LastIndexByte(text, ' ')+1:])
 	return unicode.IsLower(last)
 }
 
-// isGlued says whether a letter follows a name in a text: that of another element.
+// isGlued says whether a letter follows a name in a text, because another element begins there.
 func isGlued(text, name string) bool {
 	_, rest, found := strings.Cut(text, name)
 	next, _ := utf8.DecodeRuneInString(rest)

@@ -10,13 +10,13 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// stated are values as a page states them.
+// stated holds values as a page states them.
 type stated struct {
 	values  []structured.Value
-	machine bool // written for machines: not in the language of the page
+	machine bool // in machine format, not in the page's language
 }
 
-// textOnly makes a statement of a text.
+// textOnly makes a statement of a single text.
 func textOnly(text string, machine bool) stated {
 	if text == "" {
 		return stated{}
@@ -24,13 +24,13 @@ func textOnly(text string, machine bool) stated {
 	return stated{[]structured.Value{{Kind: structured.String, Text: text}}, machine}
 }
 
-// What a value costs that is coerced, in steps of the budget.
+// The cost of coercing a value, in steps of the budget.
 const (
 	perValue     = 4
-	bytesPerStep = 16 // and elements that another one is held against
+	bytesPerStep = 16 // also earlier elements compared per step
 )
 
-// coerce is a statement as a value of the field, JSON; nil if it cannot be one.
+// coerce converts a statement to a JSON value of the field; nil if that is impossible.
 func (r *reader) coerce(f *field, s stated) []byte {
 	if f.element == nil && !slices.Contains(f.Types, "array") {
 		for _, v := range s.values {
@@ -73,10 +73,10 @@ func (r *reader) coerce(f *field, s stated) []byte {
 	return []byte("[" + strings.Join(parts, ",") + "]")
 }
 
-// maxElements bounds what one array takes from a page.
+// maxElements bounds the elements that one array takes from a page.
 const maxElements = 1_000
 
-// one coerces one value: to the first of the field's types that it can be.
+// one converts one value to the first of the field's types that it fits.
 func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 	if len(f.Enum) > 0 {
 		return r.choice(f, v, machine)
@@ -114,7 +114,7 @@ func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 	return nil
 }
 
-// choice is the entry of an enumeration that a value means.
+// choice returns the enumeration's entry that a value means.
 func (r *reader) choice(f *field, v structured.Value, machine bool) []byte {
 	for _, text := range [...]string{r.text(f, v, machine), r.plain(v)} {
 		want := normal(text)
@@ -130,7 +130,7 @@ func (r *reader) choice(f *field, v structured.Value, machine bool) []byte {
 	return nil
 }
 
-// plain is a value's text: of an item its name, value or address.
+// plain returns a value's text; for an item, its name, value or address.
 func (r *reader) plain(v structured.Value) string {
 	if v.Kind != structured.Entity {
 		return strings.TrimSpace(v.Text)
@@ -145,7 +145,7 @@ func (r *reader) plain(v structured.Value) string {
 	return ""
 }
 
-// text is a value as a string of the field's form.
+// text returns a value as a string in the field's form.
 func (r *reader) text(f *field, v structured.Value, machine bool) string {
 	text := r.plain(v)
 	if v.Kind == structured.Entity && f.kind == link {
@@ -188,7 +188,7 @@ func (r *reader) text(f *field, v structured.Value, machine bool) string {
 	return text
 }
 
-// unitOf is the unit of a QuantitativeValue, behind a space.
+// unitOf returns the unit of a QuantitativeValue, with a leading space.
 func unitOf(it *structured.Item) string {
 	if it.Text("value") == "" || it.Text("name") != "" {
 		return ""
@@ -214,7 +214,7 @@ func (r *reader) link(text string) string {
 	return ""
 }
 
-// number is a value as a number; a whole one loses zeros behind the point.
+// number returns a value as a number. A whole number loses zeros after the decimal point.
 func (r *reader) number(f *field, v structured.Value, machine, whole bool) string {
 	text := v.Text
 	if v.Kind == structured.Entity {
@@ -245,7 +245,7 @@ func (r *reader) number(f *field, v structured.Value, machine, whole bool) strin
 	return text
 }
 
-// object is an item as an object of the schema. A plain text is its name.
+// object converts an item to an object of the schema. A plain text becomes its name.
 func (r *reader) object(f *field, v structured.Value) []byte {
 	it := &structured.Item{Props: []structured.Prop{{Name: "name", Values: []structured.Value{v}}}}
 	if v.Kind == structured.Entity {
@@ -280,7 +280,7 @@ func (r *reader) object(f *field, v structured.Value) []byte {
 	return append(out, '}')
 }
 
-// truths and lies in normal form; lies are looked for first, since "not available" holds
+// truths and lies are in normal form. lies are tried first, since "not available" contains
 // "available".
 var (
 	lies = strings.Fields("false no nein non niet nej outofstock soldout discontinued backorder " +
@@ -292,7 +292,7 @@ var (
 		"sofortlieferbar lieferbar verfügbar available enstock disponible disponibile opvoorraad")
 )
 
-// truth is what a text says of a yes or no, "" if nothing.
+// truth reads a text as a boolean; "" if it is neither.
 func truth(text string) string {
 	switch text {
 	case "1", "true":
@@ -317,7 +317,7 @@ func truth(text string) string {
 	return ""
 }
 
-// availability is a term of schema.org without its address.
+// availability removes the address part of a schema.org term.
 func availability(text string) string {
 	if at := strings.LastIndexByte(text, '/'); at >= 0 &&
 		strings.Contains(strings.ToLower(text), "schema.org") {
@@ -326,7 +326,7 @@ func availability(text string) string {
 	return text
 }
 
-// checked is an article number with a right check digit, without spaces and hyphens; "" for
+// checked returns an article number with a valid check digit, without spaces and hyphens; "" for
 // anything else.
 func checked(text string) string {
 	number := strings.NewReplacer(" ", "", "-", "").Replace(text)
@@ -366,7 +366,7 @@ func checked(text string) string {
 	return number
 }
 
-// layouts are dates whose parts nobody can mix up.
+// layouts are unambiguous date formats.
 var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05",
 	"2006-01-02T15:04", "2006-01-02 15:04:05",
 	"2006-01-02", "2006/01/02", "2.1.2006", "2 January 2006", "2 Jan 2006", "January 2, 2006",
@@ -374,8 +374,8 @@ var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:
 
 var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
 
-// hasZone says whether a date that was read by a layout names its zone. GMT and UTC mean the same
-// everywhere; what other abbreviations mean depends on who reads them.
+// hasZone says whether a date read with this layout names its zone. Only GMT and UTC are
+// unambiguous; other abbreviations mean different zones to different readers.
 func hasZone(layout string, at time.Time) bool {
 	if layout == time.RFC1123 {
 		name, _ := at.Zone()
@@ -384,8 +384,8 @@ func hasZone(layout string, at time.Time) bool {
 	return strings.Contains(layout, "Z07") || strings.HasSuffix(layout, "-0700")
 }
 
-// dateIn is a date in the format that the schema asks for, the text itself without one; "" if it is
-// no date.
+// dateIn returns a date in the schema's format, or the text itself if there is no format; "" if it
+// is not a date.
 func dateIn(text, format string, monthFirst bool) string {
 	if format != "date" && format != "date-time" {
 		return text
@@ -395,13 +395,13 @@ func dateIn(text, format string, monthFirst bool) string {
 		switch {
 		case err != nil:
 		case format == "date" && isoDate.MatchString(text):
-			return text[:len("2006-01-02")] // the day where it was written
+			return text[:len("2006-01-02")] // the day as written, in its own zone
 		case format == "date":
 			return at.Format(time.DateOnly)
 		case hasZone(layout, at):
 			return at.Format(time.RFC3339)
 		case isoDate.MatchString(text):
-			return text // without a zone: nobody knows which
+			return text // no zone is known
 		}
 	}
 	if format == "date" && len(text) <= maxDated {

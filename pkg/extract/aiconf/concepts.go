@@ -5,35 +5,34 @@ import (
 	"unicode"
 )
 
-// concept is something that pages state in one way and schemas ask for under many names.
+// concept is a property that pages state in one way and schemas request under many names.
 type concept struct {
-	fields string // what a property may be called; the first is the concept's name
-	paths  string // where items have it: property names joined with dots
+	fields string // possible names of a property; the first is the concept's name
+	paths  string // where items have it: property names joined by dots
 	meta   string // names of meta elements
-	// labels of tables and lists, in the languages of most shops; words of a label are joined with
-	// _
+	// labels of tables and lists, in the languages of most shops; words of a label are joined by _
 	labels string
-	called string // what elements that hold it are called, beside all these names
+	called string // further names of elements that hold it
 	form   form
 }
 
-// form is what the value of a concept looks like.
+// form is the form of a concept's values.
 type form uint8
 
 const (
 	anything form = iota
-	money         // a number; in text a thousands separator before three digits
+	money         // a number; in text, a separator before three digits means thousands
 	quantity      // a number
 	count         // a whole number
 	currency      // three letters
-	stock         // an availability of schema.org
+	stock         // a schema.org availability
 	date
 	code   // digits with a check digit
 	link   // an address
 	entity // an item's name
 )
 
-// concepts are written as pages and schemas write them; normal makes them comparable.
+// concepts are spelled as in pages and schemas; normal makes the names comparable.
 var concepts = []concept{
 	{fields: "name title productName headline heading jobTitle",
 		paths:  "name headline title alternativeHeadline",
@@ -196,7 +195,7 @@ var concepts = []concept{
 	{fields: "performer", paths: "performer", form: entity},
 }
 
-// lexicon finds concepts by the names of fields.
+// lexicon maps the normal names of fields to concepts.
 type lexicon map[string]*concept
 
 func newLexicon() lexicon {
@@ -211,11 +210,11 @@ func newLexicon() lexicon {
 	return found
 }
 
-// prefixes are what schemas put before a field's name without changing what it means.
+// prefixes are words before a field's name that do not change its meaning.
 var prefixes = []string{"product", "item", "article", "job", "event", "offer", "page", "company",
 	"current", "book", "the"}
 
-// of is the concept of a field, nil if none is known.
+// of returns the concept of a field, or nil.
 func (l lexicon) of(field string) *concept {
 	name := normal(field)
 	if c := l[name]; c != nil {
@@ -229,7 +228,7 @@ func (l lexicon) of(field string) *concept {
 	return nil
 }
 
-// normal is a name without case, white space and punctuation.
+// normal returns a name in lower case without white space and punctuation.
 func normal(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A schema says what is wanted, and the page what there is of it. No selector is needed.
+// The schema says what is wanted; the page supplies it. No selector is needed.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.AIConf, Schema: []byte(`{
 		"type": "object", "required": ["name"], "properties": {

@@ -7,26 +7,26 @@ import (
 	"shoal.dev/shoal/pkg/schema"
 )
 
-// field is a property of the schema with what is known about its name.
+// field is a property of the schema with what its name implies.
 type field struct {
 	schema.Property
 	column     string // its name in the store
 	normal     string
-	concept    *concept // nil if the name says nothing
+	concept    *concept // nil for an unknown name
 	kind       form
 	paths      [][]string
 	meta       []string
-	labels     map[string]bool // normal
-	names      []string        // keys of the names of elements that hold it
-	identifies bool            // rows of one thing have the same value
+	labels     map[string]bool // in normal form
+	names      []string        // keys of names of elements that may hold it
+	identifies bool            // rows of one thing share its value
 	element    *field          // of an array
 	members    []field         // of an object
 }
 
-// identifiers are the concepts that tell things apart.
+// identifiers are the concepts that distinguish things.
 var identifiers = []string{"url", "name", "sku", "productId", "gtin"}
 
-// maxNesting is how deep objects of a schema are filled from the page.
+// maxNesting bounds how deep objects of a schema are filled from the page.
 const maxNesting = 4
 
 func (l lexicon) fields(properties []schema.Property, depth int) []field {
@@ -70,7 +70,7 @@ func (l lexicon) field(p schema.Property, depth int) field {
 	return f
 }
 
-// means says whether the field is one of a concept, given by its name.
+// means says whether the field's concept has this name.
 func (f *field) means(name string) bool {
 	return f.concept != nil && strings.HasPrefix(f.concept.fields+" ", name+" ")
 }

@@ -9,21 +9,20 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// blobs are a page's framework data, as far as it looks like rows.
+// blobs is a page's framework data that looks like rows.
 type blobs struct {
 	// the object that states most of the schema; nil if none states enough
 	object *structured.Item
-	array  []*structured.Item // the array whose objects do
-	shown  map[string]bool    // sums of money that the page shows; nil until asked for
+	array  []*structured.Item // the array whose objects state most of it
+	shown  map[string]bool    // sums of money visible on the page; nil until needed
 }
 
-// minScore is how many properties an object must state to be taken for the thing: an object with a
-// name alone is anything.
+// minScore is how many properties an object must state to count: a name alone is not enough.
 const minScore = 2
 
 func (b *blobs) list() []*structured.Item { return b.array }
 
-// framework searches the page's data once.
+// framework searches the page's framework data once.
 func (r *reader) framework() *blobs {
 	if r.blobs != nil {
 		return r.blobs
@@ -59,9 +58,9 @@ func (r *reader) framework() *blobs {
 type search struct {
 	words     lexicon
 	fields    []field
-	own       map[string]int // fields by name
-	known     map[string]int // fields by key, -1 for keys that mean none
-	seen      []int          // by field, the turn in which an object had it
+	own       map[string]int // fields by normal name
+	known     map[string]int // field by key, -1 for keys without one
+	seen      []int          // by field, the turn that last counted it
 	turn      int
 	best      *structured.JSON
 	most      int
@@ -69,7 +68,7 @@ type search struct {
 	mostArray int
 }
 
-// visit looks at a value and all that it holds.
+// visit examines a value and everything in it.
 func (s *search) visit(j *structured.JSON) {
 	switch j.Kind {
 	case structured.Object:
@@ -95,7 +94,7 @@ func (s *search) visit(j *structured.JSON) {
 	}
 }
 
-// score is how many fields an object's members mean.
+// score returns how many fields an object's members match.
 func (s *search) score(j *structured.JSON) int {
 	s.turn++
 	score := 0
@@ -132,8 +131,8 @@ func (s *search) field(key string) int {
 	return -1
 }
 
-// ofFramework is the value of a field in the object that looks like the thing. One that has another
-// name is not it.
+// ofFramework returns a field's value in the object found in framework data. An object with another
+// name is not the thing.
 func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	found := r.framework().object
 	if found == nil || r.wantsArticle() && r.isOther(found) {
@@ -149,8 +148,8 @@ func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	return r.ofItem(f, found)
 }
 
-// verified are values of a property. A whole number as a price in framework data may be cents, so
-// what the page shows decides. If the page shows other sums only, the number does not count.
+// verified checks the values of a property. A whole-number price in framework data may be in cents,
+// so the visible page decides. If the page shows only other sums, the number is dropped.
 func (r *reader) verified(f *field, it *structured.Item,
 	values []structured.Value) []structured.Value {
 	if it.Source != 0 || f.kind != money {
@@ -170,8 +169,8 @@ func (r *reader) verified(f *field, it *structured.Item,
 
 var amounts = regexp.MustCompile(`[0-9][0-9.,'’ \x{a0}\x{202f}]{0,15}`)
 
-// asShown is a whole number as a sum that the page shows: as it is, or in cents; "" if it shows
-// neither. A page that shows no number leaves it as it is.
+// asShown returns a whole number as the page shows it: unchanged or as cents; "" if it shows
+// neither. If the page shows no number, it is unchanged.
 func (r *reader) asShown(whole string) string {
 	b := r.framework()
 	if b.shown == nil {

@@ -10,24 +10,23 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// A model may answer with what the page does not say. What can be looked up is looked up. A text
-// has to stand on the page, sentence by sentence, whatever its case, white space and punctuation. A
-// number has to stand there in some way of writing it. An address has to be one that the page has.
-// A date is there when its year and its day are. What the model had to put into other words cannot
-// be looked up, and counts. That is a yes or no, an entry of an enumeration, a currency's code, an
-// availability.
+// A model may answer with values that the page does not have, so answers are checked. A text must
+// be on the page, sentence by sentence, regardless of case, white space and punctuation. A number
+// must be there in some notation. An address must be one of the page's. For a date, its year and
+// its day must be there. Values that the model must rephrase cannot be checked and are accepted: a
+// boolean, an entry of an enumeration, a currency code, an availability.
 
-// ground is what a model was shown, made comparable.
+// ground is the page shown to the model, in comparable form.
 type ground struct {
 	links string // the page as the model saw it
 	// its words, with a space around each: with the addresses of links and pictures, and without
 	words   [2]string
-	letters [2]string // normal, likewise
+	letters [2]string // in normal form, with and without them
 	numbers map[float64]bool
-	parts   map[string]bool // runs of digits, without zeros before them
+	parts   map[string]bool // runs of digits without leading zeros
 }
 
-// ground reads the page once.
+// ground prepares the page once.
 func (r *reader) ground() *ground {
 	if r.shownTo != nil {
 		return r.shownTo
@@ -55,7 +54,7 @@ func (r *reader) ground() *ground {
 			g.parts[strings.TrimLeft(part, "0")] = true
 		}
 	}
-	// what the page's way of writing sums adds: 5€50
+	// sums in special notation: 5€50
 	for line := range strings.SplitSeq(g.links, "\n") {
 		if n, err := strconv.ParseFloat(number(line, money, r.amounts(false), false),
 			64); err == nil {
@@ -66,7 +65,7 @@ func (r *reader) ground() *ground {
 	return g
 }
 
-// grounded is an answer's value without what the page does not have; nil if that is all of it.
+// grounded returns an answer's value without what the page does not have; nil if nothing is left.
 func (r *reader) grounded(f *field, value json.RawMessage) json.RawMessage {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 || f == nil {
@@ -117,7 +116,7 @@ func (r *reader) groundedList(f *field, value json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// groundedObject leaves out what the schema does not name: nothing says what that would be.
+// groundedObject drops members that the schema does not name, because they cannot be checked.
 func (r *reader) groundedObject(f *field, value json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
@@ -144,7 +143,7 @@ func (r *reader) groundedObject(f *field, value json.RawMessage) json.RawMessage
 	return append(out, '}')
 }
 
-// hasText says whether the page has what a text of the field says.
+// hasText says whether the page has the text of a field's value.
 func (r *reader) hasText(f *field, text string) bool {
 	g := r.ground()
 	switch {
@@ -164,11 +163,11 @@ func (r *reader) hasText(f *field, text string) bool {
 	return true
 }
 
-// minJoined is how many letters and digits are told from a part of other words, where white space
-// differs.
+// minJoined is the number of letters and digits from which a text that differs in white space is
+// not merely part of other words.
 const minJoined = 6
 
-// has says whether the page has a text, word by word.
+// has says whether the page has a text as whole words, or its letters if they are enough.
 func (g *ground) has(text string) bool {
 	words, letters := spaced(text), normal(text)
 	for i := range g.words {
@@ -180,7 +179,7 @@ func (g *ground) has(text string) bool {
 	return letters == ""
 }
 
-// spaced are the words of a text in lower case, with a space between them.
+// spaced returns a text's words in lower case, separated by single spaces.
 func spaced(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text),
 		func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// headline is the heading of an article. First headings are often those of the site, of a section
-// of it, or of a part for programs that read aloud. What has most of the page's titles is better.
+// headline returns an article's heading. The first heading is often that of the site, a section or
+// a screen reader's region. The heading that best matches the page's titles is preferred.
 func (r *reader) headline(first *html.Node) *html.Node {
 	found := detect.Heading(r.data, r.page.URL)
 	if found == nil || r.isSite(shownText(found, maxShown)) || r.leadsHome(found) {
@@ -33,7 +33,7 @@ func (r *reader) headline(first *html.Node) *html.Node {
 	if found == nil || !r.isPart(parts, found) {
 		return found
 	}
-	// Titles lead from the site to the article, or back: the article has the longest name.
+	// A title's parts range from the site to the article. The article's name is the longest.
 	most, looked, home := len(normal(shownText(found, maxShown))), 0, ""
 	for n := range r.data.Root.Descendants() {
 		switch n.DataAtom {
@@ -43,7 +43,7 @@ func (r *reader) headline(first *html.Node) *html.Node {
 			}
 			name := normal(shownText(n, maxShown))
 			if r.leadsHome(n) {
-				home = name // and what repeats it is the site's motto
+				home = name // a repetition of it is the site's motto
 			}
 			if len(name) > most && name != home && r.isPart(parts, n) {
 				found, most = n, len(name)
@@ -53,10 +53,10 @@ func (r *reader) headline(first *html.Node) *html.Node {
 	return found
 }
 
-// maxParts is how many parts of a title are looked at: headings are one or more of them.
+// maxParts bounds the examined parts of a title. A heading consists of one or more.
 const maxParts = 8
 
-// leadsHome says whether a heading is a link to the site's first page, as its name is.
+// leadsHome says whether a heading links to the site's home page, as the site's name does.
 func (r *reader) leadsHome(heading *html.Node) bool {
 	for n := range heading.Descendants() {
 		if n.DataAtom == atom.A {
@@ -67,17 +67,17 @@ func (r *reader) leadsHome(heading *html.Node) bool {
 	return false
 }
 
-// within is the beginning of a title: what is longer is no title.
+// within returns the beginning of a title, because longer text is not a title.
 func within(title string) string { return title[:min(len(title), maxShown)] }
 
-// isPart says whether an element has the words of one of the parts of the page's title.
+// isPart says whether an element has the words of some parts of the page's title.
 func (r *reader) isPart(parts map[string]bool, n *html.Node) bool {
 	shown := shownText(n, maxShown)
 	name := normal(shown)
 	return name != "" && parts[name] && !r.isSite(shown)
 }
 
-// namesPage says whether a text, or the longest part of it, is in one of the page's titles.
+// namesPage says whether the longest part of a text is in one of the page's titles.
 func (r *reader) namesPage(text string) bool {
 	longest := ""
 	for _, part := range parting.Split(text, -1) {
@@ -97,11 +97,11 @@ func (r *reader) namesPage(text string) bool {
 	return false
 }
 
-// minLike is how much a stated name has to be like one of the page's titles, as F1 of their words.
-// What is less like them stands beside the article.
+// minLike is the least similarity of a stated name to one of the page's titles, as F1 of their
+// words. A less similar item is beside the article.
 const minLike = 0.25
 
-// isOther says whether an item has a name, and that is like none of the page's titles.
+// isOther says whether an item has a name that is unlike all of the page's titles.
 func (r *reader) isOther(it *structured.Item) bool {
 	name := cmp.Or(it.Text("headline"), it.Text("name"), it.Text("title"))
 	if len(normal(name)) < minTitled || r.mentioned().heading == nil {
@@ -116,7 +116,7 @@ func (r *reader) isOther(it *structured.Item) bool {
 	return true
 }
 
-// sharedWords is F1 of the words of two texts.
+// sharedWords returns the F1 score of two texts' words.
 func sharedWords(a, b string) float64 {
 	words, shared, all := map[string]bool{}, 0, 0
 	for word := range strings.FieldsFuncSeq(strings.ToLower(a), isSign) {
@@ -132,11 +132,11 @@ func sharedWords(a, b string) float64 {
 
 func isSign(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// kickers are the words of what stands over or under a title, in its element.
+// kickers are the words of lines above or below a title, within its element.
 var kickers = wordset.Of("kicker supertitle overline roofline dachzeile spitzmarke topline " +
 	"pretitle subtitle subline")
 
-// titleOf is what a heading says without what stands over and under it.
+// titleOf returns a heading's text without the lines above and below the title.
 func titleOf(heading *html.Node) string {
 	bare := textBut(heading, maxShown, func(n *html.Node) bool {
 		return n.DataAtom == atom.Time || n.DataAtom == atom.Rt ||

@@ -13,7 +13,7 @@ import (
 var story = "<p>" + strings.Repeat("The bridge over the river has opened, and many came to see it. ",
 	9) + "</p><p>" + strings.Repeat("Until night they danced there, with lamps and music. ", 9) + "</p>"
 
-// readArticle reads a page as an article; its members are "" where it gives no row.
+// readArticle reads a page as an article; all members are "" if it gives no row.
 func readArticle(t *testing.T, address, body string) (got struct {
 	Title, Author, DatePublished, ArticleBody string
 }) {
@@ -28,7 +28,7 @@ func readArticle(t *testing.T, address, body string) (got struct {
 	return got
 }
 
-// TestArticleIsTitledAsShown: the title is that over the text, whatever stands for machines.
+// TestArticleIsTitledAsShown: the title is the one above the text, whatever the metadata says.
 func TestArticleIsTitledAsShown(t *testing.T) {
 	const want = "The new bridge opens at last"
 	for name, body := range map[string]string{
@@ -69,7 +69,7 @@ func TestArticleIsTitledAsShown(t *testing.T) {
 	}
 }
 
-// TestAuthorAsShown: who wrote an article is found where readers find it.
+// TestAuthorAsShown: an article's author is found where readers find it.
 func TestAuthorAsShown(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
 		"a link": {`<p>3 May 2026 <a href="/author/ann-lee/">Ann Lee</a></p>`, "Ann Lee"},
@@ -142,7 +142,7 @@ func TestAuthorAsShown(t *testing.T) {
 	}
 }
 
-// TestAuthorBelowText: an article is signed at its end, by a name and nothing else.
+// TestAuthorBelowText: a line with only a name at the end of an article is its signature.
 func TestAuthorBelowText(t *testing.T) {
 	for line, want := range map[string]string{"(Ann Lee)": "Ann Lee", "— Ann Lee": "Ann Lee",
 		"(Ann Lee/dpa)": "Ann Lee", "(See Part Two below)": "", "New York": ""} {
@@ -154,7 +154,7 @@ func TestAuthorBelowText(t *testing.T) {
 	}
 }
 
-// TestAuthorInLanguages: a line below the heading names the author in the language of the page.
+// TestAuthorInLanguages: a line below the heading names the author in the page's language.
 func TestAuthorInLanguages(t *testing.T) {
 	for _, line := range []string{"Words by Ann Lee", "Geschrieben von Ann Lee",
 		"Écrit par Ann Lee",
@@ -180,7 +180,7 @@ func TestAuthorInLanguages(t *testing.T) {
 	}
 }
 
-// TestDayAsShown: the day of an article is found where readers find it, and no other day.
+// TestDayAsShown: an article's date is found where readers find it, and no other date.
 func TestDayAsShown(t *testing.T) {
 	far := strings.Repeat(story, 2)
 	for name, c := range map[string]struct{ address, before, behind, want string }{

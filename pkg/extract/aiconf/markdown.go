@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxMarkdown bounds what a model is given of a page, in bytes: some 12,000 tokens.
+// maxMarkdown bounds the part of a page given to a model, in bytes: some 12,000 tokens.
 const maxMarkdown = 48_000
 
-// minMain is how much text, in bytes, a main element has that holds the page.
+// minMain is the length of text, in bytes, from which a main element counts as the page.
 const minMain = 400
 
-// markdown is the page as a reader sees it: headings, paragraphs, lists, tables, links and
-// pictures, without navigation, scripts, inputs and what is hidden.
+// markdown returns the page as a reader sees it: headings, paragraphs, lists, tables, links and
+// pictures. Navigation, scripts, inputs and hidden elements are left out.
 func (r *reader) markdown() string {
 	w := writer{reader: r}
 	for n := range r.data.Root.Descendants() {
@@ -34,8 +34,8 @@ func (r *reader) markdown() string {
 type writer struct {
 	*reader
 	out   strings.Builder
-	lines int  // line breaks that come before the next text
-	gap   bool // a space comes before it
+	lines int  // line breaks due before the next text
+	gap   bool // a space is due before it
 }
 
 func (w *writer) full() bool { return w.out.Len() >= maxMarkdown }
@@ -87,7 +87,7 @@ func (w *writer) mark(s string) {
 	w.out.WriteString(s)
 }
 
-// block writes an element that stands on lines of its own.
+// block writes an element on its own lines.
 func (w *writer) block(n *html.Node, lines int, mark string) {
 	w.lines = max(w.lines, lines)
 	if mark != "" {
@@ -138,14 +138,14 @@ func (w *writer) element(n *html.Node) {
 	}
 }
 
-// maxLink is the length of an address beyond which it only costs tokens.
+// maxLink bounds the length of an address; longer ones only cost tokens.
 const maxLink = 300
 
-// unseen says whether a reader does not see an element, or it is no content.
+// unseen says whether an element is invisible to readers or is not content.
 func unseen(n *html.Node) bool { return concealed(n) || attrOf(n, "aria-hidden") == "true" }
 
-// concealed is unseen but for what is only not read aloud: shops say a reduced price in other words
-// there.
+// concealed is unseen without the check of aria-hidden. Shops set it on visible prices that they
+// repeat in words.
 func concealed(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Svg, atom.Head,

@@ -14,43 +14,42 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and
-// data attributes with values of their own. A name counts whole, or without the words that say
-// nothing: product-price__value is a price. What an element holds counts if it looks like what its
-// name says. The element is no part of what stands beside the thing, and not one of several alike.
-// Those are other things, or the thing's variants. Of those that are left the one nearest to the
-// heading counts.
+// Pages name elements after what they hold: by class, id, itemprop, test attributes and data
+// attributes with values. A name counts as a whole, or without uninformative words:
+// product-price__value is a price. An element counts if its content looks like what its name says.
+// Elements beside the thing do not count, nor do several similar ones, which belong to other things
+// or to variants. Of the remaining elements, the one nearest to the heading counts.
 
 // mention is an element with a name.
 type mention struct {
 	node *html.Node
-	attr string // the data attribute with the name; "" where the element has it
+	attr string // the data attribute with the name; "" if the element itself is named
 }
 
-// mentions are a page's elements by the keys of their names.
+// mentions holds a page's elements by the keys of their names.
 type mentions struct {
-	heading *html.Node // the main one, nil without any
+	heading *html.Node // the main heading, nil if there is none
 	by      map[string][]mention
-	order   map[*html.Node]int // of the elements in by
-	listed  map[kind]bool      // kinds of elements that are items of a list; nil until asked for
+	order   map[*html.Node]int // positions of the elements in by
+	listed  map[kind]bool      // kinds of elements that are list items; nil until needed
 
-	// What was found out about a name, or about a class and an id together: pages repeat them.
+	// Results by name, or by class and id together, because pages repeat them.
 	keys   map[string][]string
 	beside map[string]bool
 	fit    map[*field][]fitting // see reader.fit
 }
 
-// Bounds of what is read of a page's names.
+// Bounds of the examined names of a page.
 const (
 	maxMentions = 20_000
-	maxNames    = 12  // of one element
+	maxNames    = 12  // per element
 	maxToken    = 60  // bytes of a name
-	maxShown    = 600 // bytes of an element's text; a description may have maxProse
+	maxShown    = 600 // bytes of an element's text; maxProse for a description
 	maxProse    = 8_000
-	maxLike     = 200 // mentions of one field that are looked at
+	maxLike     = 200 // examined mentions per field
 )
 
-// noise are the words that names have beside what they name.
+// noise lists words that names contain beside their meaning.
 var noise = wordset.Of("product products item article page detail details main info information " +
 	"block box wrapper wrap container " +
 	"inner outer value val text content field js pdp single entry summary current new now final " +
@@ -61,7 +60,7 @@ var noise = wordset.Of("product products item article page detail details main i
 	"prop property goods good offer offers " +
 	"basic root special actual discounted")
 
-// besides are the words of elements that stand beside what a page is about.
+// besides lists the words of elements that are beside a page's subject.
 var besides = wordset.Of("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs " +
 	"related upsell upsells crosssell " +
 	"crosssells recommended recommendation recommendations recommends similar also recently " +
@@ -72,37 +71,36 @@ var besides = wordset.Of("nav navbar navigation menu megamenu footer breadcrumb 
 
 var sidebars = wordset.Of("sidebar")
 
-// unshown are the classes of what only programs that read aloud are shown, or nobody.
+// unshown lists the classes of elements that only screen readers, or nobody, can see.
 var unshown = wordset.Of("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader " +
 	"hidden d-none hide is-hidden u-hidden hidden-visually " +
 	"a-offscreen")
 
-// beforeNow are the words of prices before a reduction; of these, regulars are those of any price
-// in many shops.
+// beforeNow lists the words of prices before a reduction. Many shops use regulars for any price.
 var (
 	beforeNow = wordset.Of("old was compare rrp before crossed strike strikethrough msrp uvp statt " +
 		"original list retail")
 	regulars = wordset.Of("regular")
-	// notPrices are the words of sums that are no price of the thing.
+	// notPrices lists the words of sums that are not the thing's price.
 	notPrices = wordset.Of("unit per shipping delivery save saving savings saved discount " +
 		"installment installments financing deposit " +
 		"points monthly month difference badge label total subtotal")
-	// sold are the words of data attributes that say something of a thing; others are for scripts.
+	// sold lists the words of data attributes about a thing; other data attributes serve scripts.
 	sold = wordset.Of("product item article sku mpn price brand ean gtin isbn currency rating " +
 		"stock availability")
-	// vague are names that elements have for any reason.
+	// vague lists names that elements have for many reasons.
 	vague = wordset.Of("content text body id link href url summary shop store merchant start end " +
 		"image img picture photo section state")
 )
 
-// key makes names comparable: productPrice, price-product and product__price have one.
+// key makes names comparable: productPrice, price-product and product__price have the same key.
 func key(words []string) string {
 	words = slices.Clone(words)
 	slices.Sort(words)
 	return strings.Join(slices.Compact(words), " ")
 }
 
-// wordsIn divides a name at signs, digits and capitals.
+// wordsIn splits a name at signs, digits and capitals.
 func wordsIn(name string) []string {
 	var list []string
 	start, last := -1, rune(0)
@@ -127,7 +125,7 @@ func wordsIn(name string) []string {
 	return list
 }
 
-// keysOf are the keys of a name: whole, and without noise.
+// keysOf returns the keys of a name, with and without noise.
 func keysOf(name string) []string {
 	if len(name) > maxToken {
 		return nil
@@ -149,7 +147,7 @@ func keysOf(name string) []string {
 var nameAttrs = wordset.Of("class id itemprop property data-testid data-test data-test-id data-qa " +
 	"data-cy data-hook data-automation-id data-role data-ui-id")
 
-// mentioned reads the names of a page once.
+// mentioned collects the names on a page once.
 func (r *reader) mentioned() *mentions {
 	if r.names != nil {
 		return r.names
@@ -164,7 +162,7 @@ func (r *reader) mentioned() *mentions {
 	if m.heading = r.heading(); r.wantsArticle() {
 		m.heading = r.headline(m.heading)
 	}
-	around := map[*html.Node]bool{} // of the heading: never beside it
+	around := map[*html.Node]bool{} // the heading and what contains it are never beside it
 	for n := m.heading; n != nil; n = n.Parent {
 		around[n] = true
 	}
@@ -188,7 +186,7 @@ func (r *reader) mentioned() *mentions {
 	return m
 }
 
-// noteNames notes the names of an element.
+// noteNames records the names of an element.
 func (m *mentions) noteNames(n *html.Node, count *int) {
 	names := 0
 	add := func(name, attr string) {
@@ -225,8 +223,8 @@ func (m *mentions) noteNames(n *html.Node, count *int) {
 	}
 }
 
-// heading is the page's main heading: of several the first that the title begins with, or the first
-// one. It is the site's name only where there is no other.
+// heading returns the page's main heading: the first one that begins the title, else the first one.
+// A heading with the site's name counts only if there is no other.
 func (r *reader) heading() *html.Node {
 	title := normal(r.data.Title)
 	var first, site *html.Node
@@ -254,8 +252,8 @@ func (r *reader) heading() *html.Node {
 	return first
 }
 
-// isUnseen says whether a reader does not see an element. Buttons and forms are seen: they have
-// data attributes.
+// isUnseen says whether an element is invisible to readers. Buttons and inputs are visible: they
+// have data attributes.
 func isUnseen(n *html.Node) bool {
 	if n.DataAtom != atom.Button && n.DataAtom != atom.Input && concealed(n) {
 		return true
@@ -268,7 +266,7 @@ func isUnseen(n *html.Node) bool {
 	return false
 }
 
-// isBeside says whether an element stands beside what its page is about.
+// isBeside says whether an element is beside the page's subject.
 func (m *mentions) isBeside(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Html, atom.Body, atom.Main, atom.Article:
@@ -290,10 +288,10 @@ func (m *mentions) isBeside(n *html.Node) bool {
 	return beside
 }
 
-// maxCalled is how much of an element's class or id is looked at, in bytes.
+// maxCalled bounds how much of an element's class or id is examined, in bytes.
 const maxCalled = 600
 
-// hasWord says whether an element's class or id has one of the words.
+// hasWord says whether an element's class or id contains one of the words.
 func hasWord(n *html.Node, any map[string]bool) bool {
 	for _, name := range [...]string{attrOf(n, "class"), attrOf(n, "id")} {
 		for _, word := range wordsIn(name[:min(len(name), maxCalled)]) {
@@ -314,7 +312,7 @@ func ancestorOf(n *html.Node, fits func(*html.Node) bool) *html.Node {
 	return nil
 }
 
-// kind is a make of elements in one place.
+// kind identifies similar elements in one place.
 type kind struct {
 	parent      *html.Node
 	name, class string
@@ -322,7 +320,7 @@ type kind struct {
 
 func kindOf(n *html.Node) kind { return kind{n.Parent, n.Data, attrOf(n, "class")} }
 
-// note finds the kinds of elements of which several hold a field, each with a value of its own.
+// note finds the kinds of elements of which several hold the field with different values.
 func (m *mentions) note(list []fitting) {
 	type branch struct {
 		node  *html.Node
@@ -342,7 +340,7 @@ func (m *mentions) note(list []fitting) {
 	}
 }
 
-// isListed says whether an element is in one of those.
+// isListed says whether an element is within one of those.
 func (m *mentions) isListed(n *html.Node) bool {
 	for ; n.Parent != nil; n = n.Parent {
 		if m.listed[kindOf(n)] {
@@ -352,7 +350,7 @@ func (m *mentions) isListed(n *html.Node) bool {
 	return false
 }
 
-// nearest is the element with most around it in common with the heading, of several the first.
+// nearest returns the element that shares most ancestors with the heading; of several, the first.
 func (m *mentions) nearest(list []fitting) fitting {
 	if len(list) == 0 {
 		return fitting{}
@@ -378,17 +376,17 @@ func (m *mentions) nearest(list []fitting) fitting {
 	return best
 }
 
-// Bounds of the nodes that are looked at for a text: some for each byte, and as many as a card of a
-// page has.
+// Bounds of the nodes that are examined for a text: some for each byte, and at least as many as a
+// card has.
 const (
 	nodesPerByte = 2
 	minNodes     = 2_000
 )
 
-// shownText is what a reader sees of an element, white space collapsed, up to about so many bytes.
+// shownText returns an element's visible text with white space collapsed, up to about most bytes.
 func shownText(n *html.Node, most int) string { return textBut(n, most, nil) }
 
-// textBut is what a reader sees of an element without the parts that are left out.
+// textBut returns an element's visible text without the parts for which isLeft holds.
 func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 	var out strings.Builder
 	left := max(nodesPerByte*most, minNodes)
@@ -414,8 +412,8 @@ func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 	return strings.Join(strings.Fields(prose.Visible(out.String())), " ")
 }
 
-// beginning is as much of a text as any use of its first bytes needs: white space falls away later.
-// Each line of a hostile page would be copied whole otherwise.
+// beginning cuts a text, leaving room for white space that is collapsed later. Otherwise each line
+// of a hostile page would be copied whole.
 func beginning(text string, most int) string {
 	if enough := 8*most + 1024; len(text) > enough {
 		return strings.ToValidUTF8(text[:enough], "")
@@ -423,7 +421,7 @@ func beginning(text string, most int) string {
 	return text
 }
 
-// inLine are the elements that do not part words.
+// inLine lists the elements that do not separate words.
 var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Bdi: true,
 	atom.Em: true, atom.I: true, atom.Ins: true,
 	atom.Mark: true, atom.Ruby: true, atom.Rb: true,

@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/pkg/schema"
 )
 
-// ofNamed is the value of a field that an element named after it holds.
+// ofNamed returns a field's value from an element named after it.
 func (r *reader) ofNamed(f *field) []byte {
 	best, value := r.named(f)
 	if best.node != nil || f.kind != currency && !f.means("originalPrice") {
 		return value
 	}
-	price := r.words.field(schema.Property{Name: "price"}, 0) // it says both
+	price := r.words.field(schema.Property{Name: "price"}, 0) // a price may include both
 	if best, _ = r.named(&price); best.node == nil || best.attr != "" {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (r *reader) ofNamed(f *field) []byte {
 	return r.struckIn(f, best.node)
 }
 
-// struckIn is the price that an element crosses out beside the one that is asked.
+// struckIn returns the crossed-out price inside an element with a price.
 func (r *reader) struckIn(f *field, n *html.Node) []byte {
 	left := maxShown
 	for c := range n.Descendants() {
@@ -44,8 +44,8 @@ func (r *reader) struckIn(f *field, n *html.Node) []byte {
 	return nil
 }
 
-// moneyText is what an element says of the price that is asked, without prices crossed out. Beside
-// other numbers, it is without what stands in brackets, sizes and the quantity of a unit.
+// moneyText returns an element's text about the current price, without crossed-out prices. If it
+// has other numbers, text in brackets, sizes and unit quantities are removed.
 func moneyText(n *html.Node, most int) string {
 	if aloud := textAloud(n, most); isSum(aloud) {
 		return aloud
@@ -61,7 +61,7 @@ func moneyText(n *html.Node, most int) string {
 	return strings.TrimSpace(asides.ReplaceAllString(text, ""))
 }
 
-// named is the element that a field is taken from, with the value; none has no node.
+// named returns the element from which a field is taken, and the value; its node is nil if none.
 func (r *reader) named(f *field) (mention, []byte) {
 	m := r.mentioned()
 	if m.listed == nil {
@@ -79,13 +79,13 @@ func (r *reader) named(f *field) (mention, []byte) {
 	return best.mention, best.value
 }
 
-// fitting is an element with its value of a field.
+// fitting is an element with its value for a field.
 type fitting struct {
 	mention
 	value []byte
 }
 
-// fit are the elements that look as if they held the field, in the order of the page.
+// fit returns the elements that seem to hold the field, in page order.
 func (r *reader) fit(f *field) []fitting {
 	m := r.mentioned()
 	if fit, known := m.fit[f]; known {
@@ -104,7 +104,7 @@ func (r *reader) fit(f *field) []fitting {
 			}
 		}
 	}
-	// what scripts are told may be older
+	// values for scripts may be outdated
 	if slices.ContainsFunc(fit, func(at fitting) bool { return at.attr == "" }) {
 		fit = slices.DeleteFunc(fit, func(at fitting) bool { return at.attr != "" })
 	}
@@ -113,7 +113,7 @@ func (r *reader) fit(f *field) []fitting {
 	return m.fit[f]
 }
 
-// held is what an element holds as a value of the field; nil if it does not look like one.
+// held returns an element's content as the field's value; nil if it does not look like one.
 func (r *reader) held(f *field, at mention) []byte {
 	if at.attr != "" {
 		text := strings.TrimSpace(attrOf(at.node, at.attr))
@@ -151,8 +151,8 @@ func (r *reader) held(f *field, at mention) []byte {
 	return r.coerce(f, textOnly(text, false))
 }
 
-// textAloud is what an element tells programs that read aloud, beside digits that it hides from
-// them: $15.00 beside $ 15 00. It is "" where it tells them nothing, or several things.
+// textAloud returns an element's text for screen readers beside digits that are hidden from them:
+// $15.00 beside $ 15 00. It is "" without such text, or with several.
 func textAloud(n *html.Node, most int) (text string) {
 	isHidden := false
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -172,7 +172,7 @@ func textAloud(n *html.Node, most int) (text string) {
 	return text
 }
 
-// linkIn is the first address in an element: of a picture, or of a link.
+// linkIn returns the first address in an element, of a picture or of a link.
 func linkIn(n *html.Node, isImage bool) string {
 	try := func(n *html.Node) string {
 		switch {
@@ -202,7 +202,7 @@ func linkIn(n *html.Node, isImage bool) string {
 	return ""
 }
 
-// unlabelled is a text without the label before it, if it names the field: SKU: 123.
+// unlabelled removes a label that names the field before a text: SKU: 123.
 func (f *field) unlabelled(text string) string {
 	if m := outOf.FindStringSubmatch(text); m != nil && f.means("rating") {
 		return m[1]
@@ -220,13 +220,13 @@ func (f *field) unlabelled(text string) string {
 	return text
 }
 
-// isNumbered says whether the field is a number of a shop or a maker.
+// isNumbered says whether the field is a shop's or manufacturer's number.
 func (f *field) isNumbered() bool {
 	return f.means("sku") || f.means("mpn") ||
 		f.means("productId")
 }
 
-// most is how long a text of the field may be, in bytes.
+// most returns the maximum length of the field's text, in bytes.
 func (f *field) most() int {
 	switch {
 	case f.means("description") || f.means("articleBody") || f.means("reviewBody"):
@@ -292,7 +292,7 @@ func lettersIn(text string) int {
 	return n
 }
 
-// isSum says whether a text is one sum of money, more than nothing.
+// isSum says whether a text is one sum of money above zero.
 func isSum(text string) bool {
 	p, ok := amount.Parse(text)
 	return ok && (p.Sole || p.Named && (p.Max != "" || p.Today)) &&
@@ -300,7 +300,7 @@ func isSum(text string) bool {
 		lettersIn(text) <= 12
 }
 
-// innermost leaves out the elements that hold others: they hold more than the value.
+// innermost drops elements that contain others, because they hold more than the value.
 func innermost(list []fitting) []fitting {
 	inside := map[*html.Node]bool{}
 	for _, at := range list {
@@ -312,7 +312,7 @@ func innermost(list []fitting) []fitting {
 		func(at fitting) bool { return at.attr == "" && inside[at.node] })
 }
 
-// sums tells prices from those before a reduction and from other sums.
+// sums separates current from former prices, and both from other sums.
 func (f *field) sums(list []fitting) []fitting {
 	former := f.means("originalPrice")
 	var sure, regular []fitting
@@ -332,7 +332,7 @@ func (f *field) sums(list []fitting) []fitting {
 	return sure
 }
 
-// around says whether an element, or one of the two around it, has one of the words.
+// around says whether an element or one of its two nearest ancestors has one of the words.
 func around(n *html.Node, any map[string]bool) bool {
 	for range 3 {
 		if n == nil || n.Type != html.ElementNode {
@@ -346,13 +346,13 @@ func around(n *html.Node, any map[string]bool) bool {
 	return false
 }
 
-// isStruck says whether a price is crossed out, or called one of before.
+// isStruck says whether a price is crossed out or named as a former one.
 func isStruck(n *html.Node) bool {
 	return isCrossed(n) || ancestorOf(n, isCrossed) != nil || hasWord(n, beforeNow) ||
 		n.Parent != nil && hasWord(n.Parent, beforeNow)
 }
 
-// isCrossed says whether an element crosses its text out.
+// isCrossed says whether an element crosses out its text.
 func isCrossed(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Del, atom.S, atom.Strike:
@@ -361,7 +361,7 @@ func isCrossed(n *html.Node) bool {
 	return strings.Contains(attrOf(n, "style"), "line-through")
 }
 
-// namesOf are the keys of the names that elements with the field have.
+// namesOf returns the keys of names of elements that may hold the field.
 func namesOf(f *field) []string {
 	names := []string{key(wordsIn(f.Name))}
 	add := func(list string) {

@@ -7,11 +7,10 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 )
 
-// digits finds what may be a number in a page's text.
+// digits matches what may be a number in a page's text.
 var digits = regexp.MustCompile(`[0-9](?:[0-9]|[.,][0-9]|[ \x{a0}\x{202f}\x{2009}'’][0-9]{3}(?:[^0-9]|$))*`)
 
-// amounts reads the numbers of a page: those that programs wrote for others, or those in the page's
-// language.
+// amounts returns the reader of a page's numbers: for machine format, or for the page's language.
 func (r *reader) amounts(machine bool) *amount.Reader {
 	if r.prices == nil {
 		r.prices = &[2]amount.Reader{amount.NewReader(r.data.Lang).WithCurrency(
@@ -23,9 +22,9 @@ func (r *reader) amounts(machine bool) *amount.Reader {
 	return &r.prices[0]
 }
 
-// number is the number in a text as JSON, "" if it holds none. Of money it may hold several: if the
-// first one has a currency, if it has cents, or if they are a range. Then most asks for the upper
-// end of it.
+// number returns the number in a text as JSON, or "". A price's text may hold several numbers, if
+// the first has a currency or cents, or if they form a range. most asks for the upper end of a
+// range.
 func number(text string, f form, in *amount.Reader, most bool) string {
 	if f != money {
 		return in.Quantity(text, f == count)
@@ -47,7 +46,7 @@ func number(text string, f form, in *amount.Reader, most bool) string {
 // isMost says whether the field is the upper end of a range.
 func (f *field) isMost() bool { return f.means("highPrice") || f.means("maxSalary") }
 
-// currencyOf is the currency in a text as an ISO code, "" if it names none for certain.
+// currencyOf returns the currency in a text as an ISO code; "" if it is not certain.
 func currencyOf(text string, in *amount.Reader) string {
 	if p, ok := in.Parse(text); ok {
 		return p.Currency

@@ -99,7 +99,7 @@ func TestCurrencyOf(t *testing.T) {
 var amountsFile = flag.String("amounts", "../../amount/testdata/amounts.jsonl",
 	"texts with the amounts that they state, one JSON object a line")
 
-// TestStatedAmounts reads what package amount reads, as the value of a price.
+// TestStatedAmounts checks that a price is read as package amount reads it.
 func TestStatedAmounts(t *testing.T) {
 	file, err := os.Open(*amountsFile)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestStatedAmounts(t *testing.T) {
 	}
 }
 
-// TestZones: a moment is one only where its zone means the same to everybody.
+// TestZones: a time counts as a moment only if its zone is unambiguous.
 func TestZones(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()

@@ -11,21 +11,21 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// reader finds what one page states.
+// reader collects what one page states.
 type reader struct {
 	*conf
-	budget  *pattern.Budget   // of the schema's patterns, and of what things share
-	normals map[string]string // names in normal form
+	budget  *pattern.Budget   // for the schema's patterns and for shared items
+	normals map[string]string // normal forms by name
 	data    *structured.Data
 	page    page.Page
 	nesting int
-	// something of the rows is more than any page has: a heading, an address
+	// the rows have something that not every page has, such as a heading or an address
 	firm    bool
-	blobs   *blobs            // nil until asked for
+	blobs   *blobs            // nil until needed
 	names   *mentions         // likewise
 	shown   *shown            // likewise
 	shownTo *ground           // likewise
-	prices  *[2]amount.Reader // likewise: of the page's language, and of programs
+	prices  *[2]amount.Reader // likewise: for the page's language, and for machine format
 	read    *prose.Article    // likewise
 	sites   []string          // likewise
 	several *bool             // likewise: whether the page is about several things
@@ -35,14 +35,13 @@ func newReader(c *conf, data *structured.Data, p page.Page) *reader {
 	return &reader{conf: c, data: data, page: p}
 }
 
-// rows are the rows that the page states, as far as it states them; isList says that there may be
-// any number.
+// rows returns the rows as far as the page states them. isList says that there may be any number.
 func (r *reader) rows() (list []row, isList bool) {
 	things := r.listed()
 	if !r.schema.IsList() && len(things) == 0 {
 		only := r.single()
 		if r.firm && r.isList() {
-			only, r.firm = row{}, false // what a list says of itself is no thing
+			only, r.firm = row{}, false // a list's own title and data are not a thing
 		}
 		if !r.firm && r.hidden {
 			if list := r.detected(); len(list) > 0 {
@@ -79,7 +78,7 @@ func (r *reader) rows() (list []row, isList bool) {
 	return list, true
 }
 
-// listed are the things of a list page; nil if the page has no list, or is about one thing.
+// listed returns the things of a list page; nil if the page has no list or is about one thing.
 func (r *reader) listed() []structured.Thing {
 	var best []structured.Thing
 	rank := structured.Never
@@ -108,13 +107,13 @@ func (r *reader) listed() []structured.Thing {
 		}
 	}
 	if best[0].Position == "" && r.article().Sure && !r.isList() {
-		return nil // they stand beside an article
+		return nil // they are beside an article
 	}
 	return best
 }
 
-// isOne says whether things are one thing, or one and what stands beside it: all have one name, or
-// one has the heading's.
+// isOne says whether things are about one thing: all have the same name, or one has the heading's
+// name.
 func (r *reader) isOne(things []structured.Thing) bool {
 	one := normal(things[0].Text("name"))
 	same := one != ""
@@ -130,10 +129,10 @@ func (r *reader) isOne(things []structured.Thing) bool {
 	return same
 }
 
-// minTitled is how long a name is, in normal form, that is no other word of the page's title.
+// minTitled is the length, in normal form, from which a name in a title is no accident.
 const minTitled = 10
 
-// isHeading says whether an item has the name that the page has as its heading, or, without one, in
+// isHeading says whether an item has the name in the page's heading or, if there is no heading, in
 // its title.
 func (r *reader) isHeading(it *structured.Item) bool {
 	name := normal(it.Text("name"))
@@ -151,7 +150,7 @@ func (r *reader) isPage(url string) bool {
 		url == strings.TrimSuffix(r.data.Canonical, "/")
 }
 
-// ofThing is a row of a thing of a list, from itself and its group alone.
+// ofThing returns the row of a listed thing, made from itself and its group alone.
 func (r *reader) ofThing(t *structured.Thing) row {
 	found := row{}
 	for i := range r.fields {
@@ -170,7 +169,7 @@ func (r *reader) ofThing(t *structured.Thing) row {
 	return found
 }
 
-// single is the row of a page that is about one thing.
+// single returns the row of a page about one thing.
 func (r *reader) single() row {
 	things := r.candidates()
 	found := row{}
@@ -182,13 +181,13 @@ func (r *reader) single() row {
 			r.firm = r.firm || !weak
 		}
 	}
-	r.firm = r.firm || len(found) == len(r.fields) // all that was asked for
+	r.firm = r.firm || len(found) == len(r.fields) // all requested fields
 	r.prune(found)
 	return found
 }
 
-// candidates are the items that fill a single row, best first. The first is the one that states
-// most of the schema; of a product's variants, they are the group and the first of them.
+// candidates returns the items that fill a single row, best first. The first one states most of the
+// schema. For variants of a product, they are the group and its first variant.
 func (r *reader) candidates() []*structured.Item {
 	var best *structured.Thing
 	most := 0
@@ -245,14 +244,14 @@ func (r *reader) candidates() []*structured.Item {
 	return items
 }
 
-// headed is what the name of the heading counts, in an item's score: more than any other property.
+// headed is what having the heading's name adds to an item's score: more than any property.
 const headed = 12
 
-// maxCandidates bounds the items that are held against the schema.
+// maxCandidates bounds the items that are compared with the schema.
 const maxCandidates = 200
 
-// ofPage is the value of a field in a page that is about one thing. weak says that any page would
-// have one.
+// ofPage returns a field's value on a page about one thing. weak says that any page would have such
+// a value.
 func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
 	switch {
 	case f.means("articleBody"):
@@ -310,7 +309,7 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 	return nil, true
 }
 
-// ofItem is the value of a field that an item states.
+// ofItem returns the value of a field that an item states.
 func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 	for _, path := range f.paths {
 		if value := r.coerce(f, stated{r.walk(f, it, path), true}); value != nil {
@@ -323,7 +322,7 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 	for i := range it.Props {
 		p := &it.Props[i]
 		own := r.normal(p.Name) == f.normal
-		if it.Source == 0 && f.concept != nil && !own { // data of frameworks has no common names
+		if it.Source == 0 && f.concept != nil && !own { // framework data has no standard names
 			own = r.words.of(p.Name) == f.concept
 		}
 		if own {
@@ -350,11 +349,11 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 	return nil
 }
 
-// propsPerStep is how many properties of an item cost a step of the budget. Things may share items,
-// which are looked at for each of them.
+// propsPerStep is how many properties of an item cost one step of the budget. A shared item is
+// examined for each thing that shares it.
 const propsPerStep = 8
 
-// normal is a name in normal form. A page has few names, and many fields ask for them.
+// normal caches normal forms. A page has few names, and many fields need them.
 func (r *reader) normal(name string) string {
 	known, is := r.normals[name]
 	if !is {
@@ -367,8 +366,8 @@ func (r *reader) normal(name string) string {
 	return known
 }
 
-// ofInner is the value of a field in an item within the item: a named value, or a member with the
-// joined name.
+// ofInner returns a field's value from an item within an item: a named value, or a member whose
+// name completes the outer name.
 func (r *reader) ofInner(f *field, outer string, inner *structured.Item) []byte {
 	if inner.Is("PropertyValue") {
 		name := inner.Text("name")
@@ -390,10 +389,10 @@ func (r *reader) ofInner(f *field, outer string, inner *structured.Item) []byte 
 	return nil
 }
 
-// maxBranches bounds the items of one property that a path is tried on.
+// maxBranches bounds the items of one property on which a path is tried.
 const maxBranches = 20
 
-// walk follows a path of property names; of several items the first that leads on counts.
+// walk follows a path of property names. Of several items, the first one with a result counts.
 func (r *reader) walk(f *field, it *structured.Item, path []string) []structured.Value {
 	values := it.Get(path[0])
 	if len(path) == 1 {
@@ -423,7 +422,7 @@ func (r *reader) ofMeta(f *field) stated {
 	return stated{}
 }
 
-// allMeta are all contents of the meta elements that have the first one, since lists repeat them.
+// allMeta returns all values of the meta element whose value is first: lists repeat elements.
 func (r *reader) allMeta(f *field, first string) stated {
 	s := textOnly(first, true)
 	for _, name := range f.meta {
@@ -450,12 +449,12 @@ func (r *reader) ofPairs(f *field) stated {
 	return stated{}
 }
 
-// wrappers are names of objects that schemas put around what a page states without them.
+// wrappers are names of schema objects that wrap properties which pages state directly.
 var wrappers = map[string]bool{"product": true, "item": true, "article": true, "offer": true,
 	"offers": true, "data": true,
 	"details": true, "info": true, "pricing": true, "event": true, "job": true}
 
-// wrapped is an object of the schema that stands for the thing itself.
+// wrapped fills an object of the schema that stands for the thing itself.
 func (r *reader) wrapped(f *field, things []*structured.Item) []byte {
 	if !wrappers[f.normal] || len(f.members) == 0 {
 		return nil
@@ -474,7 +473,7 @@ func (r *reader) wrapped(f *field, things []*structured.Item) []byte {
 	}
 	text, err := json.Marshal(members)
 	if err != nil {
-		return nil // what was made here can be encoded
+		return nil // cannot happen: the values are valid JSON
 	}
 	return text
 }

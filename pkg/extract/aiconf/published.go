@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// monthNames are the beginnings of the names of the months, in the languages of most pages.
+// monthNames are prefixes of month names, in the languages of most pages.
 var monthNames = [12]string{
 	"jan ene gen sty led tammi oca янв ιαν styc led jän ian siječ saus січ يناير जनवरी",
 	"feb fév fev lut úno uno helmi şub фев φεβ velja vasar лют فبراير फरवरी",
@@ -30,7 +30,7 @@ var monthNames = [12]string{
 	"dec dez déc dic des gru pro joulu ara дек δεκ груд ديسمبر दिसंबर",
 }
 
-// monthOf is the month that a word begins as, 0 if none: by the longest beginning.
+// monthOf returns the month with the longest prefix that matches word, or 0.
 func monthOf(word string) time.Month {
 	word = strings.ToLower(word)
 	best, month := 0, time.Month(0)
@@ -54,8 +54,8 @@ var (
 	eastern   = regexp.MustCompile(`((?:19|20)[0-9]{2}) ?[年년] ?([0-9]{1,2}) ?[月월] ?([0-9]{1,2}) ?[日일]`)
 )
 
-// dayIn is the first day that a text names, as 2006-01-02; "" if it names none. monthFirst says
-// that 3/4 is a day of March.
+// dayIn returns the first date in a text, as 2006-01-02, or "". monthFirst says that 3/4 is a day
+// in March.
 func dayIn(text string, monthFirst bool) string {
 	text = strings.Join(strings.Fields(text), " ")
 	at, found := len(text), ""
@@ -102,7 +102,7 @@ func dayIn(text string, monthFirst bool) string {
 	return found
 }
 
-// dayOf is a day of the calendar; "" if there is none. The month is a number or a name.
+// dayOf returns a calendar date; "" if it does not exist. month is a number or a name.
 func dayOf(year, month, day string) string {
 	m := monthOf(month)
 	if n, err := strconv.Atoi(month); err == nil {
@@ -123,24 +123,24 @@ func dayOf(year, month, day string) string {
 	return date.Format(time.DateOnly)
 }
 
-// readsMonthFirst says whether the page writes the month before the day in numbers.
+// readsMonthFirst says whether the page's numeric dates have the month before the day.
 func (r *reader) readsMonthFirst() bool {
 	lang := strings.ToLower(r.data.Lang)
 	return lang == "en" || lang == "en-us" || lang == "en_us"
 }
 
-// inAddress is a day in the path of an address.
+// inAddress matches a date in the path of an address.
 var inAddress = regexp.MustCompile(`/((?:19|20)[0-9]{2})[/-]([0-9]{1,2})[/-]([0-9]{1,2})(?:[/-]|$)`)
 
-// Bounds of where a date may stand that is said of what the heading names, in bytes.
+// Distances from the heading, in bytes of text, within which a date applies to it.
 const (
 	aheadOf  = 200
 	behind   = 700
-	maxDated = 80 // of a text with a date, and little else
+	maxDated = 80 // length of a text that is little more than a date
 )
 
-// published is the day on which the page shows that it was published: in its address, in a time
-// element, or beside the heading.
+// published returns the publication date that the page shows: in its address, in a time element, or
+// near the heading.
 func (r *reader) published(f *field) []byte {
 	if r.data.Root == nil {
 		return nil
@@ -198,26 +198,26 @@ func (r *reader) published(f *field) []byte {
 }
 
 var (
-	// dayLabels say that a day is the day of publication, in the languages of most pages.
+	// dayLabels mark a date as the date of publication, in the languages of most pages.
 	dayLabels = regexp.MustCompile(`(?i)(?:^|[\s|(>])(?:published|posted|publication date|` +
 		`veröffentlicht|publiziert|erschienen|erstellt|gepostet|datum|publié|mise en ligne|paru|` +
 		`publicado|publicada|fecha|pubblicato|pubblicata|data|gepubliceerd|geplaatst|publicerad|` +
 		`publisert|udgivet|offentliggjort|julkaistu|opublikowano|dodano|zveřejněno|vydáno|` +
 		`publikované|közzétéve|megjelent|publicat|objavljeno|δημοσιεύτηκε|δημοσίευση|опубликовано|` +
 		`дата|опубліковано|yayınlanma|diterbitkan|date)(?:$|[^\pL])`)
-	// changeLabels say that a day is that of a change.
+	// changeLabels mark a date as that of a change.
 	changeLabels = regexp.MustCompile(`(?i)(?:^|[\s|(>])(?:updated?|edited|revised|aktualisiert|` +
 		`stand|geändert|änderung|mis à jour|actualizado|aggiornato|bijgewerkt|uppdaterad|` +
 		`oppdatert|opdateret|päivitetty|zaktualizowano|aktualizováno|обновлено|güncelleme)` +
 		`(?:$|[^\pL])`)
-	// digitsInAddress is a day in an address without signs, or with the year at its end.
+	// digitsInAddress is a date in an address without separators. yearLast has the year last.
 	digitsInAddress = regexp.MustCompile(`(?:^|[/_=-])((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])` +
 		`(?:[/_.-]|$)`)
 	yearLast = regexp.MustCompile(`[/_=-]([0-3]?[0-9])-([01]?[0-9])-((?:19|20)[0-9]{2})(?:[/_.-]|$)`)
 )
 
-// datedAnywhere is the day that a label anywhere calls that of publication, else the one of the
-// page's title or address. Else it is the day of a change, or the only day that the page names.
+// datedAnywhere returns a date labelled as publication, else one in the page's heading or address,
+// else one in a link to the page. Else it is a labelled change, or the only date on the page.
 func (r *reader) datedAnywhere() string {
 	published, changed, only, listed := "", "", "", ""
 	several, looked := false, 0
@@ -276,7 +276,7 @@ func (r *reader) datedAnywhere() string {
 	return cmp.Or(published, titled, addressed, listed, changed, only)
 }
 
-// dayBeside is the day that stands behind a label and is all that its element says.
+// dayBeside returns the date that follows a label and fills its element.
 func (r *reader) dayBeside(label *html.Node) string {
 	for n := label.NextSibling; n != nil; n = n.NextSibling {
 		text := n.Data
@@ -293,8 +293,8 @@ func (r *reader) dayBeside(label *html.Node) string {
 	return ""
 }
 
-// ofDay is the day of publication where what the page states of it is to be doubted, or is only in
-// an element. It is nil where what the page states counts as of any other field.
+// ofDay returns the publication date if the stated ones are doubtful, or if only an element marks
+// it. It is nil if the usual rules for stated values apply.
 func (r *reader) ofDay(f *field, things []*structured.Item) []byte {
 	item := []byte(nil)
 	for _, it := range things {
@@ -305,7 +305,7 @@ func (r *reader) ofDay(f *field, things []*structured.Item) []byte {
 	const from, to = "article:published_time", "article:modified_time"
 	meta := r.coerce(f, textOnly(r.data.MetaValue(from), true))
 	if changed := r.data.MetaValue(to); changed != "" && r.data.MetaValue(from) > changed {
-		if item == nil { // nothing is changed before it is published
+		if item == nil { // a change cannot precede publication
 			return r.published(f)
 		}
 		return nil
@@ -320,7 +320,7 @@ func (r *reader) ofDay(f *field, things []*structured.Item) []byte {
 	return nil
 }
 
-// markedDay is the one day that elements of the page mark as that of publication.
+// markedDay returns the one date that elements of the page mark as published.
 func (r *reader) markedDay() string {
 	if r.data.Root == nil {
 		return ""

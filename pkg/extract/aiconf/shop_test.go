@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 )
 
-// How shops mark up prices: struck ones beside what is asked, and copies for programs that read
-// aloud. Sizes, stock and prices of a unit stand in the same element.
+// Shop markup for prices: crossed-out prices beside current ones, and copies for screen readers.
+// Sizes, stock and unit prices are in the same element.
 func TestShopMarkup(t *testing.T) {
 	maker := compile(t, `{"type":"object","properties":{"name":{"type":"string"},
 		"price":{"type":"number"},"originalPrice":{"type":"number"},"currency":{"type":"string"}}}`)

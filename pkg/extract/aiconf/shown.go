@@ -5,13 +5,13 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// shown is what package detect finds on a page.
+// shown holds what package detect finds on a page.
 type shown struct {
 	thing []detect.Value
 	items [][]detect.Value
 }
 
-// detection reads it once.
+// detection runs package detect once.
 func (r *reader) detection() *shown {
 	if r.shown == nil {
 		r.shown = &shown{}
@@ -22,8 +22,7 @@ func (r *reader) detection() *shown {
 	return r.shown
 }
 
-// ofShown is the value of a field of the thing that a page is about, where more is asked for than
-// it states.
+// ofShown returns a field's detected value for the page's thing, if HiddenData asks for detection.
 func (r *reader) ofShown(f *field) []byte {
 	if !r.hidden {
 		return nil
@@ -31,12 +30,12 @@ func (r *reader) ofShown(f *field) []byte {
 	return r.among(f, r.detection().thing)
 }
 
-// among is the value of a field among what detection named.
+// among returns a field's value among detected values.
 func (r *reader) among(f *field, values []detect.Value) []byte {
 	for _, v := range values {
 		concept := r.words.of(v.Name)
 		own := normal(v.Name) == f.normal || f.concept != nil && concept == f.concept
-		// with the currency beside it
+		// a price may include the currency
 		priced := f.kind == currency && concept == r.words.of("price")
 		if !own && !priced || f.kind != link && !f.looks(v.Text) {
 			continue
@@ -48,11 +47,11 @@ func (r *reader) among(f *field, values []detect.Value) []byte {
 	return nil
 }
 
-// minShown is how many fields each row of a list must have: a name alone is anything.
+// minShown is how many fields each row of a list must have: a name alone is not enough.
 const minShown = 2
 
-// detected are the rows of the items that repeat on a page, none where they are not what the schema
-// is about.
+// detected returns the rows of the items that repeat on a page, or none if they do not match the
+// schema.
 func (r *reader) detected() []row {
 	var list []row
 	items := r.detection().items
@@ -73,8 +72,8 @@ func (r *reader) detected() []row {
 	return list
 }
 
-// isList says whether the page is about several things. A heading that an item of the page has as
-// its name says that it is not.
+// isList says whether the page is about several things. It is not if its heading names one of its
+// items or its article.
 func (r *reader) isList() bool {
 	if r.several == nil {
 		several := !r.headsItem() && !r.headsArticle() && detect.IsList(r.data, r.page.URL)
@@ -83,7 +82,7 @@ func (r *reader) isList() bool {
 	return *r.several
 }
 
-// headsItem says whether something that the page is about has the heading's name.
+// headsItem says whether the page's only stated thing has the heading's name.
 func (r *reader) headsItem() bool {
 	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
 		structured.RDFa} {
@@ -95,8 +94,8 @@ func (r *reader) headsItem() bool {
 	return false
 }
 
-// headsArticle says whether the heading names the page in its title and stands over an article, of
-// which the schema asks.
+// headsArticle says whether the heading matches the page's title and heads an article that the
+// schema asks for.
 func (r *reader) headsArticle() bool {
 	heading := r.mentioned().heading
 	if heading == nil || !r.wantsArticle() || !r.article().Sure {

@@ -14,22 +14,22 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Bounds of an address (RFC 5321), and of how many places of a text are looked at.
+// Bounds of an address (RFC 5321), and of the places of a text that are examined.
 const (
 	maxLocal  = 64
 	maxDomain = 253
 	maxSigns  = 5000
-	maxSpells = 1000 // that are spelled out: each takes a longer look
+	maxSpells = 1000 // spelled-out ones, which are costlier to examine
 )
 
-// hit is an address in a text, from offset from to offset to.
+// hit is an address found at text[from:to].
 type hit struct {
 	email    string
 	from, to int
 }
 
-// findAddresses finds what is written as an address in a text. own are domains that need no known
-// top-level domain.
+// findAddresses finds the addresses written in a text. A domain in own is accepted even if its
+// top-level domain is unknown.
 func findAddresses(text string, own []string) []hit {
 	var hits []hit
 	at := 0
@@ -41,7 +41,7 @@ func findAddresses(text string, own []string) []hit {
 		at += next
 		_, width := utf8.DecodeRuneInString(text[at:])
 		from, end := localBefore(text, at), domainAfter(text, at+width)
-		if from > 0 && text[from-1] == '@' { // @name@server is who somebody is on Mastodon
+		if from > 0 && text[from-1] == '@' { // @name@server is a Mastodon handle
 			at += width
 			continue
 		}
@@ -59,13 +59,13 @@ func isLocal(r rune) bool {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return true
 	case r < utf8.RuneSelf:
-		// what else RFC 5322 allows stands between addresses
+		// the other signs that RFC 5322 allows separate addresses here
 		return strings.ContainsRune(".!#$%&'*+^_~-", r)
 	}
 	return unicode.Is(unicode.Latin, r)
 }
 
-// localBefore is where the local part that ends at at begins.
+// localBefore returns where the local part before offset at begins.
 func localBefore(text string, at int) int {
 	from := at
 	for from > 0 && at-from <= 2*maxLocal {
@@ -78,7 +78,7 @@ func localBefore(text string, at int) int {
 	return from
 }
 
-// domainAfter is where what may be a domain that begins at at ends.
+// domainAfter returns the end of the possible domain that begins at offset at.
 func domainAfter(text string, at int) int {
 	end := at
 	for end < len(text) && end-at <= 2*maxDomain {
@@ -92,9 +92,9 @@ func domainAfter(text string, at int) int {
 	return end
 }
 
-// normalise makes an address of its parts as they are written: lower case, the domain as it is
-// looked up. What is glued to the end of the domain is left off; length is how much of it was used.
-// "" is no address.
+// normalise builds an address from its written parts: lower case, with the domain in lookup form.
+// It drops text stuck to the end of the domain; length is how much of domain it used. It returns ""
+// if the parts form no address.
 func normalise(local, domain string, own []string) (email string, length int) {
 	local = ungrown(strings.ToLower(strings.TrimLeft(plainLocal(local), ".'*/=|-_~`{}!?&#")))
 	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") ||
@@ -114,19 +114,19 @@ func normalise(local, domain string, own []string) (email string, length int) {
 }
 
 var (
-	// grown is a label that has grown to an address, where markup sets them apart:
-	// E-Mailinfo@firma.de, 0911123456info@firma.de.
+	// grown matches a label stuck to an address that markup separates: E-Mailinfo@firma.de,
+	// 0911123456info@firma.de.
 	grown = regexp.MustCompile(`^(?:e-mail|email|mail|(?:\+?[0-9][0-9.-]{4,}))([a-z].+)$`)
-	// plainLocals are what most addresses begin with. Before others a label may be a part of the
-	// name: emailmarketing@firma.de.
+	// plainLocals are the local parts of most addresses. Before other local parts, a label may
+	// belong to the name: emailmarketing@firma.de.
 	plainLocals = wordset.Of(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
 		admin team anfrage anfragen buero buchung reservierung reservation booking praxis kanzlei shop verkauf vertrieb empfang zentrale
 		hotel restaurant rezeption reception enquiries inquiries accueil commercial ventas biuro sekretariat sekretariaat kancelar obchod`)
-	// spacedLocals are no words of a sentence before somebody's name: info @firma.de.
+	// spacedLocals are unlikely as words of a sentence before a handle: info @firma.de.
 	spacedLocals = wordset.Of("info infos office")
 )
 
-// ungrown is a local part without what has grown to it.
+// ungrown removes a label stuck to a local part.
 func ungrown(local string) string {
 	parts := grown.FindStringSubmatch(local)
 	if parts == nil || !plainLocals[parts[1]] && !strings.HasPrefix(local, "e-mail") {
@@ -135,13 +135,13 @@ func ungrown(local string) string {
 	return parts[1]
 }
 
-// domainEnds are the places where a written domain may end, the likeliest first. It may end at its
-// end, where the last label changes its kind ("firma.deTelefon"), or a label earlier.
+// domainEnds returns the offsets at which a written domain may end, the likeliest first. It may end
+// at the text's end, where the last label changes case ("firma.deTelefon"), or a label earlier.
 func domainEnds(domain string) []int {
 	var ends []int
 	for end := len(strings.TrimRight(domain, ".-")); end > 0; {
 		dot := strings.LastIndexByte(domain[:end], '.')
-		// else the next sentence has grown to it: firma.de.In
+		// otherwise the next sentence is stuck to it: firma.de.In
 		if dot <= 0 || !startsSentence(domain[:dot], domain[dot+1:end]) {
 			ends = append(ends, end)
 		}
@@ -160,14 +160,14 @@ func domainEnds(domain string) []int {
 	return ends
 }
 
-// startsSentence says whether a label is the capitalised word behind a domain in small letters.
+// startsSentence says whether label is a capitalised word after a lower-case domain.
 func startsSentence(before, label string) bool {
 	return len(label) > 1 && 'A' <= label[0] && label[0] <= 'Z' && 'a' <= label[1] &&
 		label[1] <= 'z' && strings.Contains(before, ".") && before == strings.ToLower(before)
 }
 
-// kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters
-// of a label. It is 0 when that is all of it or less than 2.
+// kindChanges returns the length of a label's leading run of lower-case ASCII letters. It is 0 if
+// the run is the whole label or shorter than 2.
 func kindChanges(label string) int {
 	n := 0
 	for n < len(label) && 'a' <= label[n] && label[n] <= 'z' {
@@ -179,7 +179,7 @@ func kindChanges(label string) int {
 	return n
 }
 
-// lookupForm is a domain in ASCII and lower case; "" when it cannot be one that takes mail.
+// lookupForm returns a domain in ASCII and lower case, or "" if it cannot receive mail.
 func lookupForm(domain string, own []string) string {
 	if !strings.Contains(domain, ".") {
 		return ""
@@ -208,14 +208,14 @@ func lookupForm(domain string, own []string) string {
 	return ascii
 }
 
-// isPlainDomain says whether a domain is written as it is looked up.
+// isPlainDomain says whether a domain is already in lookup form.
 func isPlainDomain(domain string) bool {
 	return strings.Trim(domain, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
 		domain[0] != '-' && !strings.Contains(domain, ".-") && !strings.Contains(domain, "-.")
 }
 
-// registrable is the domain under which a host was registered, "" when it has none: public
-// suffixes, IP addresses.
+// registrable returns the domain under which a host is registered. It is "" for public suffixes and
+// IP addresses.
 func registrable(host string) string {
 	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
 	if err != nil || domain[len(domain)-1] <= '9' {
@@ -229,7 +229,7 @@ func domainOfEmail(email string) string {
 	return registrable(host)
 }
 
-// domainOfURL is the registrable domain of an address, the host itself where it has none.
+// domainOfURL returns the registrable domain of an address, or its host if it has none.
 func domainOfURL(address string) string {
 	host := hostOf(address)
 	if domain := registrable(host); domain != "" {
@@ -238,7 +238,7 @@ func domainOfURL(address string) string {
 	return host
 }
 
-// hostOf is the host of an address in lower case and ASCII, "" when it cannot be read.
+// hostOf returns the host of an address in lower case and ASCII, or "" if it cannot be parsed.
 func hostOf(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -251,18 +251,17 @@ func hostOf(address string) string {
 	return host
 }
 
-// What stands for the at sign and for dots in addresses that a business spells out itself, so that
-// people can read them.
+// Words and signs for the at sign and for dots in addresses that a business spells out for readers.
 const (
 	atWords = `(?i:at|ät|ätt|aet|ad|et|chez|alfa|alpha|@|＠|arroba|arobase|arobas|` + rareAts + `|snabel a|miukumauku|a|à|á|â|å|アット|あっと|アットマーク|골뱅이)`
-	// Words for the sign that hardly anybody writes before a domain otherwise.
+	// Words for the at sign that rarely occur before a domain otherwise.
 	rareAts  = `chiocciola|małpa|malpa|zavináč|zavinac|kukac|snabel-?a|apenstaartje|apestaartje|krøllalfa|собака`
 	spoken   = `(?i:arroba|arobase|arobas|` + rareAts + `)`
 	dotWords = `(?i:dot|punkt|punto|point|kropka|tečka|tecka|ponto|punt|pont|piste|prick|punktum|точка|ドット|\.)`
 	open     = `[\[({<]`
 	shut     = `[\])}>]`
 	word     = `[\pL\pN_%+-]+`
-	// A dot of a spelled domain or local part: a real one, a word in brackets, or a word by itself.
+	// A dot of a spelled-out domain or local part: a real one, a word in brackets, or a bare word.
 	spokenDot = `(?i:dot|punkt|punto|point|ponto|kropka|tečka|pont|piste|точка|\.)`
 	anyDot    = `(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|\.)`
 )
@@ -280,24 +279,24 @@ var (
 		`[ ]?|[ ]` + spokenDot + `[ ])`)
 	spokenHere = regexp.MustCompile(`[ ]` + spoken + `[ ]`)
 	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
-	// mailNear speaks of mail, right before somebody's name or a little earlier.
+	// mailNear matches words for mail, right before a name or a little earlier.
 	mailNear  = regexp.MustCompile(`(?i)mail|e-post|correo|courriel|posta|mél|邮|メール|почт|пошт`)
 	spelledAt = regexp.MustCompile(spelled)
-	// spelledHere matches at the beginning alone.
+	// spelledHere matches only at the beginning.
 	spelledHere = regexp.MustCompile(`^(?:` + spelled + `)`)
 )
 
 const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords +
 	`[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]|[ ]@`
 
-// spelledReach is how far from its at sign an address that is spelled out may reach.
+// spelledReach is how far a spelled-out address may extend from its at sign, in bytes.
 const spelledReach = 160
 
-// spelledWidth is more bytes than any match of spelledAt has.
+// spelledWidth exceeds the length of any match of spelledAt, in bytes.
 const spelledWidth = 64
 
-// spelledSigns are the first matches of spelledAt. It is tried only where one may begin, since most
-// of a text is none.
+// spelledSigns returns the first matches of spelledAt. It tries the expression only where a match
+// may begin, because most positions cannot match.
 func spelledSigns(text string, most int) []span {
 	var signs []span
 	for i := 0; i < len(text) && len(signs) < most; i++ {
@@ -318,8 +317,8 @@ func spelledSigns(text string, most int) []span {
 	return signs
 }
 
-// mayBeSign says whether a text may begin with a word or a sign for @. Most words do not, and need
-// no expression.
+// mayBeSign says whether a text may begin with a word or a sign for @. It rejects most words
+// without a regular expression.
 func mayBeSign(s string) bool {
 	if len(s) < 2 {
 		return s == "@"
@@ -339,14 +338,14 @@ func mayBeSign(s string) bool {
 	case 's':
 		return next == 'n' && len(s) > 2 && s[2]|0x20 == 'a'
 	}
-	// \xc3 begins ä and Ä, \xd0 and \xd1 С and с
+	// \xc3 is the first byte of ä and Ä; \xd0 and \xd1 are those of С and с
 	return strings.IndexByte("@-_\xc3\xd0\xd1", s[0]) >= 0
 }
 
-// findSpelled finds addresses that are spelled out.
+// findSpelled finds spelled-out addresses.
 func findSpelled(text string, own []string) []hit {
 	var hits []hit
-	done := 0 // what lies before has been looked at
+	done := 0 // end of the text already examined
 	for _, sign := range spelledSigns(text, maxSpells) {
 		if sign.from < done {
 			continue
@@ -372,13 +371,13 @@ func findSpelled(text string, own []string) []hit {
 	return hits
 }
 
-// isMeant says whether what may be spelled out is, by its sign.
+// isMeant says whether a possible spelled-out address is one, judging by its at sign.
 func isMeant(text string, m []int, own []string) bool {
 	local, sign := text[m[2]:m[3]], text[m[3]:m[4]]
 	switch {
-	case sign == " @": // else who somebody is elsewhere: follow us @firma.de
+	case sign == " @": // otherwise a handle: follow us @firma.de
 		return isLabelled(text, m[0]) || spacedLocals[local]
-	case sign == " @ ": // else somebody at some place
+	case sign == " @ ": // otherwise somebody at some place
 		return mailNear.MatchString(text[max(0, m[0]-40):m[0]]) ||
 			plainLocals[strings.ToLower(local)] ||
 			slices.Contains(own, domainOfEmail("x@"+strings.ToLower(text[m[4]:m[5]])))
@@ -388,8 +387,8 @@ func isMeant(text string, m []int, own []string) bool {
 	return true
 }
 
-// announces says that words as ordinary as "at" are meant as an address: where one is announced, or
-// where they shout.
+// announces says that an ordinary word such as "at" belongs to an address. A label precedes the
+// address, or its spelling is unusual, such as capitals.
 func announces(text string, m []int) bool {
 	found := text[m[0]:m[1]]
 	return isLabelled(text, m[0]) || strings.Contains(found, " AT ") &&
@@ -397,31 +396,31 @@ func announces(text string, m []int) bool {
 		strings.Contains(found, " -at- ") || strings.Contains(found, " _at_ ")
 }
 
-// isLabelled says whether words such as E-Mail: stand before an offset.
+// isLabelled says whether a label such as E-Mail: precedes an offset.
 func isLabelled(text string, at int) bool { return mailLabel.MatchString(text[max(0, at-40):at]) }
 
-// isLetter says whether the sign of an address is no more than a letter in brackets:
-// info(a)firma.de, but also an item (a).
+// isLetter says whether an at sign is only a letter in brackets: info(a)firma.de, but also an item
+// (a).
 func isLetter(sign string) bool {
 	inner := strings.Trim(sign, " []{}()<>")
 	r, size := utf8.DecodeRuneInString(inner)
 	return size == len(inner) && unicode.IsLetter(r)
 }
 
-// pictured stands in the text of a page where a picture of an at sign does.
+// pictured marks a picture of an at sign in the text of a page.
 const pictured = "\x1d"
 
-// tight is an address whose at sign is a word between two signs, without a space: info|at|firma.de,
+// tight matches an at sign written as a word between two signs without spaces: info|at|firma.de,
 // info_at_firma.de.
 var tight = regexp.MustCompile(`^([|_*~"'=/+-])(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)([|_*~"'=/+-])([\pL\pN-]+(?:(?:\.|[|_*~"'=](?i:dot|punkt|punto|point|ponto)[|_*~"'=])[\pL\pN-]+)+)`)
 
-// tightHere is the word for the sign of such an address, at the beginning alone.
+// tightHere matches the word for such an at sign, only at the beginning.
 var tightHere = regexp.MustCompile(`^(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)[|_*~"'=/+-]`)
 
 var tightDot = regexp.MustCompile(`[|_*~"'=]\pL+[|_*~"'=]`)
 
-// findTight finds such addresses. Names of files have underscores, too: with them the domain or
-// what announces it has to tell.
+// findTight finds such addresses. Names of files have signs such as _, too. With those, the site's
+// own domain, a label or a usual local part must confirm the address.
 func findTight(text string, own []string) []hit {
 	var hits []hit
 	for at, tries := 0, 0; len(hits) < maxHits && tries < maxSpells; {
@@ -460,11 +459,10 @@ func findTight(text string, own []string) []hit {
 	return hits
 }
 
-// maxMailto is how much of a mailto link is looked at, in bytes.
+// maxMailto bounds how much of a mailto link is examined, in bytes.
 const maxMailto = 8 << 10
 
-// mailtoAddresses are the addresses of a mailto link that a mail goes to, or is copied to for all
-// to see.
+// mailtoAddresses returns the addresses of a mailto link to which mail is sent or visibly copied.
 func mailtoAddresses(href string, own []string) []string {
 	rest, query, _ := strings.Cut(href[len("mailto:"):min(len(href), maxMailto)], "?")
 	if decoded, err := url.PathUnescape(rest); err == nil {

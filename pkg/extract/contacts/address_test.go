@@ -124,7 +124,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestSpelledSigns: where one may begin is where the expression itself finds them.
+// TestSpelledSigns: spelledSigns finds exactly the matches of the expression.
 func TestSpelledSigns(t *testing.T) {
 	pieces := []string{" ", "  ", "(", "[", "{", "<", ")", "]", "}", ">", "at", "AT", "ät", "Ät",
 		"@", "＠", "-at-", "_At_", "dot", "punkt", ".", "x",

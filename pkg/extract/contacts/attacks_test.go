@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 )
 
-// attacks are pages that try to be read wrong. They have spellings that people read, what only
-// looks like an address, and what a script has to make.
+// attacks are pages meant to be misread. They have spellings that people can read, text that only
+// looks like an address, and addresses that a script must compute.
 var attacks = []form{
 	// Spellings.
 	{"brackets and words", `<p>info[at]firma[dot]de</p>`, "EMAIL_FOUND info@firma.de"},
@@ -87,7 +87,7 @@ var attacks = []form{
 	{"homograph in front", "<p>\u0456nfo@firma.de</p>", "NO_EMAIL_PUBLISHED "},
 	{"label in Cyrillic", `<p>Почтаinfo@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
 	{"Japanese around", `<p>メールはinfo@firma.deまで。</p>`, "EMAIL_FOUND info@firma.de"},
-	// What stands around an address.
+	// Text around an address.
 	{"full stop", `<p>Schreiben Sie an info@firma.de. In Berlin.</p>`, "EMAIL_FOUND info@firma.de"},
 	{"next sentence grown to it", `<p><span>info@firma.de.</span><span>In Berlin</span></p>`, "EMAIL_FOUND info@firma.de"},
 	{"punctuation", `<p>(info@firma.de), "a.b@firma.de"; 'c.d@firma.de'! &lt;e.f@firma.de&gt;… g.h@firma.de– i.j@firma.de?</p>`, "EMAIL_FOUND info@firma.de; a.b@firma.de; c.d@firma.de; e.f@firma.de; g.h@firma.de; i.j@firma.de"},
@@ -95,7 +95,7 @@ var attacks = []form{
 	{"arrow", `<p>→info@firma.de ✉chef@firma.de ☎030</p>`, "EMAIL_FOUND info@firma.de; chef@firma.de"},
 	{"port", `<p>info@firma.de:25</p>`, "EMAIL_FOUND info@firma.de"},
 	{"long domain", `<p>info@` + "a.b.c.d.e.f.g.h.i.j.k.firma.de" + `</p>`, "EMAIL_FOUND info@a.b.c.d.e.f.g.h.i.j.k.firma.de"},
-	// What only looks like one.
+	// Text that only looks like an address.
 	{"pictures", `<img src="logo@2x.png" alt="logo@2x.png"><p>hero@3x.webp icon@1.5x.jpg photo@2x.info</p>`, "NO_EMAIL_PUBLISHED "},
 	{"style rules", `<p>@media print {} @import url(a@b.css) @font-face</p>`, "NO_EMAIL_PUBLISHED "},
 	{"names", `<p>@firma @firma.de via @jack@mastodon.social, cc @max</p>`, "NO_EMAIL_PUBLISHED "},
@@ -120,7 +120,7 @@ var attacks = []form{
 var x = 1;</script><style>/* info@firma.de */</style><template>info@firma.de</template>`, "NO_EMAIL_PUBLISHED "},
 	{"what a field holds", `<input type="email" placeholder="a.b@firma.de"><input type="hidden" value="info@firma.de"><textarea>info@firma.de</textarea>`, "NO_EMAIL_PUBLISHED "},
 	{"a field to copy from", `<input type="text" readonly value="info@firma.de">`, "EMAIL_FOUND info@firma.de"},
-	// Text that is there in other ways.
+	// Text in other places.
 	{"drawing", `<svg><title>x</title><text>info@firma.de</text></svg>`, "EMAIL_FOUND info@firma.de"},
 	{"picture's text", `<img src="a.png" alt="info@firma.de">`, "EMAIL_FOUND info@firma.de"},
 	{"copied", `<button data-copy="info@firma.de">x</button>`, "EMAIL_FOUND info@firma.de"},
@@ -136,7 +136,7 @@ var x = 1;</script><style>/* info@firma.de */</style><template>info@firma.de</te
 	{"transparent", `<p>info<span style="font-size:0">xx</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
 	{"turned by style", `<p><span style="unicode-bidi:bidi-override;direction:rtl">ed.amrif@ofni</span></p>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"turned by a mark", "<p>\u202eed.amrif@ofni\u202c</p>", "EMAIL_NOT_EXTRACTABLE "},
-	// What has to be made.
+	// Addresses that must be computed.
 	{"joomla", `<joomla-hidden-mail is-link="1" is-email="1" first="aW5mbw==" last="ZmlybWEuZGU=" text="aW5mb0BmaXJtYS5kZQ==" base="">Diese E-Mail-Adresse ist vor Spambots geschützt!</joomla-hidden-mail>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"link in base64", `<a href="#" data-link="bWFpbHRvOmluZm9AZmlybWEuZGU=">x</a>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"address in base64", `<a href="#" data-m="aW5mb0BmaXJtYS5kZQ==">x</a>`, "EMAIL_NOT_EXTRACTABLE "},
@@ -161,8 +161,8 @@ var x = 1;</script><style>/* info@firma.de */</style><template>info@firma.de</te
 	{"a share script", "<script>a.href=`mailto:?subject=${t}&body=${u}`</script>", "NO_EMAIL_PUBLISHED "},
 }
 
-// TestHostileClasses: what an element is held to is bounded, however many classes it has and rules
-// ask for them.
+// TestHostileClasses: the work for an element is bounded, however many classes it has and however
+// many rules name them.
 func TestHostileClasses(t *testing.T) {
 	s, _ := newSheets([]byte("<style>" + strings.Repeat(".a{display:none}", maxRules) +
 		strings.Repeat(".b", 100) + "{display:none}</style>"))
@@ -187,7 +187,7 @@ func TestHostileClasses(t *testing.T) {
 	}
 }
 
-// TestManyAddresses: however many a page has, the answer is bounded and the first ones are kept.
+// TestManyAddresses: the row keeps the first addresses, bounded however many a page has.
 func TestManyAddresses(t *testing.T) {
 	var links, text, spelled strings.Builder
 	for i := range 30_000 {
@@ -207,8 +207,8 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
-// TestSpelledByGenerator: an address that is spelled in any of many ways is found, or protected
-// where it is coded, and never another one.
+// TestSpelledByGenerator: an address in any of many spellings is found, or protected if it is
+// encoded. No other address is ever found.
 func TestSpelledByGenerator(t *testing.T) {
 	locals := []string{"info", "kontakt", "max.muster", "a-b_c", "x+y", "büro", "i2"}
 	domains := []string{"firma.de", "mail.firma.de"}

@@ -8,19 +8,19 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Addresses that a page has in a code, for a script to make them of. It is told that there is one,
-// and nothing of it is answered.
+// Encoded addresses, which a script decodes. The row reports only that there is one, and nothing of
+// its contents.
 
 const (
-	maxCoded    = 2000 // bytes of an attribute that are looked at
-	maxLiterals = 20   // literals of a script
+	maxCoded    = 2000 // bytes of an attribute that are examined
+	maxLiterals = 20   // literals per script
 )
 
-// codedMarks are the beginning of a mailto link in base64, in numbers, in rot13 and from its end.
+// codedMarks are the beginning of a mailto link in base64, hexadecimal, rot13 and reversed.
 var codedMarks = []string{"bWFpbHRvO", "6d61696c746f3a", "znvygb:", ":otliam", ":OTLIAM"}
 
-// isCoded says whether a value holds an address in base64 or from its end. Any address counts where
-// it is all of the value, else one of the site's own.
+// isCoded says whether a value holds an address in base64 or reversed. If the address is only a
+// part of the value, it must be one of the site's own.
 func isCoded(value string, own []string) bool {
 	if len(value) < 8 || len(value) > maxCoded {
 		return false
@@ -43,7 +43,7 @@ func isCoded(value string, own []string) bool {
 
 var base64Only = regexp.MustCompile(`^[A-Za-z0-9+/]{8,}={0,2}$`)
 
-// isTurned says whether a text has one of the site's own addresses from its end.
+// isTurned says whether a text has one of the site's own addresses reversed.
 func isTurned(text string, own []string) bool {
 	for _, domain := range own {
 		if domain != "" && strings.Contains(strings.ToLower(text), backwards(domain)+"@") {
@@ -62,13 +62,13 @@ func containsOwn(text string, own []string) bool {
 	return false
 }
 
-// literal is a text in a script that may be base64.
+// literal matches a string in a script that may be base64.
 var literal = regexp.MustCompile(`["'` + "`" + `]([A-Za-z0-9+/]{8,400}={0,2})["'` + "`" + `]`)
 
-// joins are ways of a script to put an at sign between two variables.
+// joins matches ways in which scripts join two variables with an at sign.
 var joins = regexp.MustCompile(`\}@\$\{|concat\( ?["'` + "`" + `]@|["'` + "`" + `]@["'` + "`" + `]\.concat`)
 
-// hidesAddress says whether a short script that puts text into a page has an address for it.
+// hidesAddress says whether a short script that puts text into a page holds an address.
 func hidesAddress(script string, own []string) bool {
 	if joins.MatchString(script) || containsOwn(html.UnescapeString(script), own) ||
 		isTurned(script, own) {
@@ -77,7 +77,7 @@ func hidesAddress(script string, own []string) bool {
 	return holdsCoded(script, own)
 }
 
-// holdsCoded says whether a literal of a script is an address in a code.
+// holdsCoded says whether a literal of a script is an encoded address.
 func holdsCoded(script string, own []string) bool {
 	for _, found := range literal.FindAllStringSubmatch(script, maxLiterals) {
 		if isCoded(found[1], own) {
@@ -87,7 +87,7 @@ func holdsCoded(script string, own []string) bool {
 	return containsAny(script, codedMarks)
 }
 
-// codes says whether an element holds an address in a code.
+// codes says whether an element holds an encoded address.
 func codes(t *html.Token, attrs map[string]string, own []string) bool {
 	if t.Data == "joomla-hidden-mail" {
 		return true
@@ -108,10 +108,10 @@ func codes(t *html.Token, attrs map[string]string, own []string) bool {
 	return len(href) < maxLine && strings.HasPrefix(href, "javascript:") && holdsCoded(href, own)
 }
 
-// maxTurned is how much of a text behind a mark of direction is looked at, in bytes.
+// maxTurned is how much text after a direction mark is examined, in bytes.
 const maxTurned = 100
 
-// isTurnedByMark says whether a mark turns an address round, as a person sees it.
+// isTurnedByMark says whether a direction mark displays a reversed address forwards.
 func isTurnedByMark(text string, own []string) bool {
 	for range maxLiterals {
 		_, after, ok := strings.Cut(text, "\u202e")

@@ -3,14 +3,14 @@
 // contact-type pages that it links to. It guesses nothing, answers nothing protected, runs no
 // script, and knows no daily limits.
 //
-// What a person reads on the page is published, whatever its spelling: info (at) firma dot de,
-// full-width letters, a picture of an at sign. So is what the page was made of and says in plain
-// letters. That is what a button copies, JSON-LD, and the data of a framework where it is JSON.
-// What has to be computed first is protected. It is made by a script, encoded or enciphered, put
-// together or turned round by a style sheet, or drawn. Style sheets of the page itself also say
-// what nobody sees; those in files are not fetched. An address whose letters they may hide is in
-// doubt, and answered as not extractable. A block that is hidden counts, since scripts may show it,
-// unless it is nothing but an address.
+// An address is published if a person can read it on the page, whatever its spelling. Examples are
+// info (at) firma dot de, full-width letters, and a picture of an at sign. It is also published if
+// the page's source has it in plain letters: text that a button copies, JSON-LD, or a framework's
+// JSON data. It is protected if it must be computed first. Such an address is made by a script,
+// encoded or enciphered, assembled or reversed by a style sheet, or drawn. The page's own style
+// sheets also tell which text is hidden; style sheet files are not fetched. If they may hide
+// letters of an address, it is in doubt and reported as not extractable. A hidden block counts,
+// because scripts may show it, unless it is nothing but an address.
 package contacts
 
 import (
@@ -27,10 +27,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Status is what became of a website.
+// Status is the outcome for a website.
 type Status string
 
-// The statuses of the specification. The first two are charged.
+// The statuses of the specification. Only the first two are charged.
 const (
 	Found        Status = "EMAIL_FOUND"
 	None         Status = "NO_EMAIL_PUBLISHED"
@@ -41,14 +41,14 @@ const (
 	LimitReached Status = "DAILY_LIMIT_REACHED"
 )
 
-// Bounds of a website.
+// Bounds per website.
 const (
 	maxFetches   = 3                // pages
-	maxTime      = 15 * time.Second // from the first request's start
-	maxAddresses = 100              // of a row
+	maxTime      = 15 * time.Second // from the start of the first request
+	maxAddresses = 100              // per row
 )
 
-// Compile makes the extraction. It has columns of its own and reads a website as one page.
+// Compile returns the extraction. It has fixed columns and treats a website as one page.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List
 	for _, member := range []struct {
@@ -72,11 +72,11 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 		Within: maxTime}, nil
 }
 
-// unfetched makes the row of a website that nothing is fetched for.
+// unfetched makes the row of a website that needs no fetch.
 func unfetched(p page.Page, out *rows.Writer) (bool, error) {
 	var status Status
 	switch {
-	case isProfile(p.Asked): // it counts towards no limit
+	case isProfile(p.Asked): // exempt from any limit
 		status = Social
 	case p.Code == fault.PageDailyLimit:
 		status = LimitReached
@@ -86,7 +86,7 @@ func unfetched(p page.Page, out *rows.Writer) (bool, error) {
 	return true, answer{website: p.Asked, status: status, at: p.At}.write(out)
 }
 
-// read makes the row of a website, or asks for its next page.
+// read makes a website's row, or asks for its next page.
 func read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	listed := pages[0]
 	s := &site{listed: listed, own: []string{domainOfURL(listed.Asked), domainOfURL(listed.URL)}}
@@ -108,23 +108,23 @@ func read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	return rows.More{Free: a.status != Found && a.status != None}, a.write(out)
 }
 
-// site is what is known of a website.
+// site is the knowledge about a website.
 type site struct {
 	listed page.Page
-	own    []string   // its registrable domains: as listed, and where the home page was found
-	pages  []findings // in the order of the pages
+	own    []string   // registrable domains: as listed, and of the home page found
+	pages  []findings // in the order of reading
 }
 
-// findings are what matters of a page. They are kept in place of its body.
+// findings is what matters of a page. It is kept instead of the body.
 type findings struct {
 	URL       string     `json:"url"`
-	Failed    fault.Code `json:"failed,omitempty"` // why it could not be fetched
+	Failed    fault.Code `json:"failed,omitempty"` // why the fetch failed
 	Verdict   verdict    `json:"verdict,omitempty"`
-	Addresses []address  `json:"addresses,omitempty"` // in the order of the page, each once
-	Protected bool       `json:"protected,omitempty"` // it has an address behind a protection
-	// to contact-type pages, at most 2, best first
+	Addresses []address  `json:"addresses,omitempty"` // in the page's order, each once
+	Protected bool       `json:"protected,omitempty"` // an address is protected
+	// contact-type pages, at most 2, best first
 	Links   []string `json:"links,omitempty"`
-	Refresh string   `json:"refresh,omitempty"` // where it leads at once
+	Refresh string   `json:"refresh,omitempty"` // where it redirects at once
 	Topics  role     `json:"topics,omitempty"`  // roles that are the site's own trade
 	Makers  []string `json:"makers,omitempty"`  // domains of those who made the site
 }
@@ -132,7 +132,7 @@ type findings struct {
 // address is a published address.
 type address struct {
 	Email string `json:"email"`
-	// Roles say whose address it is by its surroundings, 0 for the site's own.
+	// Roles say whose address it is, judging by its surroundings; 0 for the site's own.
 	Roles role `json:"roles,omitempty"`
 }
 
@@ -159,7 +159,7 @@ func (s *site) learn(p page.Page) (findings, error) {
 	return f, nil
 }
 
-// home is the home page and where it stands: a page that leads on at once is not it.
+// home returns the home page and its index. A page that redirects at once is not the home page.
 func (s *site) home() (findings, int) {
 	if s.pages[0].Refresh != "" && len(s.pages) > 1 {
 		return s.pages[1], 1
@@ -167,7 +167,7 @@ func (s *site) home() (findings, int) {
 	return s.pages[0], 0
 }
 
-// next is the page to read now, "" when enough is known.
+// next returns the page to read next, or "" when enough is known.
 func (s *site) next() string {
 	home, at := s.home()
 	read := len(s.pages) - 1 - at
@@ -182,14 +182,14 @@ func (s *site) next() string {
 	return ""
 }
 
-// place is an accepted address and the page that it was found on.
+// place is an accepted address and the page on which it was found.
 type place struct {
 	email, url string
 	own        bool
 }
 
-// accepted are the business's addresses, best first: own domain first, contact pages before the
-// home page.
+// accepted returns the business's addresses, best first: own domain first, then contact pages
+// before the home page.
 func (s *site) accepted() []place {
 	home, at := s.home()
 	makers := slices.Clone(home.Makers)
@@ -226,7 +226,7 @@ func (s *site) accepted() []place {
 	return list[:min(len(list), maxAddresses)]
 }
 
-// conclude makes the answer of what was read.
+// conclude makes the answer from the pages read.
 func (s *site) conclude() answer {
 	home, at := s.home()
 	a := answer{website: s.listed.Asked, at: s.listed.At}
@@ -234,7 +234,7 @@ func (s *site) conclude() answer {
 	case home.Failed != "":
 		a.status = statusOf(home.Failed)
 		if at > 0 {
-			a.status = NotReadable // the site did answer
+			a.status = NotReadable // the site did respond
 		}
 		return a
 	case home.Verdict == profile:
@@ -261,11 +261,11 @@ func (s *site) conclude() answer {
 	return a
 }
 
-// missedContacts says that there are contact-type pages, and none of them could be read.
+// missedContacts says that the site links to contact-type pages, but none could be read.
 func (s *site) missedContacts(at int) bool {
 	contacts := s.pages[at+1:]
 	for _, f := range contacts {
-		// A page that is not there any more hides nothing.
+		// A missing page hides nothing.
 		if f.Failed == fault.PageStatus || f.Failed == "" && f.Verdict == readable {
 			return false
 		}
@@ -273,7 +273,7 @@ func (s *site) missedContacts(at int) bool {
 	return len(contacts) > 0
 }
 
-// match is the column domain_match.
+// match returns the value of the column domain_match.
 func (s *site) match(best place, home string) string {
 	listed := domainOfURL(s.listed.Asked)
 	switch {
@@ -285,7 +285,7 @@ func (s *site) match(best place, home string) string {
 	return "no"
 }
 
-// statusOf is the status of a home page that could not be fetched.
+// statusOf returns the status for a home page that could not be fetched.
 func statusOf(code fault.Code) Status {
 	switch code {
 	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageProtocol,

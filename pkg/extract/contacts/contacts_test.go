@@ -16,7 +16,7 @@ import (
 
 var checkedAt = time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("", 3600))
 
-// row is what the extraction wrote.
+// row is a row that the extraction wrote.
 type row struct {
 	Website   string `json:"website"`
 	Email     string `json:"email"`
@@ -27,7 +27,7 @@ type row struct {
 	CheckedAt string `json:"checked_at"`
 }
 
-// visit does what a fetcher does with a site, and counts its fetches.
+// visit treats a site as a fetcher does, and counts the fetches.
 func visit(t *testing.T, w website) (got row, free bool, fetches int) {
 	t.Helper()
 	maker, faults := Compile(model.Recipe{Endpoint: model.WebsiteContacts})
@@ -89,7 +89,7 @@ func (w website) fetch(url string) page.Page {
 // score counts addresses and rows.
 type score struct {
 	right, wrong, missed  int // addresses
-	sites, statuses, rows int // rows: those that are right in all columns
+	sites, statuses, rows int // rows; statuses and rows count the right ones
 }
 
 func (s *score) add(t *testing.T, w website, got row, free bool) {
@@ -129,7 +129,7 @@ func (s *score) add(t *testing.T, w website, got row, free bool) {
 func (s *score) precision() float64 { return float64(s.right) / float64(max(s.right+s.wrong, 1)) }
 func (s *score) recall() float64    { return float64(s.right) / float64(max(s.right+s.missed, 1)) }
 
-// TestCorpus holds the extraction to the truth of synthetic sites.
+// TestCorpus compares the extraction with the truth of synthetic sites.
 func TestCorpus(t *testing.T) {
 	const leastSites = 150
 	const leastPrecision, leastRecall, leastStatuses = 0.99, 0.99, 0.99
@@ -153,7 +153,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Nothing is fetched of profiles and over a limit, and never more than needed.
+// Profiles and sites over a limit are not fetched, and no site takes more fetches than needed.
 func TestFetches(t *testing.T) {
 	want := map[string]int{"profile": 0, "home-daily_limit_reached": 0, "footer-and-contact": 2,
 		"imprint-after-form": 3, "form-only": 3,
@@ -171,8 +171,8 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a site sends, there is one whole row, and what is kept of a page does not
-// change it.
+// FuzzRead: whatever a site sends, there is one complete row, and keeping findings instead of
+// bodies does not change it.
 func FuzzRead(f *testing.F) {
 	for _, w := range newCorpus(1)[:60] {
 		f.Add([]byte(w.pages[w.url].body), []byte(w.pages[w.want.source].body))
@@ -207,7 +207,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkReadPage reads a shop's page with a footer that names who made it.
+// BenchmarkReadPage reads a shop's page with a footer that credits an agency.
 func BenchmarkReadPage(b *testing.B) {
 	body, err := os.ReadFile("../../../bench/page/product-page.html")
 	if err != nil {

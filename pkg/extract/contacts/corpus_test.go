@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// website is a synthetic site with its truth: what a careful person would note down of it.
+// website is a synthetic site with its truth: what a careful person would note.
 type website struct {
 	name  string
 	url   string
@@ -16,9 +16,9 @@ type website struct {
 	want  truth
 }
 
-// response is what an address answers; an address that has none answers 404.
+// response is the response at an address. Other addresses respond with 404.
 type response struct {
-	final string // where redirects led, "" for nowhere else
+	final string // where redirects led; "" if there were none
 	code  fault.Code
 	media string
 	body  string
@@ -32,7 +32,7 @@ type truth struct {
 	match  string
 }
 
-// tongue is how sites of a language write what matters here.
+// tongue is how sites in one language phrase what matters here.
 type tongue struct {
 	code, tld                        string
 	contact, imprint, about, privacy string // link texts
@@ -148,23 +148,23 @@ var tongues = []tongue{
 		"luukku.com"},
 }
 
-// maker builds sites from a seed: the same seed, the same corpus.
+// corpus builds sites from a seed; the same seed gives the same corpus.
 type corpus struct {
 	*rand.Rand
 	sites []website
 	count int
 }
 
-// draft is a site being made.
+// draft is a site under construction.
 type draft struct {
 	c        *corpus
 	t        *tongue
 	company  string
 	domain   string
 	root     string // https://www.domain/
-	agency   string // domain of who made it
+	agency   string // domain of the site's maker
 	pages    map[string]response
-	noise    bool // third parties and placeholders stand around
+	noise    bool // add third parties and placeholders
 	topLinks string
 }
 
@@ -196,15 +196,15 @@ func (d *draft) role() string {
 }
 func (d *draft) person() string { return d.own(d.pick(d.t.people)) }
 
-// url is a page of the site.
+// url returns the address of a page of the site.
 func (d *draft) url(path string) string { return d.root + path }
 
-// put adds a page. home is "".
+// put adds a page. The home page's path is "".
 func (d *draft) put(path, content string) {
 	d.pages[d.url(path)] = response{media: "text/html; charset=utf-8", body: d.frame(content)}
 }
 
-// links are what the navigation shows: any of c, i and a.
+// links sets the links of the navigation: any of c, i and a.
 func (d *draft) links(which string) {
 	nav := fmt.Sprintf(`<a href="/">Home</a> <a href="/leistungen">%s</a> `, d.company)
 	for _, w := range which {
@@ -221,8 +221,8 @@ func (d *draft) links(which string) {
 	d.topLinks = nav + fmt.Sprintf(`<a href="/privacy-x">%s</a>`, d.t.privacy)
 }
 
-// frame puts a content into the site's page: header, navigation, prose, footer, scripts and what
-// else stands on pages.
+// frame wraps content in the site's page: header, navigation, prose, footer, scripts and other
+// common parts.
 func (d *draft) frame(content string) string {
 	prose := ""
 	for range 3 + d.c.IntN(6) {
@@ -242,7 +242,7 @@ func (d *draft) frame(content string) string {
 		content + prose + `</main>` + footer + `<script src="/app.js"></script></body></html>`
 }
 
-// footer holds third parties and placeholders.
+// footer returns a footer with third parties and placeholders.
 func (d *draft) footer() string {
 	forms := fmt.Sprintf(`<form><label>%s <input type="email" placeholder="name@example.com" value="your@email.com"></label></form>`, d.t.mail)
 	var credit string
@@ -283,7 +283,7 @@ func found(source string, emails ...string) truth {
 	return truth{status: Found, emails: emails, source: source}
 }
 
-// newCorpus makes all shapes, each in several languages.
+// newCorpus makes sites of all shapes, each in several languages.
 func newCorpus(seed uint64) []website {
 	c := &corpus{Rand: rand.New(rand.NewPCG(seed, 14))}
 	next := 0

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// dataAddresses are the addresses that JSON-LD states as the site's.
+// dataAddresses returns the addresses that JSON-LD states as the site's.
 func dataAddresses(blocks, own []string) []string {
 	var emails []string
 	take := func(text string) {
@@ -19,11 +19,11 @@ func dataAddresses(blocks, own []string) []string {
 	}
 	for _, block := range blocks {
 		if at := strings.IndexAny(block, "{["); at > 0 && wrapped.MatchString(block[:at]) {
-			block = block[at:] // in a comment or CDATA
+			block = block[at:] // wrapped in a comment or CDATA
 		}
 		decoder := json.NewDecoder(strings.NewReader(block))
 		read := false
-		for decoder.More() { // several documents may stand in one block
+		for decoder.More() { // a block may have several documents
 			var value any
 			if decoder.Decode(&value) != nil {
 				break
@@ -34,7 +34,7 @@ func dataAddresses(blocks, own []string) []string {
 		if read {
 			continue
 		}
-		// What it is part of is not known where JSON is broken: its own addresses count alone.
+		// Broken JSON does not tell whose data it is, so only the site's own addresses count.
 		for _, found := range brokenEmail.FindAllStringSubmatch(block, maxAddresses) {
 			for _, h := range findAddresses(found[1], own) {
 				if slices.Contains(own, domainOfEmail(h.email)) {
@@ -51,10 +51,10 @@ var (
 	brokenEmail = regexp.MustCompile(`"email"\s*:\s*"(?:mailto:)?([^"@\s]{1,64}@[^"@\s]{1,253})"`)
 )
 
-// maxDataDepth bounds the nesting of JSON that is looked at.
+// maxDataDepth bounds the nesting of JSON that is examined.
 const maxDataDepth = 32
 
-// notOwn are the members of JSON-LD whose values are others' data.
+// notOwn are the members of JSON-LD that hold other parties' data.
 var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor",
 	"funder", "copyrightHolder", "author"}
 
@@ -99,19 +99,19 @@ func eachText(value any, do func(string)) {
 	}
 }
 
-// Data of frameworks is what a page was made of: JSON in a script or an attribute. It has people's
-// addresses as well as the site's. Those on its own domain count wherever they stand, others where
-// a member says that they are for everybody.
+// A framework's data is the JSON, in a script or an attribute, from which a page was rendered. It
+// mixes people's addresses with the site's. An address counts if it is on the site's own domain, or
+// if its member's name marks it as public.
 var (
 	assigned  = regexp.MustCompile(`^\s*(?:(?:var|let|const)\s+)?(?:(?:window|self|globalThis)\.)?[\w$.]{1,60}\s*(?:=|\.push\(|\()\s*[{\[]`)
 	mailNames = wordset.Of("contactemail supportemail contactmail publicemail companyemail " +
 		"businessemail customerserviceemail")
-	// othersNames are members of such data that hold what others wrote or who they are.
+	// othersNames are members that hold other people's texts or identities.
 	othersNames = wordset.Of("review reviews author authors user users customer customers comment " +
 		"comments creator reviewer reviewers account session viewer vendor vendors")
 )
 
-// stateIn is the JSON that a script assigns or passes on, "" if it is another one.
+// stateIn returns the JSON that a script assigns or passes on, or "" if it does neither.
 func stateIn(script string) string {
 	at := assigned.FindStringIndex(script[:min(len(script), 200)])
 	if at == nil || !hasSign(script) {
@@ -120,7 +120,7 @@ func stateIn(script string) string {
 	return script[at[1]-1:]
 }
 
-// stateAddresses are the addresses that frameworks' data states as the site's.
+// stateAddresses returns the addresses that framework data states as the site's.
 func stateAddresses(blocks, own []string) []string {
 	var emails []string
 	for _, block := range blocks {

@@ -10,36 +10,36 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Letters within an address may be hidden by what is not known: a sheet in a file, or a selector
-// that is read in part. Such an address is in doubt: it counts as protected, since a wrong one is
-// worse than none.
+// Letters within an address may be hidden by unknown rules: those of style sheet files, and those
+// with partly understood selectors. Such an address is in doubt. It counts as protected, because a
+// wrong address is worse than none.
 
-// Bounds of what is in doubt.
+// Bounds of what may be in doubt.
 const (
 	maxVague  = 100    // selectors
-	maxDoubts = 20_000 // boundaries of elements
+	maxDoubts = 20_000 // element boundaries
 )
 
-// doubtful is what a selector surely asks of an element. It may ask for more.
+// doubtful is what a selector certainly requires of an element. It may require more.
 type doubtful struct {
 	compound
-	attribute string // that the element has, "": any
+	attribute string // an attribute that the element must have; "": none
 }
 
-// doubt is a boundary of an element whose letters may be hidden.
+// doubt is the boundary of an element whose letters may be hidden.
 type doubt struct {
-	at    int    // in the text
-	class string // what sheets in files may speak of
-	sure  bool   // in doubt without them, too
+	at    int    // offset in the text
+	class string // classes that sheets in files may name
+	sure  bool   // in doubt even without such sheets
 }
 
-// inline is an open element that is no block.
+// inline is an open element that is not a block.
 type inline struct {
 	tag   string
 	doubt doubt
 }
 
-// addVague keeps what is plain of the last part of a selector in lower case.
+// addVague keeps what is understood of the last part of a lower-case selector.
 func (s *sheets) addVague(selector string) {
 	if len(s.vague) >= maxVague || selector == "" || strings.Contains(selector, "::") {
 		return
@@ -47,7 +47,7 @@ func (s *sheets) addVague(selector string) {
 	at := strings.LastIndexAny(selector, " >+~")
 	last := selector[at+1:]
 	var v doubtful
-	// else it is cut in the midst
+	// otherwise the part is cut off inside brackets
 	if strings.ContainsAny(last, "([") || !strings.ContainsAny(last, `)]\"'`) {
 		plain := last
 		if end := strings.IndexAny(last, `:[*\`); end >= 0 {
@@ -56,7 +56,7 @@ func (s *sheets) addVague(selector string) {
 		if parts := partsOf(plain); len(parts) == 1 {
 			v.compound = parts[0]
 		} else if plain != "" && !strings.ContainsAny(plain, "()") {
-			return // of the whole page
+			return // it applies to the whole page
 		}
 		if _, attribute, ok := strings.Cut(last, "["); ok && !strings.Contains(last, "(") {
 			v.attribute = attribute[:len(attribute)-len(strings.TrimLeft(attribute,
@@ -66,8 +66,8 @@ func (s *sheets) addVague(selector string) {
 	s.vague = append(s.vague, v)
 }
 
-// unnest parts a block into its own declarations and the rules in it, which get the selectors that
-// they stand in.
+// unnest splits a block into its own declarations and its nested rules. The nested rules get the
+// selectors of the block.
 func (s *sheets) unnest(selectors, block string) (own, inside string) {
 	if !strings.Contains(block, "{") {
 		return block, ""
@@ -100,7 +100,7 @@ func (s *sheets) unnest(selectors, block string) (own, inside string) {
 	}
 }
 
-// weightOf is the specificity of a selector.
+// weightOf returns the specificity of a selector.
 func weightOf(parts []compound) int {
 	weight := 0
 	for _, part := range parts {
@@ -115,7 +115,7 @@ func weightOf(parts []compound) int {
 	return weight
 }
 
-// mayHide says whether a selector that is read in part may be one of the element's.
+// mayHide says whether a partly understood selector may match the element.
 func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 	if s == nil {
 		return false
@@ -131,17 +131,17 @@ func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 	return false
 }
 
-// hiddenClasses are by custom for those who listen to a page.
+// hiddenClasses conventionally mark text for screen readers only.
 var hiddenClasses = wordset.Of("sr-only visually-hidden visuallyhidden screen-reader-text " +
 	"screenreader-only")
 
-// doubtOf notes the start of an element whose letters may be hidden.
+// doubtOf records the start of an element whose letters may be hidden.
 func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 	if t.DataAtom == atom.Link && strings.Contains(strings.ToLower(attrs["rel"]), "stylesheet") &&
 		!strings.Contains(attrs["href"], "//fonts.") {
 		p.filed = true
 	}
-	if blocks[t.DataAtom] { // no address goes on in it
+	if blocks[t.DataAtom] { // addresses do not continue across blocks
 		p.inline = p.inline[:0]
 		return
 	}
@@ -159,7 +159,7 @@ func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 	p.addDoubt(in.doubt)
 }
 
-// endDoubt notes the end of an element whose letters may be hidden.
+// endDoubt records the end of an element whose letters may be hidden.
 func (p *parser) endDoubt(t *html.Token) {
 	for i := len(p.inline) - 1; i >= 0; i-- {
 		if p.inline[i].tag == t.Data {
@@ -192,13 +192,13 @@ func (d *document) isDoubtful(h hit, text string) bool {
 	return false
 }
 
-// isPart says whether a byte may be of a local part or a domain.
+// isPart says whether a byte may belong to a local part or a domain.
 func isPart(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' ||
 		c == '-' || c == '_' || c == '+' || c >= 0x80
 }
 
-// isTold says whether a style sheet of the page itself speaks of one of the classes.
+// isTold says whether one of the page's own style sheets names one of the classes.
 func (d *document) isTold(classes string) bool {
 	if d.told == nil {
 		d.told = map[string]bool{}

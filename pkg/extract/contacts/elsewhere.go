@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// What has the form of an address in the midst of something else: who logs in somewhere, a path, a
-// package, a call.
+// Text in the form of an address that is part of something else: a login, a path, a package, a
+// call.
 
-// maxAround is how far around an address its surroundings are looked at, in bytes.
+// maxAround is how far around an address its surroundings are examined, in bytes.
 const maxAround = 200
 
-// callSchemes stand before names of other services that look like addresses.
+// callSchemes precede names of other services that look like addresses.
 var callSchemes = []string{"sip:", "sips:", "xmpp:", "acct:", "im:", "skype:", "matrix:"}
 
-// isElsewhere says whether what stands between two offsets of a text is no address, by what is
-// around it: https://user@host, /npm/vue@3.io, root@host:/tmp, sip:100@host.
+// isElsewhere says whether the text between two offsets is not an address, judging by its
+// surroundings: https://user@host, /npm/vue@3.io, root@host:/tmp, sip:100@host.
 func isElsewhere(text string, from, to int) bool {
 	before := text[alignRune(text, max(0, from-maxAround)):from]
 	before = strings.ToLower(before[strings.LastIndexAny(before, " \n\x1f")+1:])
 	if at := strings.LastIndex(before, "://"); at >= 0 &&
 		!strings.HasSuffix(before[:at], "mailto") &&
 		!strings.ContainsAny(before[at+3:], "?#") {
-		return true // who logs in, or a path
+		return true // a login or a path
 	}
 	for _, scheme := range callSchemes {
 		if before == scheme || strings.HasSuffix(before, scheme) &&
@@ -48,8 +48,8 @@ func isElsewhere(text string, from, to int) bool {
 
 func isWordByte(c byte) bool { return c >= 0x80 || isPart(c) && c != '.' && c != '-' && c != '+' }
 
-// plainLocal is a local part with what is encoded in it decoded, "" if a program would have to fill
-// it in.
+// plainLocal percent-decodes a local part. It returns "" for a template that a program would have
+// to fill in.
 func plainLocal(local string) string {
 	if strings.Contains(local, "%") {
 		decoded, err := url.PathUnescape(local)
@@ -64,8 +64,8 @@ func plainLocal(local string) string {
 	return local
 }
 
-// isMixed says whether a label of a domain has letters of Latin and of a script that looks like it,
-// as browsers do not show.
+// isMixed says whether a label of a domain mixes Latin letters with similar scripts, which browsers
+// do not display.
 func isMixed(domain string) bool {
 	for label := range strings.SplitSeq(domain, ".") {
 		latin, alike := false, false
@@ -80,10 +80,10 @@ func isMixed(domain string) bool {
 	return false
 }
 
-// lookalikes are letters of other scripts that are read as Latin ones.
+// lookalikes are letters of other scripts that look like Latin ones.
 const lookalikes = "аеорсухіјѕԁһвкмнтАЕОРСУХІЈЅВКМНТαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
 
-// isDisguised says whether the letters right before an address only look as if they belonged to it.
+// isDisguised says whether the letters before an address only look as if they belonged to it.
 func isDisguised(before string) bool {
 	some := false
 	for len(before) > 0 {
@@ -99,7 +99,7 @@ func isDisguised(before string) bool {
 	return some
 }
 
-// isNumbered says whether a domain begins with a digit or two, as versions and scores do: vue@3.io.
+// isNumbered says whether a domain begins with one or two digits, like a version: vue@3.io.
 func isNumbered(domain string) bool {
 	label, _, _ := strings.Cut(domain, ".")
 	return len(label) < 3 && strings.Trim(label, "0123456789") == ""

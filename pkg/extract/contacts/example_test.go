@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A site publishes an address, in its own spelling.
+// A site publishes an address in its own spelling.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// role is what the surroundings of an address say about whose it is, as a set.
+// role is a set of roles: what the surroundings of an address say about its owner.
 type role uint16
 
 // The roles of third parties.
 const (
 	maker     role = 1 << iota // who made the site
-	hoster                     // who runs its server
+	hoster                     // who runs the site's server
 	adviser                    // tax adviser, accountant
 	authority                  // supervisors, chambers, arbitration
 	privacy                    // external data protection officers, consent tools
 	credits                    // pictures and texts by others
-	listed                     // on the list of domains that are never a website's own
+	listed                     // the domain is in the list of foreign domains
 )
 
-// roleWords announce a third party, each at the beginning of a line or as a heading, or right
+// roleWords announce a third party. They stand at the beginning of a line, as a heading, or right
 // before its name.
 var roleWords = []struct {
 	role  role
@@ -68,18 +68,18 @@ var ownWords = regexp.MustCompile(`(?i)(?:^|[\s|•·–©(\x1f])(?:kontakt|cont
 	`angaben gemäß|diensteanbieter|verantwortlich(?:er)?|owner|proprietor|responsable|éditeur|directeur de la publication|titular|titolare|eigenaar|sales|vertrieb|` +
 	`reservierung|booking|bestellung|zentrale|büro|office|praxis|service)\b`)
 
-// How far before an address words still speak of it.
+// How far before an address words still apply to it.
 const (
 	nearLines = 7
 	nearBytes = 300
 )
 
-// rolesAt is what the text between the address before (which ends at last) and the one at offset at
-// says.
+// rolesAt returns the roles announced between the end of the previous address, last, and the
+// address at offset at.
 func rolesAt(d *document, text string, last, at int) role {
 	from := max(last, at-nearBytes, 0)
 	heading := span{-1, -1}
-	for _, h := range d.headings { // in the order of the text
+	for _, h := range d.headings { // in text order
 		if h.to > at {
 			break
 		}
@@ -107,7 +107,7 @@ func rolesAt(d *document, text string, last, at int) role {
 	return 0
 }
 
-// alignRune is the first offset from i on at which a character begins.
+// alignRune returns the first offset from i on that begins a character.
 func alignRune(s string, i int) int {
 	for i < len(s) && s[i]&0xc0 == 0x80 {
 		i++
@@ -115,13 +115,13 @@ func alignRune(s string, i int) int {
 	return i
 }
 
-// maxRoleLine is how long a line may be that announces somebody; longer ones are prose.
+// maxRoleLine bounds the end of a line that is searched for roles, in bytes.
 const maxRoleLine = 160
 
-// rolesOf are the roles that a line announces.
+// rolesOf returns the roles that a line announces.
 func rolesOf(line string) role { return rolesAmong(^role(0), line) }
 
-// rolesAmong looks for some roles only.
+// rolesAmong is rolesOf limited to some roles.
 func rolesAmong(some role, line string) role {
 	line = strings.Trim(line, " \x1f")
 	if len(line) > maxRoleLine {
@@ -151,8 +151,8 @@ var tradeWords = []struct {
 	{credits, regexp.MustCompile(`(?i)foto|photo|bild|illustrat`)},
 }
 
-// topics are the roles that the site's own trade is: the address of a tax adviser's site stands
-// under "Steuerberater".
+// topics returns the roles that are the site's own trade: on a tax adviser's site, the own address
+// stands under "Steuerberater".
 func topics(d *document, text, pageURL string) role {
 	about := d.title + " " + hostOf(pageURL)
 	if len(d.headings) > 0 {
@@ -167,13 +167,13 @@ func topics(d *document, text, pageURL string) role {
 	return own
 }
 
-// Bounds of the makers of a site, and of the links looked at for them.
+// Bounds of a site's makers, and of the links that are examined for them.
 const (
 	maxMakers = 20
 	maxLooked = 500
 )
 
-// makers are the domains of other sites to which a link leads that says who made this one.
+// makers returns the domains of other sites that links credit with making this one.
 func makers(d *document, text string, base *url.Url, own []string) []string {
 	var domains []string
 	looked := 0
@@ -205,8 +205,8 @@ func makers(d *document, text string, base *url.Url, own []string) []string {
 	return domains
 }
 
-// foreignDomains are of those who host, build, measure, watch over or settle disputes about other
-// people's websites.
+// foreignDomains are those of companies that host, build or measure other people's websites, and of
+// bodies that supervise them or settle their disputes.
 var foreignDomains = wordset.Of(`
 1und1.de ionos.de ionos.com ionos.fr ionos.es strato.de strato.com hetzner.com hetzner.de all-inkl.com ovh.com ovh.net ovhcloud.com
 godaddy.com wix.com wixpress.com jimdo.com squarespace.com shopify.com wordpress.com wordpress.org automattic.com weebly.com webflow.com
@@ -232,10 +232,10 @@ garanteprivacy.it aepd.es agpd.es ico.org.uk dataprotection.ie autoriteitpersoon
 datatilsynet.no datatilsynet.dk apd-gba.be europa.eu verbraucher-schlichter.de universalschlichtungsstelle.de vsbinfo.de
 fotolia.com istockphoto.com shutterstock.com pixabay.com unsplash.com pexels.com gettyimages.com gettyimages.de depositphotos.com`)
 
-// isForeign says that a domain, or one above it, is listed.
+// isForeign says that a registrable domain is in the list.
 func isForeign(domain string) bool { return foreignDomains[domain] }
 
-// Words that stand where a name or a domain belongs.
+// Placeholder words for a name or a domain.
 var (
 	sampleDomains = wordset.Of(`example beispiel exemple ejemplo esempio voorbeeld przyklad priklad exempel eksempel exemplo pelda domain yourdomain
 		your-domain mydomain my-domain domainname domain-name ihredomain ihre-domain deinedomain deine-domain meinedomain meine-domain
@@ -250,20 +250,20 @@ var (
 		dein.name deinname dein-name votre.nom votrenom votre-nom tu.nombre tunombre twoje.imie uwnaam jouwnaam max.mustermann maxmustermann
 		m.mustermann mustermann erika.mustermann mustermail youremail your-email your.email ihre-email ihreemail deine-email deineemail
 		votre-email votreemail tuemail tu-email emailaddress email-address e-mail-adresse noemail nomail nobody nospam yourusername`)
-	// Such names are placeholders only away from the site's own domain.
+	// These names are placeholders only outside the site's own domain.
 	sampleNames   = wordset.Of(`name user username someone somebody you your me john.doe johndoe john jane.doe janedoe test tester abc xyz aaa xxx foo bar a b x email mail e-mail address sample example jan.jansen`)
 	sampleHosts   = wordset.Of(`email.com mail.com gmail.com test.com test.de domain.com mail.de email.de company.com firma.de site.com website.com web.com xyz.com abc.com server.com host.com provider.de provider.com firma.com firma.pl entreprise.fr empresa.com empresa.es azienda.it bedrijf.nl adresse.de adres.nl mail.ru`)
 	ownlessLabels = wordset.Of(`firma company unternehmen entreprise empresa azienda bedrijf`)
 
-	// unread are mailboxes that nobody looks into.
+	// unread matches mailboxes that nobody reads.
 	unread    = regexp.MustCompile(`^(?:no|do[._-]?not|(?:bitte-)?nicht)[._-]?(?:reply|replies|respond|response|antworten)|^(?:ne-?pas-?repondre|no-?responder|non-?rispondere)`)
 	hexLocal  = regexp.MustCompile(`^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-`)
 	imageSize = regexp.MustCompile(`^\d+(?:\.\d+)?x(?:\.|$|-)`)
 	unwanted  = regexp.MustCompile(`(?i)no-?spam|remove-?(?:this|me)|spam-?(?:not|frei|free)|entfernen|anti-?spam|sin-?spam`)
 )
 
-// isPlaceholder says that an address stands for another one, or is none: own says that it is on the
-// site's own domain.
+// isPlaceholder says that an email is a placeholder or otherwise not real. own says that it is on
+// the site's own domain.
 func isPlaceholder(email string, own bool) bool {
 	local, domain, _ := strings.Cut(email, "@")
 	name, suffix, _ := strings.Cut(registrable(domain), ".")

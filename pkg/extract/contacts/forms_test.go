@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// form is a page of firma.de, with the status and the addresses that it has to give.
+// form is a page of firma.de, with the status and the addresses that it must give.
 type form struct{ name, markup, want string }
 
 // forms are ways to write an address, each on a page of firma.de, with what a person reads there.
-// What scripts, style sheets or a cipher have to make is protected.
+// An address that scripts, style sheets or a cipher must produce is protected.
 var forms = []form{
-	// What a style sheet hides.
+	// Text hidden by a style sheet.
 	{"decoy by class",
 		`<style>.weg{display:none}</style><p>info<span class="weg">weg</span>@firma.de</p>`,
 		"EMAIL_FOUND info@firma.de"},
@@ -88,7 +88,7 @@ var forms = []form{
 		"NO_EMAIL_PUBLISHED "},
 	{"copied", `<button data-clipboard-text="info@firma.de">E-Mail kopieren</button>`,
 		"EMAIL_FOUND info@firma.de"},
-	// Data of frameworks.
+	// Framework data.
 	{"next data", `<script id="__NEXT_DATA__" type="application/json">{"props":{"site":{"contactEmail":"info@firma-gruppe.de","text":"Mail an post@firma.de",
 "authors":[{"email":"jane@blogger.com"}],"dsn":"https://x@errors.io/1"}}}</script>`, "EMAIL_FOUND post@firma.de; info@firma-gruppe.de"},
 	{"assigned",
@@ -114,7 +114,7 @@ var forms = []form{
 	{"reversed by a sheet",
 		`<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><p><span class="r">ed.amrif@ofni</span></p>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"reversed by markup", `<bdo dir="rtl">ed.amrif@ofni</bdo>`, "EMAIL_NOT_EXTRACTABLE "},
-	// Buttons and checks are no protection.
+	// Buttons and checks are not protections.
 	{"picture of a button", `<a class="popup" href="/email-a-friend"><img src="/img/email-it.gif" alt="Email a friend"></a>
 <img id="share-reaction3-icon_img" src="/img/email.png" alt=""><img class="social-mail" src="/mail.svg">`, "NO_EMAIL_PUBLISHED "},
 	{"picture of an address", `<p>Write to us:</p><a href="#"><img src="/img/email.gif"></a>`,
@@ -244,8 +244,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// FuzzSheets: whatever a style sheet says, what it does to an element is the same each time, and
-// ends.
+// FuzzSheets: applying any style sheet to an element terminates and gives the same effect each
+// time.
 func FuzzSheets(f *testing.F) {
 	for _, c := range forms {
 		f.Add([]byte(c.markup))
@@ -265,8 +265,8 @@ func FuzzSheets(f *testing.F) {
 	})
 }
 
-// TestHostileSheets: what rules in rules and half-read selectors ask for is bounded by the sheet,
-// not by their product.
+// TestHostileSheets: the work for nested rules and partly understood selectors is bounded by the
+// sheet's size, not by their product.
 func TestHostileSheets(t *testing.T) {
 	inner := strings.Repeat("& x{color:red}", 200)
 	sheet := strings.Repeat(strings.Repeat("a,", 100)+"b{"+inner+strings.Repeat("c{", 3)+"}}}}",

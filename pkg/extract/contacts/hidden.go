@@ -8,18 +8,18 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// elementOf is what selectors see of a tag.
+// elementOf returns the parts of a tag that selectors examine.
 func elementOf(t *html.Token, attrs map[string]string) element {
 	return element{t.Data, strings.ToLower(attrs["id"]), classesOf(attrs["class"])}
 }
 
-// Bounds of the classes of an element: each is held to the rules that ask for it.
+// Bounds of an element's classes: each is checked against the rules that name it.
 const (
 	maxClasses    = 64
 	maxClassBytes = 2048
 )
 
-// classesOf are the classes of an attribute in lower case, each once and with a space between.
+// classesOf returns an attribute's distinct classes in lower case, separated by spaces.
 func classesOf(attribute string) string {
 	if attribute == "" {
 		return ""
@@ -34,7 +34,7 @@ func classesOf(attribute string) string {
 	return strings.Join(classes, " ")
 }
 
-// style applies the style sheets to an element, and notes addresses that they show.
+// style applies the style sheets to an element, and records addresses that they show.
 func (p *parser) style(t *html.Token, attrs map[string]string) effect {
 	done := effectOf(strings.ToLower(attrs["style"]))
 	if t.DataAtom == atom.Bdo && strings.EqualFold(attrs["dir"], "rtl") {
@@ -51,7 +51,7 @@ func (p *parser) style(t *html.Token, attrs map[string]string) effect {
 	return done
 }
 
-// addShown notes an address in attributes that a style sheet shows.
+// addShown records an address in attributes that a style sheet shows.
 func (p *parser) addShown(attrs map[string]string) {
 	for _, name := range p.sheets.shown {
 		if value := attrs[name]; strings.ContainsAny(value, "@＠") || value != "" &&
@@ -64,8 +64,8 @@ func (p *parser) addShown(attrs map[string]string) {
 	}
 }
 
-// turnBack notes an address in text that is shown from its end: stars of a rating are turned round
-// as well.
+// turnBack records an address in text that is displayed reversed. Other text may be reversed, too,
+// such as the stars of a rating.
 func (p *parser) turnBack() {
 	if p.turned != nil && len(findAddresses(backwards(p.turned.String()), p.own)) > 0 {
 		p.protected = true
@@ -79,11 +79,11 @@ func backwards(s string) string {
 	return string(runes)
 }
 
-// ends are elements that the next one of their name closes.
+// ends are elements that the next element of the same name closes.
 var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.Td: true,
 	atom.Th: true, atom.Dt: true, atom.Dd: true, atom.Option: true}
 
-// enter opens an element for the selectors.
+// enter opens an element for matching selectors.
 func (p *parser) enter(t *html.Token, attrs map[string]string) {
 	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
 		len(p.opened) >= maxOpen {
@@ -95,7 +95,7 @@ func (p *parser) enter(t *html.Token, attrs map[string]string) {
 	p.opened = append(p.opened, elementOf(t, attrs))
 }
 
-// leave closes an element, and those in it whose ends are missing.
+// leave closes an element, and those within it whose end tags are missing.
 func (p *parser) leave(t *html.Token) {
 	for i := len(p.opened) - 1; i >= 0; i-- {
 		if p.opened[i].tag == t.Data {
@@ -105,8 +105,8 @@ func (p *parser) leave(t *html.Token) {
 	}
 }
 
-// startBare begins a block that nobody sees. What blocks hold may be shown by scripts, such as the
-// text of a tab: it counts, unless it is nothing but an address.
+// startBare begins a hidden block. Scripts may show its contents, such as the text of a tab, so
+// they count unless they are nothing but an address.
 func (p *parser) startBare(t *html.Token, concealed bool) {
 	switch {
 	case p.bareTag == "" && concealed && !voids[t.DataAtom]:
@@ -131,10 +131,10 @@ func (p *parser) endBare(t *html.Token) {
 	}
 }
 
-// maxTrap is how long a block that nobody sees and that is a trap may be, in bytes.
+// maxTrap bounds a hidden block that is a trap, in bytes.
 const maxTrap = 300
 
-// isTrap says whether an address stands in a block that nobody sees, and by itself.
+// isTrap says whether an address stands alone in a hidden block.
 func (d *document) isTrap(h hit) bool {
 	return slices.ContainsFunc(d.bare,
 		func(s span) bool { return s.from <= h.from && h.from < h.to && h.to <= s.to })

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// maxRefreshWords is how much text a page that leads on at once may have.
+// maxRefreshWords is the maximum number of words on a page that redirects at once.
 const maxRefreshWords = 60
 
 // Kinds of contact-type pages, best first.
@@ -22,8 +22,8 @@ const (
 	kinds
 )
 
-// pageWords are what such pages are called, as words of addresses and link texts in lower case; a
-// dash joins words.
+// pageWords are the names of such pages, as words of addresses and link texts in lower case, with
+// words joined by dashes.
 var pageWords = [kinds]map[string]bool{
 	contactPage: wordset.Of(`kontakt contact contacts contactus contact-us contacto contáctanos contactanos contatti contattaci contatto contato
 		contactez contactez-nous nous-contacter contactar contacte contacter contactgegevens neem-contact-op contact-opnemen kontakte kontaktformular kontaktdaten
@@ -43,11 +43,11 @@ var pageWords = [kinds]map[string]bool{
 		firma company who-we-are our-story team das-team unser-team σχετικά-με-εμάς hakkımızda hakkimizda par-mums apie-mus meist`),
 }
 
-// misleading are words beside which a contact word means something else.
+// misleading words give a contact word next to them another meaning.
 var misleading = wordset.Of(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
 	less tracing center-software shop warenkorb login`)
 
-// resolve is the address of a link without its fragment, "" when it leads to no page.
+// resolve returns a link's address without its fragment, or "" if it does not lead to a page.
 func resolve(base *url.Url, href string) string {
 	if base == nil || href == "" || href[0] == '#' || len(href) > 2048 {
 		return ""
@@ -72,8 +72,8 @@ type candidate struct {
 	score int
 }
 
-// contactLinks are the best two contact-type pages of the same site that a page links to. First
-// comes the best of all, then the best of another kind, if there is one.
+// contactLinks returns the best two contact-type pages of the same site that a page links to. They
+// are the best of all and, if possible, the best of another kind.
 func contactLinks(d *document, text string, base *url.Url, pageURL string) []string {
 	domain := domainOfURL(pageURL)
 	var found []candidate
@@ -121,7 +121,7 @@ func contactLinks(d *document, text string, base *url.Url, pageURL string) []str
 	return links
 }
 
-// samePage says that two addresses differ in no more than scheme, www and an end slash.
+// samePage says that two addresses differ at most in scheme, www., fragment and trailing slash.
 func samePage(a, b string) bool {
 	plain := func(s string) string {
 		_, s, _ = strings.Cut(s, "://")
@@ -131,7 +131,7 @@ func samePage(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// contactKind says which kind of contact-type page a link leads to, and how surely; 0: none.
+// contactKind returns the kind of contact-type page that a link leads to, and a score, 0 for none.
 func contactKind(href, label string) (kind, score int) {
 	href, _, _ = strings.Cut(href, "#")
 	where, _, _ := strings.Cut(href, "?")
@@ -154,7 +154,7 @@ func contactKind(href, label string) (kind, score int) {
 	return best, score
 }
 
-// joined is a text in lower case with dashes between its words.
+// joined returns a text in lower case with dashes between its words.
 func joined(s string) string {
 	if len(s) > 120 {
 		return ""
@@ -170,7 +170,7 @@ func joined(s string) string {
 	}), "-")
 }
 
-// kindOf says what pages are called text: 3 for the whole of it, 2 where a word of few is one.
+// kindOf returns the kind of page that text names. score is 3 for all of it, 2 for a phrase in it.
 func kindOf(text string) (kind, score int) {
 	if text == "" {
 		return 0, 0
@@ -198,7 +198,7 @@ func kindOf(text string) (kind, score int) {
 	return 0, 0
 }
 
-// refreshTarget is where a page's refresh leads within a few seconds, "" when it stays.
+// refreshTarget returns where a page's refresh leads within 5 seconds, or "" if there is none.
 func refreshTarget(base *url.Url, content, pageURL string) string {
 	seconds, rest, found := strings.Cut(content, ";")
 	if !found {

@@ -20,7 +20,7 @@ func attributes(t *html.Token) map[string]string {
 	return attrs
 }
 
-// markup notes what elements say beside their text.
+// markup records what elements state outside their text.
 func (p *parser) markup(t *html.Token, attrs map[string]string) {
 	if protects(t, attrs) || codes(t, attrs, p.own) {
 		p.protected = true
@@ -33,7 +33,7 @@ func (p *parser) markup(t *html.Token, attrs map[string]string) {
 		p.addMailto(attrs["href"])
 	case atom.Form:
 		p.addMailto(attrs["action"])
-	case atom.Input: // to be copied from
+	case atom.Input: // a field to copy from
 		if _, readonly := attrs["readonly"]; readonly && attrs["type"] != "hidden" {
 			p.addLinked(attrs["value"])
 		}
@@ -91,12 +91,12 @@ func (p *parser) addLinked(text string) {
 // copied are attributes whose text a button copies for the visitor.
 var copied = []string{"data-clipboard-text", "data-clipboard", "data-copy", "data-copy-text"}
 
-// hasSign says whether JSON may have an at sign.
+// hasSign says whether JSON may contain an at sign.
 func hasSign(text string) bool {
 	return strings.Contains(text, "@") || strings.Contains(text, `\u0040`)
 }
 
-// addState keeps the data of a framework.
+// addState keeps data of a framework.
 func (p *parser) addState(text string) {
 	if len(p.states) < 100 && p.dataBytes+len(text) <= maxData {
 		p.states = append(p.states, text)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// minWidth is the width from which a media query holds, alone or on a screen.
+// minWidth matches a media query on the minimum width, alone or with screen.
 var minWidth = regexp.MustCompile(`^(?:(?:only )?screen and ?)?\(min-width: ?([0-9]{1,4})px\)$`)
 
 // desktop is the width of an ordinary screen, in pixels.
 const desktop = 1280
 
-// isDesktop says whether what is told of media holds on an ordinary screen, whatever else it holds
-// on.
+// isDesktop says whether a media rule applies on an ordinary screen, whether or not it also applies
+// elsewhere.
 func isDesktop(prelude string) bool {
 	media, ok := strings.CutPrefix(prelude, "@media")
 	if !ok {

@@ -14,42 +14,42 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-// Bounds of what is looked at of a page.
+// Bounds of what is examined of a page.
 const (
-	maxText  = 1 << 20 // bytes of visible text; what follows is left out
-	maxData  = 1 << 20 // bytes of JSON-LD; larger blocks are left out
-	maxMarks = 20_000  // links, headings and addresses of attributes, each
-	maxTitle = 1000    // bytes of the title that is looked at
-	maxHits  = 2000    // places where an address stands
-	maxKept  = 400     // addresses of a page, foreign ones included
+	maxText  = 1 << 20 // bytes of visible text; the rest is left out
+	maxData  = 1 << 20 // bytes of JSON data; larger blocks are left out
+	maxMarks = 20_000  // each of links, headings and addresses in attributes
+	maxTitle = 1000    // bytes of the title that are examined
+	maxHits  = 2000    // occurrences of addresses
+	maxKept  = 400     // addresses of a page, including foreign ones
 
 	maxSources = 200 // addresses of scripts and frames
-	maxSource  = 500 // bytes of one that are looked at
+	maxSource  = 500 // bytes of each that are examined
 )
 
-// document is a page as one text, in which blocks are lines, and what stands where in it.
+// document is a page as one text whose lines are blocks, with the positions of what is in it.
 type document struct {
 	text     strings.Builder
 	title    string
-	headings []span // of headings, terms and other lines that say what follows
+	headings []span // headings, terms and other lines that introduce what follows
 	links    []link
-	linked   []hit // addresses of mailto links and other markup, at the place of the markup
+	linked   []hit // addresses of mailto links and other markup, at the markup's place
 	data     []string
-	states   []string        // data of frameworks, JSON
-	doubts   []doubt         // in the order of the text
-	filed    bool            // it has style sheets in files
-	texts    []string        // of its own style sheets, in lower case
-	told     map[string]bool // classes that they speak of, nil: not looked for yet
-	bare     []span          // blocks that nobody sees: an address that is all of one is a trap
+	states   []string        // JSON data of frameworks
+	doubts   []doubt         // in text order
+	filed    bool            // it has style sheet files
+	texts    []string        // its own style sheets, in lower case
+	told     map[string]bool // classes named in texts; nil: not yet collected
+	bare     []span          // hidden blocks: an address that fills one is a trap
 	outlines
 }
 
-// outlines are what the verdict on a page needs beside its text.
+// outlines is what the verdict on a page needs besides its text.
 type outlines struct {
 	scripts   int
 	sources   []string // addresses of scripts and frames, in lower case
 	noscript  string
-	roots     bool // it has an element into which scripts build a page
+	roots     bool // it has a root element into which scripts build a page
 	frameset  bool
 	refresh   string
 	protected bool
@@ -64,7 +64,7 @@ type link struct {
 	span
 }
 
-// readPage finds what matters of a page of a site with these domains.
+// readPage finds what matters of a page of a site with the domains own.
 func readPage(p page.Page, own []string) findings {
 	d := parse(p.Body, own)
 	text := d.text.String()
@@ -85,7 +85,7 @@ func readPage(p page.Page, own []string) findings {
 	at := map[string]int{}
 	last, around := 0, role(0)
 	for i, h := range hits {
-		// else a link and its text, or a list: the same words speak of it
+		// otherwise a link and its text, or a list, to which the same words apply
 		if i == 0 || h.from > hits[i-1].to+1 {
 			around = rolesAt(d, text, last, h.from)
 		}
@@ -101,7 +101,7 @@ func readPage(p page.Page, own []string) findings {
 		if isForeign(domain) {
 			roles |= listed
 		}
-		// Where an address stands once without a foreign role, it is the site's own.
+		// An address without a foreign role at any of its places is the site's own.
 		if known, seen := at[h.email]; seen {
 			f.Addresses[known].Roles &= roles
 			continue
@@ -125,7 +125,7 @@ func readPage(p page.Page, own []string) findings {
 	return f
 }
 
-// base is the href of the base element.
+// base returns the href of the base element. It is the link without a place in the text.
 func (d *document) base() string {
 	for _, l := range d.links {
 		if l.from < 0 {
@@ -135,30 +135,30 @@ func (d *document) base() string {
 	return ""
 }
 
-// parser reads a page once, from its first byte to its last.
+// parser reads a page once, from start to end.
 type parser struct {
 	document
-	dataBytes int // of JSON kept
+	dataBytes int // bytes of kept JSON
 	sheets    *sheets
-	inline    []inline  // the open ones
-	opened    []element // of which selectors may speak
-	bareTag   string    // the block at hand that nobody sees, "": none
-	bareIn    int       // how many of its name are open
+	inline    []inline  // open inline elements
+	opened    []element // open elements, for selectors
+	bareTag   string    // tag of the current hidden block, "": none
+	bareIn    int       // number of its tags that are open
 	bareFrom  int
 	bareLinks int              // addresses of markup before it
-	turned    *strings.Builder // hidden text that is shown from its end, nil: none
+	turned    *strings.Builder // text displayed reversed, nil: none
 	own       []string
-	heading   int    // where the heading at hand begins, -1: none
-	anchor    int    // in links, -1: none is open
-	hidden    string // the element that hides what is in it, "": none
-	hiddenIn  int    // how many of its name are open
-	skipped   string // the element whose contents are no text
-	drawn     bool   // the text of a drawing is at hand
+	heading   int    // where the current heading begins, -1: none
+	anchor    int    // index of the open link, -1: none
+	hidden    string // the element that hides its contents, "": none
+	hiddenIn  int    // number of its tags that are open
+	skipped   string // the element whose contents are not text
+	drawn     bool   // inside the text of a drawing
 	noscripts int
 	emphasis  int // where a bold line begins, -1: none
 }
 
-// parse reads markup as a browser without scripts would show it.
+// parse reads markup as a browser without scripts would display it.
 func parse(body []byte, own []string) *document {
 	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1}
 	p.sheets, p.texts = newSheets(body)
@@ -209,7 +209,7 @@ func (p *parser) addText(z *html.Tokenizer) {
 	}
 }
 
-// write adds text: white space as one space, without the characters that nobody sees.
+// write adds text, with white space as one space and without invisible characters.
 func (p *parser) write(s string) {
 	if p.text.Len() > maxText {
 		return
@@ -237,10 +237,10 @@ func (p *parser) write(s string) {
 		case '】', '〕', '〉':
 			p.text.WriteByte(']')
 		default:
-			if '！' <= r && r <= '～' { // letters and signs as wide as a Chinese one
+			if '！' <= r && r <= '～' { // full-width letters and signs
 				r -= '！' - '!'
 			}
-			if '𝐀' <= r && r <= '𝟿' || 'Ⓐ' <= r && r <= 'ⓩ' { // drawn letters
+			if '𝐀' <= r && r <= '𝟿' || 'Ⓐ' <= r && r <= 'ⓩ' { // letters drawn as symbols
 				p.text.WriteString(norm.NFKC.String(string(r)))
 				continue
 			}
@@ -249,7 +249,7 @@ func (p *parser) write(s string) {
 	}
 }
 
-// space writes a separator unless there is one of its kind or a stronger one.
+// space writes a separator unless the text ends with the same or a stronger one.
 func (p *parser) space(c byte) {
 	s := p.text.String()
 	if len(s) == 0 {
@@ -280,7 +280,7 @@ var titles = map[atom.Atom]bool{atom.H1: true, atom.H2: true, atom.H3: true, ato
 	atom.H5: true, atom.H6: true, atom.Dt: true,
 	atom.Legend: true, atom.Summary: true, atom.Th: true}
 
-// skips are the elements whose contents are no text of the page.
+// skips are the elements whose contents are not text of the page.
 var skips = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Title: true,
 	atom.Textarea: true, atom.Template: true,
 	atom.Select: true, atom.Svg: true, atom.Iframe: true, atom.Noframes: true, atom.Noembed: true,
@@ -294,7 +294,7 @@ var voids = map[atom.Atom]bool{atom.Br: true, atom.Img: true, atom.Input: true, 
 func (p *parser) start(t *html.Token) {
 	if unclosed := p.skipped == "svg" || p.skipped == "select"; unclosed && blocks[t.DataAtom] &&
 		t.DataAtom != atom.Option {
-		p.skipped = "" // such an element holds no block
+		p.skipped = "" // it cannot contain blocks
 	}
 	if p.skipped == "svg" {
 		p.draw(t)
@@ -310,7 +310,7 @@ func (p *parser) start(t *html.Token) {
 			}
 			return
 		}
-		p.hidden = "" // what hides a few characters holds no block: its end is missing
+		p.hidden = "" // an end tag is missing: a hidden inline element has no blocks
 		p.turnBack()
 	}
 	done := p.style(t, attrs)
@@ -417,7 +417,7 @@ func (p *parser) startAnchor(attrs map[string]string) {
 	if href == "" || len(p.links) >= maxMarks {
 		return
 	}
-	// A boundary, so that addresses of neighbouring links do not grow together.
+	// Separate the addresses of adjacent links.
 	if s := p.text.String(); s != "" && !strings.ContainsRune(" \n\x1f", rune(s[len(s)-1])) {
 		p.text.WriteByte('\x1f')
 	}
@@ -426,7 +426,7 @@ func (p *parser) startAnchor(attrs map[string]string) {
 	p.addMailto(href)
 }
 
-// addMailto notes the addresses of a link, if it leads to a mail program.
+// addMailto records the addresses of a mailto link.
 func (p *parser) addMailto(href string) {
 	href = strings.TrimSpace(withoutTabs.Replace(href[:min(len(href), maxMailto)]))
 	if len(href) > len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:") &&
@@ -437,10 +437,10 @@ func (p *parser) addMailto(href string) {
 	}
 }
 
-// withoutTabs is an address without what browsers leave out of one.
+// withoutTabs removes the characters that browsers ignore in an address.
 var withoutTabs = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
-// draw takes what a person reads of a drawing: its texts and its links.
+// draw takes the readable parts of a drawing: its texts and links.
 func (p *parser) draw(t *html.Token) {
 	switch t.Data {
 	case "text":

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// profileDomains are social networks, marketplaces and places to publish at. What stands there is a
-// profile, not a website of one's own.
+// profileDomains are social networks, marketplaces and publishing platforms. A page there is a
+// profile, not the business's own website.
 var profileDomains = wordset.Of(`
 facebook.com fb.com fb.me instagram.com threads.net threads.com linkedin.com xing.com twitter.com x.com tiktok.com youtube.com youtu.be
 pinterest.com snapchat.com t.me telegram.me wa.me whatsapp.com vk.com ok.ru weibo.com reddit.com tumblr.com linktr.ee beacons.ai
@@ -31,7 +31,7 @@ medium.com dev.to qiita.com note.com zhihu.com habr.com issuu.com about.me`)
 // profileNames are such names under any top-level domain.
 var profileNames = wordset.Of(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)
 
-// isProfile says that an address is that of a social or marketplace profile.
+// isProfile says that an address is a social or marketplace profile.
 func isProfile(address string) bool {
 	host := hostOf(address)
 	domain := registrable(host)
@@ -52,7 +52,7 @@ func isProfile(address string) bool {
 		strings.HasPrefix(parsed.Path, "/maps"))
 }
 
-// isShort says that a domain is a name under a country: amazon.de, ebay.co.uk, and not amazon.shop.
+// isShort says that a domain is under a country or .com: amazon.de, ebay.co.uk, not amazon.shop.
 func isShort(domain string) bool {
 	_, suffix, _ := strings.Cut(domain, ".")
 	last := suffix[strings.LastIndexByte(suffix, '.')+1:]

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// protections are attributes that hold an address for a script alone.
+// protections are attributes that hold an address only for scripts.
 var protections = []string{"data-cfemail", "data-enc-email", "data-mailto-token", "data-mailto",
 	"data-mail-to", "data-email",
 	"data-e-mail", "data-mail", "data-email-encoded", "data-obfuscated-email", "data-hash-email",
@@ -18,14 +18,14 @@ var (
 	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail|fromcharcode|rot13)`)
 	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
-	// buttonName is the identity of an element that is a button, whatever its picture is called.
+	// buttonName matches ids and classes of buttons, whatever the name of their picture.
 	buttonName = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|share|social|toolbar`)
-	// not one that shares the page
+	// mailto links that share the page do not match
 	madeMailto = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z('"]|[^?'"%&\s]+@)`)
 	endsLabel  = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
 )
 
-// Marks of scripts that make an address: one of each list stands in the script.
+// Marks of scripts that produce an address. A script must contain one of each list.
 var (
 	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`,
 		"'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
@@ -33,36 +33,36 @@ var (
 	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent",
 		"setattribute", "location", "innertext",
 		"append", "createtextnode", "replacewith", ".html(", ".text(", ".attr("}
-	// decoders are parts of programs, too: in a few lines about mail they make an address.
+	// decoders also occur in other programs; in a short script about mail they produce an address.
 	decoders = []string{"atob(", "fromcharcode", `split('').reverse()`, `split("").reverse()`}
-	// encodings are ways to keep an address from those who run no scripts.
+	// encodings are ways to hide an address from clients that run no scripts.
 	encodings = []string{"znvygb", "rot13", "fromcharcode(64)", "fromcharcode(0x40)", ".join('@')",
 		`.join("@")`, "join(`@`)", "decodeemail", "deobfuscate",
 		"decryptemail"}
 )
 
 var (
-	// joinedSign is an at sign that a script joins to texts: "info" + "@" + "firma.de".
+	// joinedSign matches an at sign that a script joins with texts: "info" + "@" + "firma.de".
 	joinedSign = regexp.MustCompile(`["'` + "`" + `] ?\+ ?["'` + "`" + `][\w.-]*@[\w.-]*["'` + "`" +
 		`] ?\+ ?["'` + "`" + `]`)
-	// charCodes are characters by their numbers; 64 is an at sign, 46 a point.
+	// charCodes matches characters by their codes; 64 is an at sign, 46 a dot.
 	charCodes = regexp.MustCompile(`fromcharcode\(([0-9, ]+)\)`)
 )
 
-// checkedSign is an at sign that a script looks for in what a visitor typed.
+// checkedSign matches a script's check for an at sign in a visitor's input.
 var checkedSign = regexp.MustCompile(
 	`(?:indexof|includes|search|contains|strpos|charat\([^)]{0,20}\)|[=!]==?) ?\(? ?(?:"(?:@|\\x40|\\u0040)"|` +
 		`'(?:@|\\x40|\\u0040)')`)
 
-// makesAddress says whether a script that speaks of mail, in lower case, has a part of which
-// addresses are made.
+// makesAddress says whether a lower-case script about mail contains a part from which scripts make
+// addresses.
 func makesAddress(script string) bool {
 	return containsAny(script, makesMail) &&
 		containsAny(checkedSign.ReplaceAllString(script, ""), makesMail)
 }
 
-// writesCodes says whether a script makes a text of numbers that is an address, as far as its signs
-// tell.
+// writesCodes says whether a script makes text from character codes that include an at sign and a
+// dot.
 func writesCodes(script string) bool {
 	for _, found := range charCodes.FindAllStringSubmatch(script, 10) {
 		codes := " " + strings.Join(strings.FieldsFunc(found[1],
@@ -74,7 +74,7 @@ func writesCodes(script string) bool {
 	return false
 }
 
-// maxLine is how long a script is that does no more than write an address, in bytes.
+// maxLine bounds a script that does nothing but write an address, in bytes.
 const maxLine = 3000
 
 func containsAny(s string, marks []string) bool {
@@ -86,7 +86,7 @@ func containsAny(s string, marks []string) bool {
 	return false
 }
 
-// protects says that an element holds an address behind a protection. Nothing of it is decoded.
+// protects says that an element holds a protected address. Nothing of it is decoded.
 func protects(t *html.Token, attrs map[string]string) bool {
 	for _, name := range protections {
 		if value := attrs[name]; value != "" && t.DataAtom != atom.Input &&
@@ -118,7 +118,7 @@ func protects(t *html.Token, attrs map[string]string) bool {
 			strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
 }
 
-// script notes a script that makes an address.
+// script records whether a script makes an address.
 func (p *parser) script(text string) {
 	if state := stateIn(text); state != "" {
 		p.addState(state)
@@ -137,7 +137,7 @@ func (p *parser) script(text string) {
 					joinedSign.MatchString(text) || writesCodes(text)))
 }
 
-// image takes an image's text, or notes that it shows an address.
+// image takes an image's text, or records that the image shows an address.
 func (p *parser) image(attrs map[string]string) {
 	alt := attrs["alt"]
 	if isSignName(strings.ToLower(strings.Trim(alt, " ()[]{}"))) || alt == "" &&
@@ -158,8 +158,8 @@ func (p *parser) image(attrs map[string]string) {
 	p.protected = p.protected || labelled || mailImage.MatchString(name) && !p.isButton(attrs)
 }
 
-// isButton says whether an image does something when it is clicked. It is in a link that leads
-// elsewhere than to a mail program, or it is called so.
+// isButton says whether an image acts as a button. Its id or class says so, or its link leads
+// elsewhere than to mail.
 func (p *parser) isButton(attrs map[string]string) bool {
 	if buttonName.MatchString(attrs["id"]) || buttonName.MatchString(attrs["class"]) {
 		return true
@@ -172,10 +172,10 @@ func (p *parser) isButton(attrs map[string]string) bool {
 		!(len(href) >= len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:"))
 }
 
-// signImage is the address of a picture of an at sign.
+// signImage matches the address of a picture of an at sign.
 var signImage = regexp.MustCompile(`(?i)(?:^|[/_-])(?:at|at[_-]?sign|klammeraffe|aff?e|arroba|arobase|chiocciola|malpa|zavinac)\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 
-// isSignName says whether a word in lower case is what an at sign is called.
+// isSignName says whether a lower-case word is a name of the at sign.
 func isSignName(word string) bool {
 	switch word {
 	case "@", "＠", "at", "at sign", "at-sign", "at-zeichen", "klammeraffe", "arroba", "arobase",
@@ -200,8 +200,8 @@ func isSign(t *html.Token, attrs map[string]string) bool {
 	return false
 }
 
-// styled stands in the text of a page where a style sheet shows an at sign.
+// styled marks an at sign in the text of a page that a style sheet adds.
 const styled = '\x1e'
 
-// styledSign is one in the midst of an address.
+// styledSign matches such a sign within an address.
 var styledSign = regexp.MustCompile(`[\pL\pN]\x1e+[\pL\pN-]+\.`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shape is a kind of site. times is how many of it the corpus has, 6 unless told; tongue fixes its
+// shape is a kind of site. times is its number in the corpus, by default 6; tongue fixes its
 // language.
 type shape struct {
 	name   string

@@ -9,46 +9,46 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Style sheets of a page say which parts of it nobody sees. These are letters in the midst of an
-// address that only robots read, and whole addresses for them. They also show what the text does
-// not have. Those in files of their own are not fetched.
+// A page's style sheets tell which parts of it are hidden: decoy letters within an address, or
+// whole decoy addresses for robots. They also add text that is not in the page. Style sheet files
+// are not fetched.
 
-// Bounds of what is looked at of style sheets.
+// Bounds of what is examined of style sheets.
 const (
 	maxSheets = 512 << 10 // bytes
 	maxRules  = 5000
 	maxOpen   = 200 // open elements
-	maxParts  = 8   // of a selector, and classes of a part
-	// rules and ancestors that the elements of a page are held to; behind that no rule holds
+	maxParts  = 8   // per selector, and classes per part
+	// tries of rules and ancestors per page; after that no rule applies
 	maxTries = 2_000_000
 )
 
-// effect is what a rule does to elements, as a set.
+// effect is a set of what a rule does to elements.
 type effect uint8
 
 const (
-	hides    effect = 1 << iota // nobody sees the text
-	shows                       // what another rule hides
-	reverses                    // the text is shown from its end
-	adds                        // it shows an at sign that is not in the text
-	writes                      // it shows an address that is not in the text
+	hides    effect = 1 << iota // the text is not visible
+	shows                       // undoes hides of another rule
+	reverses                    // displays the text reversed
+	adds                        // adds an at sign that is not in the text
+	writes                      // adds an address that is not in the text
 )
 
-// rule is a selector with what it does.
+// rule is a selector and its effect.
 type rule struct {
-	parts  []compound // of the selector, from the ancestors to the element
+	parts  []compound // of the selector, from the outermost to the element
 	effect effect
-	weight int // the selector's specificity: ids, classes and tags in three digits each
+	weight int // specificity: ids, classes and tags in three digits each
 }
 
-// compound is a part of a selector that one element fits.
+// compound is the part of a selector that applies to one element.
 type compound struct {
 	tag, id string
 	classes []string
-	child   bool // of the part before it
+	child   bool // direct child of the previous part
 }
 
-// element is an open one of the page.
+// element is an open element of the page.
 type element struct {
 	tag, id, class string
 }
@@ -56,15 +56,15 @@ type element struct {
 // sheets are the style sheets of a page.
 type sheets struct {
 	rules  []rule
-	vague  []doubtful       // hiding rules whose selectors are read in part
-	by     map[string][]int // rules by what their last part asks for: #id, .class or a tag
-	shown  []string         // attributes whose values are shown
-	tries  int              // that are left
-	nested int              // bytes that are left for rules in rules
+	vague  []doubtful       // hiding rules with partly understood selectors
+	by     map[string][]int // rules by the key of their last part: #id, .class or a tag
+	shown  []string         // attributes whose values are displayed
+	tries  int              // tries left
+	nested int              // bytes left for nested rules
 }
 
-// newSheets reads the style elements of a page, wherever they stand, and their texts: nil if they
-// hide and add nothing.
+// newSheets reads a page's style elements, wherever they are, and returns their texts. s is nil if
+// they hide and add nothing.
 func newSheets(body []byte) (s *sheets, texts []string) {
 	s = &sheets{by: map[string][]int{}, tries: maxTries, nested: maxSheets}
 	left := maxSheets
@@ -101,7 +101,7 @@ func newSheets(body []byte) (s *sheets, texts []string) {
 	return s, texts
 }
 
-// indexFold is bytes.Index for a text in lower case that begins with < in any case.
+// indexFold finds a lower-case text that begins with <, ignoring case.
 func indexFold(s []byte, text string) int {
 	for at := 0; ; at++ {
 		next := bytes.IndexByte(s[at:], '<')
@@ -114,8 +114,8 @@ func indexFold(s []byte, text string) int {
 	}
 }
 
-// read takes the rules of a sheet in lower case. What only some screens show is shown, and what
-// only some hide is not hidden.
+// read takes the rules of a lower-case sheet. some says that they apply only on some screens: such
+// rules may show text, but do not hide it.
 func (s *sheets) read(text string, depth int, some bool) {
 	if !some && !containsAny(text,
 		[]string{"none", "hidden", "collapse", "-9", "rtl", "content", "inset(", "font-size:0",
@@ -128,7 +128,7 @@ func (s *sheets) read(text string, depth int, some bool) {
 		if !ok {
 			return
 		}
-		if at := strings.LastIndexByte(prelude, ';'); at >= 0 { // @import "x";
+		if at := strings.LastIndexByte(prelude, ';'); at >= 0 { // skip @import "x"; and the like
 			prelude = prelude[at+1:]
 		}
 		end := blockEnd(rest)
@@ -151,8 +151,8 @@ func (s *sheets) read(text string, depth int, some bool) {
 	}
 }
 
-// markupComment are the signs that sheets were once hidden from browsers with; what is between them
-// holds.
+// markupComment removes the signs that once hid sheets from old browsers; the rules between them
+// apply.
 var markupComment = strings.NewReplacer("<!--", "", "-->", "")
 
 func uncommented(text string) string {
@@ -169,7 +169,7 @@ func uncommented(text string) string {
 	return plain.String()
 }
 
-// blockEnd is where the block that a text begins with is closed.
+// blockEnd returns where the block whose contents begin the text is closed.
 func blockEnd(text string) int {
 	depth := 1
 	for i := range len(text) {
@@ -185,10 +185,10 @@ func blockEnd(text string) int {
 	return len(text)
 }
 
-// scripted are classes that are hidden until a script has moved them in.
+// scripted are classes that are hidden only until a script animates them.
 var scripted = wordset.Of("wow elementor-invisible et-waypoint animated reveal aos-init lazyload lazy")
 
-// add takes a rule, once for each of its selectors.
+// add adds a rule for each of its selectors.
 func (s *sheets) add(selectors, block string, some bool) {
 	done, content := effectOf(block), effect(0)
 	if some {
@@ -231,7 +231,7 @@ func (s *sheets) add(selectors, block string, some bool) {
 	}
 }
 
-// partsOf are the parts of a selector of tags, classes and ids; nil for any other one.
+// partsOf returns the parts of a selector of tags, classes and ids; nil for any other selector.
 func partsOf(selector string) []compound {
 	if strings.ContainsAny(selector, ":[+~*\\&()\"'") {
 		return nil
@@ -268,8 +268,8 @@ func partsOf(selector string) []compound {
 	return parts
 }
 
-// effectOf is what declarations in lower case do. What is transparent (opacity:0) is read: pages
-// fade in with it.
+// effectOf returns the effect of lower-case declarations. Transparent text (opacity:0) counts as
+// visible, because pages fade it in.
 func effectOf(declarations string) effect {
 	if !containsAny(declarations, []string{"display", "visibility", "font-size", "-", "bidi"}) {
 		return 0
@@ -325,21 +325,21 @@ func either(first bool, a, b effect) effect {
 	return b
 }
 
-// isFar says whether a length leads out of the screen: three digits below zero or more.
+// isFar says whether a negative length of three digits or more moves text off the screen.
 func isFar(value string) bool {
 	digits, negative := strings.CutPrefix(value, "-")
 	return negative && len(digits) >= 3 && strings.Trim(digits[:3], "0123456789") == ""
 }
 
-// signEscape is an at sign as style sheets may write it.
+// signEscape matches an at sign escaped for style sheets.
 var signEscape = regexp.MustCompile(`\\0{0,4}40 ?`)
 
-// halfAddress is an at sign with one side of it: content:"@firma.de" behind a text that says the
-// other.
+// halfAddress matches an at sign with one half of an address, such as content:"@firma.de". The text
+// before it has the other half.
 var halfAddress = regexp.MustCompile(`["'][^"']*(?:@[\pL\pN-]+\.[\pL]{2,}|[\pL\pN._-]{2,}@)["']`)
 
-// contentOf is what the content that a pseudo-element shows adds. Attributes that it shows are
-// noted.
+// contentOf returns the effect of a pseudo-element's content, and records the attributes that it
+// displays.
 func (s *sheets) contentOf(block string) effect {
 	var done effect
 	for declaration := range strings.SplitSeq(block, ";") {
@@ -367,13 +367,13 @@ func (s *sheets) contentOf(block string) effect {
 	return done
 }
 
-// effect is what the sheets do to an element that stands in the open ones.
+// effect returns what the sheets do to an element within the open ones.
 func (s *sheets) effect(t element, open []element) effect {
 	if s == nil {
 		return 0
 	}
 	var done effect
-	// of the rules that hide and show, the weightiest one holds, and of its equals the last one
+	// index of the winning hide or show rule: the highest weight, then the last
 	last := -1
 	try := func(key string) {
 		for _, i := range s.by[key] {
@@ -437,7 +437,7 @@ func (c compound) fits(t element) bool {
 	return true
 }
 
-// hasClass says whether a class is one of several with a space between.
+// hasClass says whether class is among space-separated classes.
 func hasClass(classes, class string) bool {
 	for classes != "" {
 		first, rest, _ := strings.Cut(classes, " ")
@@ -449,5 +449,5 @@ func hasClass(classes, class string) bool {
 	return false
 }
 
-// costOf is what it takes to hold an element to a rule, in tries.
+// costOf returns the cost of checking an element against a rule, in tries.
 func costOf(t element) int { return 1 + len(t.class)/64 }

@@ -9,7 +9,7 @@ import (
 
 func raw(body string) response { return response{media: "text/html", body: body} }
 
-// sole makes a site of one page.
+// sole makes a site of one unreadable page.
 func sole(body string) func(*draft, string) {
 	return func(d *draft, name string) {
 		d.pages[d.root] = raw(strings.ReplaceAll(body, "DOMAIN", d.domain))

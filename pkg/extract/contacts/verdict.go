@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// verdict says whether a page that was fetched can be read.
+// verdict says whether a fetched page can be read.
 type verdict string
 
 // The verdicts.
 const (
 	readable  verdict = ""
-	parked    verdict = "parked"  // a domain without a website, or whose website is switched off
-	challenge verdict = "bot"     // asks for proof that a person is there
-	wall      verdict = "wall"    // shows nothing before cookies are accepted
-	shell     verdict = "shell"   // scripts make the page
-	profile   verdict = "profile" // it led to a social or marketplace profile
+	parked    verdict = "parked"  // a domain without a website, or with a disabled one
+	challenge verdict = "bot"     // asks for proof of being human
+	wall      verdict = "wall"    // shows nothing until cookies are accepted
+	shell     verdict = "shell"   // scripts build the page
+	profile   verdict = "profile" // redirects to a social or marketplace profile
 )
 
-// final says that nothing that such a page links to is the website either.
+// final says that pages linked from such a page are not the website either.
 func (v verdict) final() bool { return v == parked || v == challenge || v == profile }
 
-// How much visible text, in characters, what is no page has at most.
+// Maximum visible text of each kind of unreadable page, in bytes.
 const (
 	maxParked    = 4000
 	maxChallenge = 2000
@@ -55,10 +55,10 @@ var (
 	wallWords = regexp.MustCompile(`(?i)cookie|consent|einwilligung|zustimm|zgod|souhlas|toestemming|consentement|consentimiento`)
 )
 
-// named puts the name of a domain, which may stand there or not, in the place of NAME.
+// named replaces NAME in pattern by an optional domain name.
 func named(pattern string) string { return strings.ReplaceAll(pattern, "NAME", `(?:\S+\.\S+ )?`) }
 
-// judge says whether a page that was fetched shows what a visitor without scripts should see.
+// judge says whether a fetched page shows what a visitor without scripts should see.
 func judge(d *document, text, pageURL string) verdict {
 	size := len(text)
 	sources := strings.Join(d.sources, " ") + " " + strings.ToLower(pageURL)
@@ -89,22 +89,22 @@ func countLinks(d *document) int {
 	return n
 }
 
-// wallStems are one in each match of wallWords, in lower case.
+// wallStems has a stem, in lower case, of each match of wallWords.
 var wallStems = []string{"cookie", "consent", "einwilligung", "zustimm", "zgod", "souhlas",
 	"toestemming"}
 
-// speaksOfWalls is false where wallWords has less than two matches, which is most pages, and takes
-// a fraction of its time.
+// speaksOfWalls is a cheap pre-check. If it is false, as for most pages, wallWords has fewer than
+// two matches.
 func speaksOfWalls(text string) bool {
 	lower, found := strings.ToLower(text), 0
 	for _, stem := range wallStems {
 		found += strings.Count(lower, stem)
 	}
-	// which the expression takes for s and k
+	// characters that the expression folds to s and k
 	return found > 1 || strings.ContainsAny(text, "ſ\u212a")
 }
 
-// isWall says that a page speaks of cookies and of nothing else.
+// isWall says that a page is about nothing but cookies.
 func isWall(text string) bool {
 	if len(text) > 3*maxParked || !speaksOfWalls(text) ||
 		len(wallWords.FindAllStringIndex(text, 3)) < 2 {
@@ -124,7 +124,7 @@ func isWall(text string) bool {
 	return true
 }
 
-// isShell says that a page is little but scripts.
+// isShell says that a page has scripts but hardly any text.
 func isShell(d *document, text string) bool {
 	shown := len(strings.TrimSpace(text)) - len(strings.Join(strings.Fields(d.noscript), " "))
 	switch {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSpeaksOfWalls: it never denies what the expression finds.
+// TestSpeaksOfWalls: the pre-check never rejects what the expression matches.
 func TestSpeaksOfWalls(t *testing.T) {
 	pieces := []string{"cookie", "Cookies", "COOKIE", "Coo\u212aie", "con\u017fent", "consent",
 		"Consentement", "einwilligung", "zustimmen", "zgody",

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// wild are pages as businesses have them, each with what a careful person would note down.
+// wild are pages as real businesses have them, each with what a careful person would note.
 var wild = []struct {
 	name  string
-	pages []string // of firma.de: home, /kontakt, /impressum
+	pages []string // on firma.de: home, /kontakt, /impressum
 	want  string   // status and addresses, best first
 }{
 	{"builder's icon list", []string{`<a href="/kontakt">Kontakt</a>`, `<ul class="elementor-icon-list-items"><li><a href="mailto:info@firma.de">

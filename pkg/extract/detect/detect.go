@@ -1,13 +1,13 @@
 // Package detect owns the answer to "what could be scraped here?". It tries every strategy that
-// fits a page and proposes scrapers, the best first. Each comes with the rows that this very
-// scraper makes of the page. It saves nothing, and knows no strategy's insides: each proposal is
-// compiled and run like any recipe.
+// fits a page and proposes scrapers, the best first. Each proposal comes with the rows that the
+// proposed scraper makes of the page. detect saves nothing and knows no scraper type's internals:
+// each proposal is compiled and run like any recipe.
 //
-// The strategies are these. The caller names fields. The page states data (APPLICATION_LD_JSON). A
-// shop plugin knows it (MARKETPLACE). Items repeat, or a table's heads name its columns
-// (MULTIPLE_PRODUCTS). The page is about one thing (SINGLE_PRODUCT). A JSON body has arrays and
-// objects, read by JSONPath, and so has what an HTML page embeds for its scripts. AI_CONF has a
-// schema that fits what the page is about.
+// The strategies are these. Fields that the caller names. Data that the page states
+// (APPLICATION_LD_JSON). A shop plugin (MARKETPLACE). Repeated items, or a table whose head names
+// its columns (MULTIPLE_PRODUCTS). A page about one thing (SINGLE_PRODUCT). Arrays and objects in a
+// JSON body, or in JSON that an HTML page embeds for its scripts, read by JSONPath. A schema that
+// fits the page's subject (AI_CONF).
 package detect
 
 import (
@@ -28,18 +28,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of a proposal's rows as they are shown, and of the proposals.
+// Bounds of a proposal's sample rows, and of the number of proposals.
 const (
 	maxSample      = 20
 	maxSampleBytes = 100_000
 	maxCandidates  = 10
-	// maxTree is less than other types read, since what is found out about elements comes on top of
-	// it.
+	// maxTree is less than other types read, because detection keeps further data about each
+	// element.
 	maxTree = tree.MaxBytes / 2
 )
 
-// Candidate is a row of a detection: a scraper without name and address, and what it makes of the
-// page.
+// Candidate is a row of a detection: a scraper without name and address, and the rows that it makes
+// of the page.
 type Candidate struct {
 	Strategy   string            `json:"strategy"`
 	Score      float64           `json:"score"`
@@ -47,19 +47,19 @@ type Candidate struct {
 	SampleData []json.RawMessage `json:"sampleData"`
 }
 
-// Schema is an extraction schema that AI_CONF may be proposed with. The recipe of a detection has a
-// JSON array of them as its schema.
+// Schema is an extraction schema that an AI_CONF proposal may use. A detection's recipe holds a
+// JSON array of them in its Schema.
 type Schema struct {
 	ID      string          `json:"id"`
 	Type    string          `json:"type"` // PRODUCT, ARTICLE …
 	Content json.RawMessage `json:"content"`
 }
 
-// Run makes the rows of a page by a recipe.
+// Run makes a recipe's rows of a page.
 type Run func(model.Recipe, page.Page) ([][]byte, error)
 
-// Compile checks the schemas. Fields, which may be none, are tried as the caller's own. HiddenData
-// is tryWithHiddenData.
+// Compile checks the schemas. If the recipe has fields, the detection also tries them as the
+// caller's own. HiddenData stands for tryWithHiddenData.
 func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 	schemas, faults := readSchemas(r)
 	if faults != nil {
@@ -90,14 +90,14 @@ func readSchemas(r model.Recipe) (schemas []Schema, faults fault.List) {
 func writeRow(out *rows.Writer, value any) error {
 	var row bytes.Buffer
 	encoder := json.NewEncoder(&row)
-	encoder.SetEscapeHTML(false) // rows stay as they are
+	encoder.SetEscapeHTML(false) // keep rows unchanged
 	if err := encoder.Encode(value); err != nil {
 		return fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
 	}
 	return out.Whole(bytes.TrimSpace(row.Bytes()))
 }
 
-// detection is the work on one page.
+// detection is the state of one page's detection.
 type detection struct {
 	recipe  model.Recipe
 	page    page.Page
@@ -105,19 +105,19 @@ type detection struct {
 	tags    []string
 	schemas []Schema
 	found   []Candidate
-	next    *model.Pagination // how the page's list goes on, as far as that is known
+	next    *model.Pagination // the pagination of the page's list, as far as known
 }
 
-// probe is a parsed page.
+// probe is a parsed page under examination.
 type probe struct {
 	*outline
 	root     *html.Node
 	base     *url.URL
 	sel      *selectors
 	captions []caption
-	things   []structured.Thing // that the page is about by what it states
+	things   []structured.Thing // stated things that the page is about
 
-	firstHeads   int // outside of menus
+	firstHeads   int // h1 elements outside menus
 	headingKnown bool
 	headingNode  *html.Node
 	headingShare float64
@@ -129,7 +129,7 @@ func newProbe(root *html.Node, base *url.URL) *probe {
 	return p
 }
 
-// isBeside says whether an element stands in a menu, a footer or the like.
+// isBeside says whether an element is in a menu, a footer or the like.
 func (p *probe) isBeside(n *html.Node) bool {
 	i, known := p.index[n]
 	return known && p.all[i].beside
@@ -145,7 +145,7 @@ func (d *detection) candidates() []Candidate {
 	return d.found[:min(len(d.found), maxCandidates)]
 }
 
-// try runs a proposal, and keeps it if it has rows that another does not have already.
+// try runs a proposal and keeps it if it gives rows.
 func (d *detection) try(strategy string, score float64, scraper model.Scraper,
 	schema json.RawMessage) {
 	recipe := scraper.Recipe()
@@ -231,7 +231,7 @@ func (d *detection) html() {
 				!wholeCells(found[0].titles))})
 	}
 	blobs := structured.NamedBlobs(data.Framework)
-	// From here on the tree is not needed: those that are tried parse the page again.
+	// The proposals parse the page again, so the tree is not needed below.
 	d.own()
 	d.stated(topic)
 	d.shops(topic, lists)
@@ -253,10 +253,10 @@ func (d *detection) html() {
 	d.weigh(topic)
 }
 
-// unpriced is what a proposal without a price loses against others that have one.
+// unpriced is the score that a proposal without a price loses if another one has a price.
 const unpriced = 20
 
-// weigh puts proposals for a product that have its price before those that have not.
+// weigh ranks product proposals that have a price before those that have none.
 func (d *detection) weigh(t topic) {
 	if t.kind != "" && t.kind != "PRODUCT" {
 		return
@@ -278,7 +278,7 @@ func (d *detection) weigh(t topic) {
 func (c *Candidate) hasPrice() bool {
 	var row map[string]any
 	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
-		return false // a row is an object
+		return false // rows are always objects
 	}
 	for name, value := range row {
 		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") ||
@@ -306,11 +306,11 @@ func (d *detection) stated(t topic) {
 	}
 }
 
-// names says whether a value of the first row is the text.
+// names says whether a value of the first row equals text.
 func (c *Candidate) names(text string) bool {
 	var row map[string]any
 	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
-		return false // a row is an object
+		return false // rows are always objects
 	}
 	for _, value := range row {
 		if s, ok := value.(string); ok && strings.Join(strings.Fields(s), " ") == text {
@@ -320,7 +320,7 @@ func (c *Candidate) names(text string) bool {
 	return false
 }
 
-// shops tries the plugins for shops: that for lists where there is a list.
+// shops tries the shop plugins. The one for lists scores higher on a page with a list.
 func (d *detection) shops(t topic, lists []listing) {
 	for i, tag := range d.tags {
 		score := 75.0
@@ -335,19 +335,19 @@ func (d *detection) shops(t topic, lists []listing) {
 			model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}},
 			nil)
 		if i == 0 && len(d.found) > before && !d.found[before].names(t.heading) {
-			d.found[before].Score = 38 // something that is beside what the page is about
+			d.found[before].Score = 38 // probably not what the page is about
 		}
 	}
 }
 
-// listing is what is proposed of a list, without its elements.
+// listing is the data for proposing a list, without its elements.
 type listing struct {
 	config []model.Field
 	score  float64
 	priced bool
 }
 
-// list proposes items that repeat.
+// list proposes a list of repeated items.
 func (d *detection) list(l listing, place int, t topic, next *model.Pagination) {
 	if !isTelling(l.config) {
 		return
@@ -363,14 +363,14 @@ func (d *detection) list(l listing, place int, t topic, next *model.Pagination) 
 	d.try("list", score-10*float64(place), scraper, nil)
 }
 
-// columns is what is proposed of a table, without its elements.
+// columns is the data for proposing a table, without its elements.
 type columns struct {
 	config []model.Field
-	beside bool // it stands beside a list of something else
+	beside bool // the page's main list has other items
 }
 
-// table proposes the rows of a table by the names in its head. That is better than the same rows as
-// a list, and less than a list of something else, which the table then stands beside.
+// table proposes a table's rows with the column names of its head. It scores above the same rows as
+// a list, but below a list of other items, because the table is then secondary.
 func (d *detection) table(found columns, place int, t topic, next *model.Pagination) {
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: found.config}
 	score := 86.0
@@ -386,7 +386,7 @@ func (d *detection) table(found columns, place int, t topic, next *model.Paginat
 	d.try("table", score-float64(place), scraper, nil)
 }
 
-// schema tries AI_CONF with the schema of what the page is about.
+// schema tries AI_CONF with the schema for the page's subject.
 func (d *detection) schema(t topic) {
 	for _, s := range d.schemas {
 		if s.Type == t.kind {
@@ -397,7 +397,7 @@ func (d *detection) schema(t topic) {
 	}
 }
 
-// String is the candidate in short, for tests and logs.
+// String summarizes the candidate for tests and logs.
 func (c *Candidate) String() string {
 	names := make([]string, len(c.Scraper.ItemsConfig))
 	for i, f := range c.Scraper.ItemsConfig {

@@ -7,11 +7,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxEmbedded is the most JSON of a page that is looked through for lists, in bytes.
+// maxEmbedded bounds the embedded JSON of a page that is searched for lists, in bytes.
 const maxEmbedded = 4 << 20
 
-// embedded proposes the lists of the data that a page embeds for its scripts. They come behind what
-// the page shows. A page that shows no list has its rows there alone.
+// embedded proposes lists of data that a page embeds for its scripts. They rank after lists that
+// the page shows. If it shows no list, only the embedded data has rows.
 func (d *detection) embedded(blobs []structured.Blob, t topic, hasList bool,
 	next *model.Pagination) {
 	var found []table
@@ -45,5 +45,5 @@ func (d *detection) embedded(blobs []structured.Blob, t topic, hasList bool,
 	}
 }
 
-// keptEmbedded is how many lists of embedded data are proposed.
+// keptEmbedded is the maximum number of proposed embedded lists.
 const keptEmbedded = 2

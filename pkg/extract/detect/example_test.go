@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/detect"
 )
 
-// A page is looked at without knowing any selector.
+// A page is examined without any given selector.
 func ExampleShown() {
 	root, err := html.Parse(strings.NewReader(`<title>Chair | Shop</title>
 <main><h1>Chair</h1><p class="price">€ 40.00</p></main>`))

@@ -9,41 +9,41 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxFields bounds the fields of a candidate.
+// maxFields bounds a candidate's fields.
 const maxFields = 14
 
-// field is something that items of a list have.
+// field is a value that items of a list have.
 type field struct {
 	name  string
 	kind  model.FieldKind
 	attr  string
-	nodes []*html.Node // by item, nil where an item has none
-	share float64      // of the items that have it
-	parts []part       // where it stands at several places
-	own   bool         // in some items, what an element says beside its elements
-	exact bool         // where an item has none, nothing else is to be found
+	nodes []*html.Node // by item, nil if an item has none
+	share float64      // share of the items that have it
+	parts []part       // set if it has several places
+	own   bool         // in some items, only the element's own first text
+	exact bool         // in an item without one, the selector must find nothing
 }
 
-// part is where a field stands in some items: in those where others stand, too, or in those where
-// they do not.
+// part is a field's place in some of the items. Those items may be limited to the ones that have,
+// or lack, another element.
 type part struct {
 	nodes  []*html.Node // by item
-	with   []*html.Node // by item; nil where it does not matter
-	absent bool         // not in items that have what with has
-	own    bool         // their first texts alone
+	with   []*html.Node // by item; nil if irrelevant
+	absent bool         // only in items that lack what with holds
+	own    bool         // only the elements' first own texts
 }
 
-// leaf is where something stands within items: the elements on the way there.
+// leaf is a place within items, given by the elements on the path to it.
 type leaf struct {
 	place    string
 	attr     string // "" for the text
 	nodes    []*html.Node
-	values   []string // by item, "" where an item has none
+	values   []string // by item, "" if an item has none
 	have     int
 	distinct int
 }
 
-// fieldsOf finds and names what items have beside their titles, which come first.
+// fieldsOf finds and names the items' fields. The titles come first.
 func (p *probe) fieldsOf(items, titles []*html.Node) []field {
 	leaves := p.leavesOf(items)
 	n := naming{items: setOf(items), count: len(items), leaves: leaves, taken: map[*leaf]bool{}}
@@ -56,7 +56,7 @@ func (p *probe) fieldsOf(items, titles []*html.Node) []field {
 	return n.fields[:min(len(n.fields), maxFields)]
 }
 
-// leavesOf are the places within items where at least a fifth of them have a value.
+// leavesOf returns the places at which at least a fifth of the items have a value.
 func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	byPlace := map[string]*leaf{}
 	var order []string
@@ -85,7 +85,7 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	for _, key := range order {
 		l := byPlace[key]
 		often := l.have > 1 && l.have*5 >= len(items)
-		if !often && !sharesWord(words(l.first()), formerly) { // hardly any may be reduced
+		if !often && !sharesWord(words(l.first()), formerly) { // only few items may be reduced
 			continue
 		}
 		values := map[string]bool{}
@@ -100,7 +100,7 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	return kept
 }
 
-// visit names the places of an item by the elements on the way with what they are called.
+// visit walks an item and names each place by the path of elements and their classes.
 func (p *probe) visit(item, n *html.Node, place string,
 	add func(n *html.Node, place, attr, value string)) {
 	if n.Type != html.ElementNode || unseen[n.Data] {
@@ -131,7 +131,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 		}
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		// What stands in a line of text is a part of it, unless it says something by itself.
+		// Inline elements are part of the text around them, unless they have names of their own.
 		if text && c.Type == html.ElementNode && inline[c.Data] && len(words(c)) == 0 &&
 			c.Data != "a" && c.Data != "del" {
 			continue
@@ -140,7 +140,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 	}
 }
 
-// valued are the attributes that say something, by element.
+// valued lists, by element, the attributes that carry values.
 var valued = map[string][]string{"a": {"href"},
 	"img":    {"data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset"},
 	"source": {"data-srcset", "srcset"}, "time": {"datetime"}, "link": {"href"}, "data": {"value"},

@@ -18,13 +18,13 @@ const (
 	maxNameChar = 60
 )
 
-// headed is a table of data: its head names the columns, and the other rows have a cell for each.
+// headed is a data table: its head names the columns, and its other rows have one cell for each.
 type headed struct {
 	rows   []*html.Node
 	fields []model.Field // the first one makes the rows
 }
 
-// headed finds the tables of data, in the order of the page.
+// headed finds the data tables, in the order of the page.
 func (p *probe) headed() []headed {
 	var found []headed
 	seen := 0
@@ -67,7 +67,7 @@ func (p *probe) headedTable(n *html.Node) (headed, bool) {
 	return t, len(t.fields) > 1
 }
 
-// tableSelector finds one table, "" if nothing does.
+// tableSelector returns a selector for one table, or "" if there is none.
 func (p *probe) tableSelector(n *html.Node) string {
 	if id := attribute(n, "id"); isIdentifier(id) && isStable(id) &&
 		len(p.sel.all("#"+id)) == 1 {
@@ -76,8 +76,8 @@ func (p *probe) tableSelector(n *html.Node) string {
 	return p.sel.group([]*html.Node{n})
 }
 
-// columnsIn are the fields of a table's columns. The first is one of plain cells that every row
-// has: heads of rows are like those of columns.
+// columnsIn makes fields of a table's columns. The first field is a column of plain cells that all
+// rows fill, because a selector for row heads would also match the column heads.
 func columnsIn(table string, head, rows []*html.Node) []model.Field {
 	var fields []model.Field
 	names := map[string]bool{}
@@ -94,7 +94,7 @@ func columnsIn(table string, head, rows []*html.Node) []model.Field {
 			same += count(text == whole)
 		}
 		if texts == 0 || same == len(rows) {
-			continue // it says nothing of any row
+			continue // constant or empty
 		}
 		data := "td"
 		if heads*2 > len(rows) {
@@ -129,7 +129,7 @@ func count(is bool) int {
 	return 0
 }
 
-// nameIn is the text of a column's head as the name of a field, which no other column has.
+// nameIn makes a unique field name of a column head's text.
 func nameIn(text string, k int, taken map[string]bool) string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '"' || r == '\\' || r == unicode.ReplacementChar {
@@ -150,7 +150,7 @@ func nameIn(text string, k int, taken map[string]bool) string {
 	return name
 }
 
-// rowsIn are a table's own rows.
+// rowsIn returns a table's own rows.
 func rowsIn(table *html.Node) []*html.Node {
 	var rows []*html.Node
 	for part := table.FirstChild; part != nil; part = part.NextSibling {
@@ -176,19 +176,19 @@ func cellsIn(row *html.Node) []*html.Node {
 	return cells
 }
 
-// all says whether there are cells, each with this name.
+// all says whether there are cells and all have this name.
 func all(cells []*html.Node, name string) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells,
 		func(n *html.Node) bool { return n.Data != name })
 }
 
-// spans says whether a cell stands over several columns or rows.
+// spans says whether a cell spans several columns or rows.
 func spans(n *html.Node) bool {
 	wide, tall := attribute(n, "colspan"), attribute(n, "rowspan")
 	return wide != "" && wide != "1" || tall != "" && tall != "1"
 }
 
-// linkIn says whether a cell leads somewhere.
+// linkIn says whether a cell has a link to elsewhere.
 func linkIn(cell *html.Node) bool {
 	found := false
 	elements(cell, func(n *html.Node) bool {
@@ -199,7 +199,7 @@ func linkIn(cell *html.Node) bool {
 	return found
 }
 
-// wholeCells says whether most elements are all that their cells have.
+// wholeCells says whether most nodes are the whole text of their cells.
 func wholeCells(nodes []*html.Node) bool {
 	whole := 0
 	for _, n := range nodes {

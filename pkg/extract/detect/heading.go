@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// heading is the element that names what a page is about, nil where none does. headed says how much
-// of the page's own title it has, from 0 to 1.
+// heading returns the element that names what a page is about, or nil. headed is the share of the
+// page's title that it has, from 0 to 1.
 func (p *probe) heading() (heading *html.Node, headed float64) {
 	if p.headingKnown {
 		return p.headingNode, p.headingShare
@@ -40,8 +40,7 @@ func (p *probe) heading() (heading *html.Node, headed float64) {
 	return p.headingNode, p.headingShare
 }
 
-// headingWorth rates an element as the heading by what it is and by how much of the page's title it
-// has.
+// headingWorth rates an element as the heading by its kind and by its share of the page's title.
 func (p *probe) headingWorth(i int, shared float64) float64 {
 	e := &p.all[i]
 	level := ""
@@ -78,12 +77,10 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 	return worth * shared
 }
 
-// maxSaid is how many titles of a page its headings are compared with, and names of things beside
-// them.
+// maxSaid bounds the page titles that headings are compared with, and likewise the names of things.
 const maxSaid = 40
 
-// names are the first titles of a page, and the first names of the things that they may be about,
-// in lower case.
+// names returns the page's first titles and the first names of things that fit them, in lower case.
 func (p *probe) names() []string {
 	titles := p.titles()
 	titles = titles[:min(len(titles), maxSaid)]
@@ -103,7 +100,7 @@ func (p *probe) names() []string {
 	return names
 }
 
-// likenessOf is how much a text is like one of the names.
+// likenessOf returns the text's greatest likeness to any of the names.
 func likenessOf(text string, names []string) float64 {
 	most := 0.0
 	for _, name := range names {
@@ -112,11 +109,11 @@ func likenessOf(text string, names []string) float64 {
 	return most
 }
 
-// titles are those that a page states, in lower case.
+// titles returns the titles that a page states, in lower case.
 func (p *probe) titles() []string {
 	var names []string
 	add := func(name string) {
-		name = name[:min(len(name), maxTitle)] // what is longer is no title
+		name = name[:min(len(name), maxTitle)] // a longer text is not a title
 		if name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name != "" {
 			names = append(names, name)
 		}
@@ -153,10 +150,10 @@ func (p *probe) titles() []string {
 	return names
 }
 
-// isSeparator says whether a sign stands between a page's title and its site's name.
+// isSeparator says whether a sign separates a page's title from its site's name.
 func isSeparator(r rune) bool { return strings.ContainsRune("|–—·»«•›‹", r) }
 
-// likeness is how much of two texts is the same, from 0 to 1.
+// likeness rates how much two texts have in common, from 0 to 1.
 func likeness(text, name string) float64 {
 	text = strings.ToLower(text)
 	switch {

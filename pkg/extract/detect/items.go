@@ -10,24 +10,24 @@ import (
 
 // Bounds of the search for items.
 const (
-	maxSampled = 200 // items of a list whose fields are looked at
-	maxRated   = 24  // lists looked at closely
+	maxSampled = 200 // items of a list that are examined for fields
+	maxRated   = 24  // lists examined closely
 	keptLists  = 3   // proposed
 )
 
-// list is a set of elements of one make: perhaps the items of a result list.
+// list is a set of similar elements that may be the items of a result list.
 type list struct {
 	items  []*html.Node // in document order
-	titles []*html.Node // of the items
-	way    way          // to the titles
+	titles []*html.Node // one per item
+	way    way          // the way to the titles
 	set    set          // of items
 	fields []field      // the first one makes the rows
 	config []model.Field
 	score  float64
 }
 
-// lists finds what repeats on a page, the best first; those behind have no selectors, and are not
-// proposed.
+// lists finds the repeated items of a page, the best list first. The last ones may have no
+// selectors; they are not proposed.
 func (p *probe) lists() []list {
 	captions := p.captions
 	groups := p.groups(captions)
@@ -78,8 +78,8 @@ func (p *probe) listOf(g *group, captions []caption) list {
 	return l
 }
 
-// bareItem is an item without what surrounds it alone: of a list with one item, that item, as those
-// of longer lists beside it are.
+// bareItem returns the item without wrappers that hold nothing else. The only item of a short list
+// thus has the same element as items of longer lists.
 func (p *probe) bareItem(g *group, k, title int) int {
 	item := g.items[k]
 	if p.all[item].path == g.make {
@@ -115,7 +115,7 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// sameItems says whether two lists are one, seen at different depths, or one a part of the other's
+// sameItems says whether two lists are the same at different depths, or one is part of the other's
 // items.
 func sameItems(a, b []*html.Node) bool {
 	is, around := setOf(a), map[*html.Node]bool{}
@@ -144,7 +144,7 @@ func setOf(nodes []*html.Node) set {
 	return s
 }
 
-// inside is the element of the set that n is or stands in, nil if there is none.
+// inside returns the element of the set that is n or contains it, or nil.
 func (s set) inside(n *html.Node) *html.Node {
 	for ; n != nil; n = n.Parent {
 		if s[n] {
@@ -154,7 +154,7 @@ func (s set) inside(n *html.Node) *html.Node {
 	return nil
 }
 
-// worth is how a list's score grows by what its items say beside their titles.
+// worth is the factor by which a list's score grows for the fields beside the titles.
 func (l *list) worth() float64 {
 	worth := 1.0
 	for _, f := range l.fields {
@@ -167,6 +167,6 @@ func (l *list) has(name string) bool {
 	return slices.ContainsFunc(l.fields, func(f field) bool { return f.name == name })
 }
 
-// weights of fields within a list's score.
+// weights are the fields' contributions to a list's worth.
 var weights = map[string]float64{"price": 0.5, "date": 0.25, "description": 0.25, "rating": 0.1,
 	"author": 0.1, "company": 0.2, "location": 0.1, "availability": 0.1, "sku": 0.1, "brand": 0.1}

@@ -17,7 +17,7 @@ const (
 	maxDepth      = 8
 	maxJSONFields = 40
 	maxNested     = 4  // objects around a column
-	sampled       = 50 // elements of an array that are looked at
+	sampled       = 50 // elements of an array that are examined
 )
 
 // table is an array of objects in a JSON body.
@@ -25,11 +25,11 @@ type table struct {
 	path   string
 	fields []model.Field
 	score  int
-	count  int  // of its elements
+	count  int  // number of elements
 	named  bool // they have titles
 }
 
-// tables finds the arrays of objects in a value at a path, those with most to say first.
+// tables finds the arrays of objects in a value at a path, the most informative first.
 func tables(value *structured.JSON, path string) []table {
 	var found []table
 	var walk func(v *structured.JSON, path string, depth int)
@@ -53,7 +53,7 @@ func tables(value *structured.JSON, path string) []table {
 		}
 	}
 	walk(value, path, 0)
-	// The same place may be met in several elements.
+	// Several elements may lead to the same path.
 	seen := map[string]bool{}
 	found = slices.DeleteFunc(found, func(t table) bool {
 		again := seen[t.path]
@@ -66,7 +66,7 @@ func tables(value *structured.JSON, path string) []table {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// step is a member's name as a step of a JSONPath.
+// step writes a member's name as a step of a JSONPath.
 func step(name string) string {
 	if plainName.MatchString(name) {
 		return "." + name
@@ -75,8 +75,8 @@ func step(name string) string {
 	return "['" + quoted + "']"
 }
 
-// typedTables are the objects of one type among an object's members, as caches of GraphQL have
-// them by their ids.
+// typedTables groups an object's members by their GraphQL type. GraphQL caches keep objects of
+// several types in one object, keyed by id.
 func typedTables(v *structured.JSON, path string) (found []table) {
 	byType := map[string]*structured.JSON{}
 	var order []string
@@ -103,7 +103,7 @@ func typedTables(v *structured.JSON, path string) (found []table) {
 	return found
 }
 
-// tableOf makes the fields of an array whose elements are objects, which the path leads to.
+// tableOf makes fields of an array of objects whose elements are at path.
 func tableOf(array *structured.JSON, path string) (table, bool) {
 	objects := []*structured.JSON{}
 	for i := range array.Members[:min(len(array.Members), sampled)] {
@@ -115,7 +115,7 @@ func tableOf(array *structured.JSON, path string) (table, bool) {
 		return table{}, false
 	}
 	columns := columnsOf(objects)
-	// The first field makes the rows: it must be in every element.
+	// The first field makes the rows, so every element must have it.
 	at := slices.IndexFunc(columns,
 		func(c column) bool { return c.have == len(objects) && c.title })
 	if at < 0 {
@@ -139,16 +139,16 @@ func tableOf(array *structured.JSON, path string) (table, bool) {
 	return t, true
 }
 
-// column is a scalar that the elements have, or one of what they hold.
+// column is a scalar member of the elements, or of an object nested in them.
 type column struct {
 	name, path   string
 	have         int
 	title, price bool
 	first        string // its first value
-	varies       bool   // another one is not the same
+	varies       bool   // it has another value, too
 }
 
-// columnsOf are the columns that say something of the objects, each under a name of its own.
+// columnsOf returns the informative columns of the objects, under unique names.
 func columnsOf(objects []*structured.JSON) []column {
 	all := columnSet{byPath: map[string]*column{}}
 	for _, object := range objects {
@@ -159,7 +159,7 @@ func columnsOf(objects []*structured.JSON) []column {
 	for _, c := range all.order {
 		if c.have == len(objects) && len(objects) >= minConstant && !c.varies && !c.price &&
 			!isCurrency(c.name) {
-			continue // it says nothing of any of them
+			continue // constant in all objects
 		}
 		for n := 2; names[c.name]; n++ {
 			c.name = strings.TrimRight(c.name, "0123456789") + strconv.Itoa(n)
@@ -172,13 +172,13 @@ func columnsOf(objects []*structured.JSON) []column {
 	return columns
 }
 
-// columnSet gathers the columns of objects, in the order in which they come.
+// columnSet collects the columns of objects, in order of appearance.
 type columnSet struct {
 	byPath map[string]*column
 	order  []*column
 }
 
-// addMembers adds an object's members, and those of the objects in it. name and path are its own.
+// addMembers adds the members of v and of the objects in it. name and path are those of v.
 func (s *columnSet) addMembers(v *structured.JSON, name, path string, depth int) {
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -213,7 +213,7 @@ func (s *columnSet) addMembers(v *structured.JSON, name, path string, depth int)
 	}
 }
 
-// titleNames are what makers of sites call an object's title, in lower case.
+// titleNames are common names of an object's title, in lower case.
 var titleNames = []string{"title", "name", "headline", "productname", "product_name",
 	"displayname", "label"}
 
@@ -228,7 +228,7 @@ func (c *column) note(v *structured.JSON) {
 	c.varies = c.varies || v.Text != c.first || v.Kind == structured.Array
 }
 
-// isEmpty says whether a value says nothing.
+// isEmpty says whether a value carries no information.
 func isEmpty(v *structured.JSON) bool {
 	switch v.Kind {
 	case structured.Null:
@@ -252,7 +252,7 @@ func printable(name string) bool {
 			})
 }
 
-// object makes the fields of a body that is one object.
+// object makes fields of a body that is one object.
 func object(value *structured.JSON) []model.Field {
 	if value.Kind != structured.Object {
 		return nil
@@ -270,7 +270,7 @@ func object(value *structured.JSON) []model.Field {
 	return fields
 }
 
-// isJSON says whether a page is JSON, by its media type or by what it holds.
+// isJSON says whether a page is JSON, by its media type or its content.
 func isJSON(p page.Page) bool {
 	body := p.Start()
 	return strings.HasSuffix(p.Media(), "json") || len(body) > 0 &&

@@ -11,11 +11,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxNextDepth is how deep in objects of a body what leads to the next page is looked for.
+// maxNextDepth bounds how deep in a body's objects the next page's link or cursor is searched.
 const maxNextDepth = 4
 
-// cursors are members with what asks for the next page, by their letters. Beside each stand the
-// parameters of an address that take it, the first unless the address has another.
+// cursors maps names of cursor members, reduced to their letters, to the address parameters that
+// take the cursor. The first parameter is the default if the address has none of them.
 var cursors = map[string][]string{
 	"next":              {"page", "cursor", "offset", "start"},
 	"nextpage":          {"page", "p"},
@@ -39,11 +39,11 @@ var cursors = map[string][]string{
 	"startafter":        {"start_after", "startAfter"},
 }
 
-// links are members with the address of the next page.
+// links names the members that hold the next page's address.
 var links = map[string]bool{"next": true, "nexturl": true, "nextlink": true, "nexthref": true,
 	"nextpage": true, "nextpageurl": true, "nextpagelink": true, "odatanextlink": true}
 
-// nextInJSON is the pagination of a body that names its next page, nil otherwise.
+// nextInJSON returns the pagination of a body that names its next page, or nil.
 func nextInJSON(v *structured.JSON, path string, page *url.URL, depth int) *model.Pagination {
 	if v.Kind != structured.Object || depth > maxNextDepth || isLast(v) {
 		return nil
@@ -84,7 +84,7 @@ func nextInJSON(v *structured.JSON, path string, page *url.URL, depth int) *mode
 	return nil
 }
 
-// hasNextLink says whether one of several links is that to the next page.
+// hasNextLink says whether a list of links includes one to the next page.
 func hasNextLink(list *structured.JSON) bool {
 	for i := range list.Members {
 		rel, href := list.Members[i].Value.Get("rel"), list.Members[i].Value.Get("href")
@@ -95,10 +95,10 @@ func hasNextLink(list *structured.JSON) bool {
 	return false
 }
 
-// moreLeft are members that say whether there is a next page, by their letters.
+// moreLeft names the members that say whether there is a next page, reduced to their letters.
 var moreLeft = map[string]bool{"hasnextpage": true, "hasnext": true, "hasmore": true}
 
-// isLast says whether an object says that no page follows, beside a cursor that it names anyway.
+// isLast says whether an object states that no page follows, even if it has a cursor.
 func isLast(v *structured.JSON) bool {
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -110,8 +110,8 @@ func isLast(v *structured.JSON) bool {
 	return false
 }
 
-// endsIn says whether a body says itself where it leads: that no page follows, or where nothing is
-// named as the next one.
+// endsIn says whether a body states that no page follows, or has a member for the next page, even
+// an empty one.
 func endsIn(v *structured.JSON, depth int) bool {
 	if v.Kind != structured.Object || depth > maxNextDepth {
 		return false
@@ -130,7 +130,7 @@ func endsIn(v *structured.JSON, depth int) bool {
 }
 
 // pageParams are the parameters of an address that number pages. offsets are those that number
-// items, each with those for the size of a page.
+// items, each with its possible parameters for the page size.
 var (
 	pageParams = []string{"page", "p", "pageNumber", "page_number", "pageNo", "pg", "seite"}
 	offsets    = map[string][]string{"offset": {"limit", "count", "size", "per_page"},
@@ -138,8 +138,8 @@ var (
 		"from": {"size"}, "$skip": {"$top"}}
 )
 
-// nextByAddress is the pagination of a body whose address has the number of its page, or of its
-// first item, nil where it has neither.
+// nextByAddress returns the pagination of a body whose address has the number of its page or of its
+// first item, or nil.
 func nextByAddress(page *url.URL) *model.Pagination {
 	query := page.Query()
 	for _, name := range pageParams {
@@ -165,7 +165,7 @@ func isLink(text string) bool {
 		strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?")
 }
 
-// parameterOf is the one of the names that an address has, or the first.
+// parameterOf returns the first of the names that the address has, or else the first name.
 func parameterOf(page *url.URL, names []string) string {
 	query := page.Query()
 	for _, name := range names {

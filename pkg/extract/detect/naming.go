@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// naming gives leaves names.
+// naming names the leaves.
 type naming struct {
 	items  set
 	count  int
@@ -35,7 +35,7 @@ func (n *naming) addField(name string, l *leaf) {
 	n.fields = append(n.fields, f)
 }
 
-// best takes the leaf with the highest score above 0.
+// best makes a field of the free leaf with the highest score above 0.
 func (n *naming) best(name string, score func(*leaf) float64) *leaf {
 	var best *leaf
 	most := 0.0
@@ -53,7 +53,7 @@ func (n *naming) best(name string, score func(*leaf) float64) *leaf {
 	return best
 }
 
-// first is an element of a leaf.
+// first returns a leaf's first element.
 func (l *leaf) first() *html.Node {
 	for _, n := range l.nodes {
 		if n != nil {
@@ -63,7 +63,7 @@ func (l *leaf) first() *html.Node {
 	return nil
 }
 
-// most says whether at least six of ten values are so.
+// most says whether so holds for at least six of ten values.
 func (l *leaf) most(so func(string) bool) bool {
 	n := 0
 	for _, v := range l.values {
@@ -74,7 +74,7 @@ func (l *leaf) most(so func(string) bool) bool {
 	return n*10 >= l.have*6
 }
 
-// calls says whether the element of a leaf, or one around it within the item, has one of the words.
+// calls says whether a leaf's element, or one around it in the item, is named by one of any.
 func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 	at := l.first()
 	for range depth + 1 {
@@ -99,7 +99,7 @@ var (
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
 )
 
-// isProse says whether the values of a leaf are words.
+// isProse says whether a value consists of words.
 func isProse(v string) bool {
 	letters := 0
 	for _, r := range v {
@@ -110,7 +110,7 @@ func isProse(v string) bool {
 	return letters*2 > len(v)/2 && letters > 1
 }
 
-// title is the field that makes the rows. What it holds and what says the same is not told again.
+// title adds the field that makes the rows. Leaves that repeat the title are taken.
 func (n *naming) title(titles []*html.Node) {
 	n.fields = append(n.fields, field{name: "title", kind: model.Text, nodes: titles, share: 1})
 	texts := make([]string, len(titles))
@@ -187,7 +187,7 @@ func (n *naming) picture() {
 	}
 }
 
-// marks are names with the words that call an element so, and what its values have to be.
+// marks lists field names with the words that name such elements and a check of their values.
 var marks = []struct {
 	name  string
 	words []string
@@ -215,20 +215,20 @@ var marks = []struct {
 		func(v string) bool { return len(v) > 25 }},
 }
 
-// constants are the marks that say something of an item even where all items say the same.
+// constants are the marks that are informative even if all items have the same value.
 var constants = []string{"currency", "availability"}
 
-// minConstant is how many items that say the same do so by no accident.
+// minConstant is the number of items from which equal values are no accident.
 const minConstant = 3
 
-// isConstant says whether a leaf says the same of every item, and so nothing of any.
+// isConstant says whether all items have the same value in a leaf, which is then uninformative.
 func (n *naming) isConstant(l *leaf) bool {
 	return l.distinct < 2 && l.have == n.count && n.count >= minConstant
 }
 
 func isShort(v string) bool { return len(v) <= 120 }
 
-// marked takes the leaves that say what they are.
+// marked names the leaves whose elements are named by their meaning.
 func (n *naming) marked() {
 	for _, mark := range marks {
 		n.best(mark.name, func(l *leaf) float64 {
@@ -261,8 +261,8 @@ func (n *naming) marked() {
 	})
 }
 
-// rest names what is left after the words it is called by, or the head of its column. Texts without
-// a name are wanted where they tell items apart.
+// rest names the remaining leaves by their elements' names or by the head of their column. Unnamed
+// texts become fields if they distinguish items.
 func (n *naming) rest() {
 	known := map[string]bool{}
 	for _, f := range n.fields {
@@ -303,15 +303,14 @@ func (n *naming) rest() {
 	}
 }
 
-// maxUnnamed bounds the texts of items that nothing names.
+// maxUnnamed bounds the unnamed texts of items.
 const maxUnnamed = 3
 
 func (n *naming) isTaken(name string) bool {
 	return slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name })
 }
 
-// columnOf is the head of the column that an element stands in, or its number; "" outside of
-// tables.
+// columnOf returns the head or the number of the column that holds an element; "" outside tables.
 func (n *naming) columnOf(at *html.Node) string {
 	cell := ancestor(at, named("td", "th"))
 	if cell == nil || cell.Parent == nil || n.items.inside(cell) == nil {
@@ -335,7 +334,7 @@ func (n *naming) columnOf(at *html.Node) string {
 	return nameIn(head, k, taken)
 }
 
-// nameOf is what an element is called: its mark, or the last word of its most telling class.
+// nameOf returns an element's name: its itemprop, or the last word of its most telling class.
 func nameOf(n *html.Node) string {
 	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
 		return prop
@@ -355,10 +354,10 @@ func nameOf(n *html.Node) string {
 	return ""
 }
 
-// unspeakable are words that no language has: a build made them.
+// unspeakable matches words of no language, which a build tool made.
 var unspeakable = regexp.MustCompile(`^[^aeiouy]{4,}$|[^aeiouy]{5}`)
 
-// hollow are words that say nothing about what an element holds.
+// hollow lists words that do not tell what an element holds.
 var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner",
 	"outer", "content", "text", "block", "list",
 	"grid", "row", "col", "cell", "element", "component", "link", "value", "label", "span", "div",

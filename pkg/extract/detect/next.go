@@ -15,9 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// nextWords are what links to the next page say, without signs, in lower case, where they say
-// nothing else. They are of at least 48 languages: of Europe, and of the most read ones of Asia and
-// Africa.
+// nextWords are the whole texts of links to the next page, in lower case and without signs. They
+// cover at least 48 languages: those of Europe, and the most widely read ones of Asia and Africa.
 var nextWords = wordsIn(`next|next page|older|older posts|older entries|older articles|older news|
 previous entries|next results|go to next page|next posts|next entries|
 nächste|nächste seite|nächster|zur nächsten seite|ältere beiträge|ältere einträge|ältere artikel|
@@ -48,7 +47,7 @@ pàgina següent|entrades més antigues|páxina seguinte|hurrengoa|hurrengo orri
 հաջորդ|հաջորդ էջ|келесі|келесі бет|növbəti|növbəti səhifə|sonrakı|volgende bladsy|
 дараагийн|keyingi|keyingi sahifa`)
 
-// goOnWords say so, too, and as well that an item goes on.
+// goOnWords may lead to the next page, but may also lead to the rest of an item.
 var goOnWords = wordsIn(`weiter|mehr|more|далее|дальше|далі|tovább|dalej|dále|ďalej|verder|lanjut|
 continua|continuar|daha fazla|more results|keep going|înainte|framåt|fremover|frem|もっと見る|
 더보기|更多|المزيد|अधिक`)
@@ -75,11 +74,11 @@ func wordsIn(list string) map[string]bool {
 	return words
 }
 
-// arrows are what links to the next page show instead of words.
+// arrows are the signs that links to the next page show instead of words.
 var arrows = map[string]bool{">": true, ">>": true, "›": true, "»": true, "→": true, "»»": true,
 	"▶": true, "►": true, "⟩": true, "❯": true, "⇒": true, "➔": true, "▸": true, "⟶": true}
 
-// spoken is a text without what is no letter and no digit, in lower case.
+// spoken reduces a text to letters and digits, in lower case, with single spaces.
 func spoken(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
@@ -90,21 +89,21 @@ func spoken(text string) string {
 type nextLink struct {
 	node    *html.Node
 	score   float64
-	counted bool // by the numbers of pages
+	counted bool // page numbers support it
 }
 
-// maxNextText is how long the text of such a link is, in bytes.
+// maxNextText bounds the text of such a link, in bytes.
 const maxNextText = 60
 
-// leastNext is what such a link has to score.
+// leastNext is the minimum score of a next link.
 const leastNext = 4
 
-// leastHint is what a link scores at least that may be told from others where a better one to the
-// same page cannot.
+// leastHint is the minimum score of another link to the same page. Its selector serves if the best
+// link has none.
 const leastHint = 1
 
-// findNext finds the links that lead to the next page, the likeliest first; none where there is
-// none. They have one address: what one of them says of it holds for all.
+// findNext finds the links to the next page, the likeliest first, or none. They all lead to the
+// same address, so evidence for one counts for all.
 func (p *probe) findNext(lists []list) []nextLink {
 	numbers := p.numbers()
 	best, bestScore := "", 0.0
@@ -137,14 +136,14 @@ func (p *probe) findNext(lists []list) []nextLink {
 	return found
 }
 
-// isOneOf says whether an element stands in one of the first items of a list, and is small within
-// it. What surrounds the last items may be what leads on.
+// isOneOf says whether an element lies in an item of the list, except the first and the last one.
+// The outermost items may include the page links.
 func (p *probe) isOneOf(l list, i int) bool {
 	item := l.set.inside(p.all[i].node)
 	return item != nil && item != l.items[len(l.items)-1] && item != l.items[0]
 }
 
-// linkBase is what links are relative to.
+// linkBase returns the address that links are relative to.
 func (p *probe) linkBase() *url.URL {
 	if all := p.sel.all("base[href]"); len(all) > 0 {
 		if base, err := p.base.Parse(strings.TrimSpace(attribute(all[0], "href"))); err == nil &&
@@ -165,7 +164,7 @@ func (p *probe) isOther(target *url.URL) bool {
 
 func siteOf(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
 
-// rateNext says how likely a link leads to the next page.
+// rateNext rates how likely a link leads to the next page.
 func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) nextLink {
 	n := p.all[i].node
 	link := nextLink{node: n}
@@ -178,7 +177,7 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		if label = spoken(label); saysNext(label) || strings.HasPrefix(label, "next page") {
 			link.score += 2
 			if _, ofPage := phrasesNext(label); ofPage && said == "" {
-				link.score += 2 // all that it says
+				link.score += 2 // its only text
 			}
 			break
 		}
@@ -223,12 +222,12 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		link.score += 2.5
 		link.counted = true
 	case numbers[n]:
-		link.score -= 2.5 // how many a page shows, or another page
+		link.score -= 2.5 // a page size or some other page
 	}
 	return link
 }
 
-// numbers are the links that say a number.
+// numbers returns the links whose text is a number.
 func (p *probe) numbers() map[*html.Node]bool {
 	found := map[*html.Node]bool{}
 	for i := range p.all {
@@ -241,10 +240,10 @@ func (p *probe) numbers() map[*html.Node]bool {
 	return found
 }
 
-// maxPageNumber bounds what is taken for the number of a page.
+// maxPageNumber bounds the numbers that count as page numbers.
 const maxPageNumber = 1_000_000
 
-// nextNumber is a text as a number, 0 if it is none.
+// nextNumber reads a text as a number; 0 if it is not one.
 func nextNumber(text string) int {
 	n, err := strconv.Atoi(strings.Trim(text, "[]() .\u00a0"))
 	if err != nil || n < 1 || n > maxPageNumber {
@@ -255,8 +254,8 @@ func nextNumber(text string) int {
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)
 
-// isNextNumber says whether an address is a page's with a larger number, or an added one.
-// The number is that of a page or of its first item.
+// isNextNumber says whether two addresses differ by one larger number, or by an added one. The
+// number counts pages or items.
 func isNextNumber(from, to *url.URL) bool {
 	a, b := from.RequestURI(), to.RequestURI()
 	if digitRuns.ReplaceAllString(a, "#") == digitRuns.ReplaceAllString(b, "#") {
@@ -271,7 +270,7 @@ func isNextNumber(from, to *url.URL) bool {
 		}
 		return changed == 1 && grown
 	}
-	// a number that the first page does not have
+	// a number that the first page's address lacks
 	query := from.Query()
 	added := 0
 	for name, values := range to.Query() {
@@ -293,8 +292,8 @@ func isNextNumber(from, to *url.URL) bool {
 
 var addedPage = regexp.MustCompile(`(?i)^[/_-]?(page|p|seite|pagina|strana|sivu|side|index)?[/_=-]?[0-9]+(\.[a-z]{3,5})?/?$`)
 
-// next is the pagination of a page that links to the next one, nil otherwise. counted says that
-// numbers of pages say so, as they do not beside articles.
+// next returns the pagination of a page that links to the next one, or nil. counted says that page
+// numbers support it, which links to a next article do not have.
 func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) {
 	found := p.findNext(lists)
 	for i := range found {
@@ -317,14 +316,14 @@ func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) 
 	return pagination, counted
 }
 
-// numbersPages says whether an address can be one of several pages: it has a number or a query.
-// Without, it is another text of the site, to which one can turn as well.
+// numbersPages says whether an address can be one of several pages, because it has a number or a
+// query. Otherwise it is another text of the site, which rel=next may mark as well.
 func numbersPages(target *url.URL) bool {
 	return target.RawQuery != "" || strings.ContainsAny(target.Path, "0123456789")
 }
 
-// nextSelector finds the link to the next page by what says that it is one. So it is found on other
-// pages, too, and not on the last one.
+// nextSelector returns a selector that finds the next link by what marks it as one. So it also
+// works on other pages, and finds nothing on the last one.
 func (p *probe) nextSelector(link *nextLink) string {
 	n := link.node
 	leads := func(css string) bool {
@@ -390,7 +389,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 
 func isPlainText(text string) bool { return !strings.ContainsAny(text, "\"\\\n") }
 
-// named is the selector of the nearest element around one that has a name, with a blank behind it.
+// named returns a selector for the nearest named element from n up, with a trailing space.
 func (p *probe) named(n *html.Node) string {
 	for range 4 {
 		if n == nil || n.Type != html.ElementNode {
@@ -409,7 +408,7 @@ func (p *probe) named(n *html.Node) string {
 	return ""
 }
 
-// afterCurrent are selectors of the number behind that of this page.
+// afterCurrent returns selectors for the page number after the current one.
 func (p *probe) afterCurrent(n *html.Node, around string) []string {
 	var list []string
 	step, inner := n, ""
@@ -418,7 +417,7 @@ func (p *probe) afterCurrent(n *html.Node, around string) []string {
 			for _, css := range currentOf(before) {
 				list = append(list, around+css+" + "+step.Data+inner, css+" + "+step.Data+inner)
 			}
-			// between numbers, there may be elements with a comma or a blank
+			// elements with a comma or a space may lie between numbers
 			if before = elementBefore(before); before != nil && spoken(textOf(before)) != "" {
 				for _, css := range currentOf(before) {
 					list = append(list, around+css+" ~ "+step.Data+inner)
@@ -440,7 +439,7 @@ func elementBefore(n *html.Node) *html.Node {
 	return n
 }
 
-// currentOf are selectors of an element as that of the current page.
+// currentOf returns selectors that mark an element as the current page's number.
 func currentOf(n *html.Node) []string {
 	var list []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
@@ -455,7 +454,7 @@ func currentOf(n *html.Node) []string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode {
 			for _, css := range currentOf(c) {
-				if strings.ContainsAny(css, ".[") { // others have such elements, too
+				if strings.ContainsAny(css, ".[") { // a plain name would match other elements, too
 					list = append(list, n.Data+":has("+css+")")
 				}
 			}

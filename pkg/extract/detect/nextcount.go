@@ -11,19 +11,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// pageCount is what numbers pages: the number of one, or those of its first item and its last one.
+// pageCount numbers a page: by its own number, or by those of its first and last item.
 type pageCount struct{ from, to int }
 
-// follows says whether a page is the one behind another.
+// follows says whether c is the page right after other.
 func (c pageCount) follows(other pageCount) bool {
 	return c.from == other.to+1 && (c.from == c.to) == (other.from == other.to)
 }
 
-// maxNumberText is how long what numbers a page is, in bytes.
+// maxNumberText bounds the text of a page number, in bytes.
 const maxNumberText = 24
 
-// numberOf is what a text numbers a page by. It says nothing else but signs and the word for a
-// page: otherwise there is none.
+// numberOf reads the page number in a text. A text with other words than one for a page has none.
 func numberOf(text string) pageCount {
 	if len(text) >= maxNumberText {
 		return pageCount{}
@@ -59,13 +58,13 @@ func numberOf(text string) pageCount {
 	return pageCount{}
 }
 
-// A calendar has rows of seven days, and four weeks at least.
+// A calendar has rows of seven days, and at least four weeks.
 const (
 	weekDays = 7
 	minWeeks = 4
 )
 
-// isDay says whether a link stands in a calendar.
+// isDay says whether a link is a day in a calendar.
 func isDay(link *html.Node) bool {
 	row := ancestor(link, named("tr"))
 	if row == nil || childrenNamed(row, "td") != weekDays || row.Parent == nil {
@@ -84,7 +83,7 @@ func childrenNamed(n *html.Node, name string) int {
 	return found
 }
 
-// besideNumbers says how much what is around a link looks like numbers of pages.
+// besideNumbers rates how much a link's surroundings look like page numbers.
 func (p *probe) besideNumbers(n *html.Node) float64 {
 	at := n.Parent
 	for range 3 {
@@ -103,7 +102,7 @@ func (p *probe) besideNumbers(n *html.Node) float64 {
 			}
 		}
 		if found == 1 && p.currentIn(i, n).from > 0 {
-			found++ // this page's own, which is no link
+			found++ // the current page's number, without a link
 		}
 		called := append(words(at), split(attribute(at, "id"))...)
 		if found > 1 || sharesWord(called, []string{"pagination", "pager", "pagenavi", "paging",
@@ -115,9 +114,9 @@ func (p *probe) besideNumbers(n *html.Node) float64 {
 	return 0
 }
 
-// followsCurrent says whether a link says the number behind that of this page, or the items behind
-// those of this page. The number of this page stands among those of others without a link, or as
-// the current one. Otherwise its address says it, and 1 stands where nothing does.
+// followsCurrent says whether a link's number, or its item range, comes right after the current
+// page's. The current number is shown without a link or marked as current. If it is not shown, the
+// page's address gives it; the default is 1.
 func (p *probe) followsCurrent(n *html.Node) bool {
 	own := numberOf(textOf(n))
 	around := n.Parent
@@ -143,8 +142,8 @@ func (p *probe) followsCurrent(n *html.Node) bool {
 	return own.follows(current)
 }
 
-// currentIn is the number of this page among those in an element, none where no other than that of
-// a link is told from links.
+// currentIn returns the current page's number within an element: one outside links or marked as
+// current. It ignores n and returns the zero count if there is none.
 func (p *probe) currentIn(around int, n *html.Node) pageCount {
 	for k := around; k < p.all[around].end; k++ {
 		e := &p.all[k]
@@ -174,8 +173,8 @@ func (p *probe) currentIn(around int, n *html.Node) pageCount {
 	return pageCount{}
 }
 
-// afterText is an XPath expression of the first link behind this page's number, where that is a
-// text between links: CSS knows none. It is "" where there is no such text.
+// afterText returns an XPath expression for the first link after this page's number where that is
+// plain text, which CSS cannot match. It returns "" if there is no such text.
 func (p *probe) afterText(n *html.Node) string {
 	holder := n.Parent
 	if holder == nil || holder.Type != html.ElementNode || numberOf(textOf(n)).from == 0 {
@@ -203,7 +202,7 @@ func (p *probe) afterText(n *html.Node) string {
 		"/following-sibling::a[1]"
 }
 
-// signsOf are what a text has beside digits, each once, with what stands between numbers anyway.
+// signsOf returns the usual signs between numbers plus the text's other signs, each once.
 func signsOf(text string) string {
 	signs := []rune(" [](){}|,.-–·•/\u00a0")
 	for _, r := range text {
@@ -214,8 +213,8 @@ func signsOf(text string) string {
 	return string(signs)
 }
 
-// firstAfterText is the first link behind a number in elements that are called like one, as the
-// expression finds it.
+// firstAfterText returns the link that the expression finds: the first one after a number, among
+// all elements named like holder.
 func (p *probe) firstAfterText(holder *html.Node, signs string) *html.Node {
 	for i := range p.all {
 		e := p.all[i].node
@@ -241,15 +240,15 @@ func (p *probe) firstAfterText(holder *html.Node, signs string) *html.Node {
 	return nil
 }
 
-// countingParams are the parameters, in lower case, that number pages or their first items. Others
-// with numbers choose something: a size, a day.
+// countingParams are the parameters, in lower case, that number pages or their first items. Other
+// numeric parameters choose something, such as a size or a day.
 var countingParams = wordsIn(`page|p|pg|paged|pageno|pagenum|pagenumber|page_number|page_no|` +
 	`pageindex|pageid|currentpage|cur_page|seite|pagina|strana|sida|offset|start|skip|from|first|` +
 	`begin|limitstart|startindex|start_index`)
 
-// countedOn is the pagination by the parameter in which the address of the next page differs from
-// this page's. It is nil where it differs otherwise. It is for numbers of which none is told as
-// this page's own, so that no selector tells the next.
+// countedOn returns a pagination by the one counting parameter in which the next page's address
+// differs from this page's, or nil. It serves page numbers without a visible current one, for which
+// no selector finds the next link.
 func (p *probe) countedOn(link *html.Node) *model.Pagination {
 	target, err := p.linkBase().Parse(strings.TrimSpace(attribute(link, "href")))
 	if err != nil || target.Path != p.base.Path {

@@ -2,10 +2,10 @@ package detect
 
 import "strings"
 
-// A link to the next page is often a phrase: go to the next page, next entries. A phrase says so
-// where it has a word for next, and every other word says what one does, or what the pages hold.
+// A link to the next page is often a phrase: go to the next page, next entries. A phrase counts if
+// it has a word for next and its other words name the action or what the pages hold.
 
-// nextStems are the words for next, as phrases inflect them.
+// nextStems are the words for next, in the inflections that phrases use.
 var nextStems = wordsIn(`next|older|nächste|nächsten|nächster|nächstes|ältere|älteren|weitere|
 weiteren|weiter|suivant|suivante|suivants|suivantes|prochain|prochaine|prochains|prochaines|
 siguiente|siguientes|próxima|próximas|próximo|próximos|proxima|proximo|proximas|proximos|seguinte|
@@ -18,14 +18,14 @@ următoarea|următoare|următoarele|urmatoarea|urmatoare|sljedeća|sljedeću|slj
 sonraki|berikutnya|selanjutnya|tiếp|kế|التالية|הבא|अगला|naslednja|naslednjo|следваща|
 следващата|kitas|nākamā|järgmine|següent|següents`)
 
-// pageWords are the words for a page, as phrases inflect them.
+// pageWords are the words for a page, in the inflections that phrases use.
 var pageWords = wordsIn(`page|seite|página|pagina|pàgina|pág|sida|sidan|side|siden|sivu|sivulle|
 sivun|strona|stronę|strony|stránka|stránku|stránky|strana|stranu|oldal|oldalra|страница|страницу|
 страницы|страницата|сторінка|сторінку|σελίδα|sayfa|sayfaya|halaman|trang|stran|lapa|leht|puslapis|
 الصفحة|עמוד|पृष्ठ`)
 
-// phraseWords are what else such phrases say. What is one thing is not among them: the next article
-// of one article is no next page of a list.
+// phraseWords are the other words of such phrases. Singular nouns are left out: the next article
+// after an article is not the next page of a list.
 var phraseWords = wordsIn(`go|to|the|view|show|see|load|get|display|turn|of|in|on|and|this|list|
 pages|results|items|products|posts|articles|entries|stories|hits|records|listings|jobs|events|
 topics|threads|comments|messages|reviews|zur|zu|der|die|das|den|dem|eine|einen|gehe|gehen|blättern|
@@ -42,11 +42,11 @@ idi|prikaži|rezultati|objave|članci|перейти|на|к|показать|р
 перейти|показати|результати|записи|новини|στην|μετάβαση|αποτελέσματα|git|göster|sonuçlar|yazılar|
 haberler|ke|lihat|hasil|đến|theo|xem|إلى|prikaži|rezultati|към`)
 
-// maxPhrase is the most words of such a phrase.
+// maxPhrase is the maximum number of words in such a phrase.
 const maxPhrase = 7
 
-// phrasesNext says whether the words of a text, as spoken gives them, are such a phrase. ofPage
-// says that it names the page, too: nothing else is meant.
+// phrasesNext says whether the words of a text, as spoken returns them, form such a phrase. ofPage
+// says that the phrase also names the page, so its meaning is certain.
 func phrasesNext(said string) (isNext, ofPage bool) {
 	looked := 0
 	for word := range strings.FieldsSeq(said) {
@@ -65,11 +65,11 @@ func phrasesNext(said string) (isNext, ofPage bool) {
 	return isNext && looked > 1, isNext && ofPage
 }
 
-// moreWords ask for more of what a list holds, which stands behind them.
+// moreWords ask for more of what the list holds, which the following words name.
 var moreWords = wordsIn(`more|weitere|mehr|plus|más|mais|altri|altre|altro|meer|fler|flere|lisää|
 więcej|další|ďalšie|więcej|további|alte|više|ещё|еще|больше|ще|більше|περισσότερα|περισσότερες`)
 
-// asksMore says whether a text asks for more of what pages hold: more articles.
+// asksMore says whether a text asks for more of what the pages hold, such as "more articles".
 func asksMore(said string) bool {
 	first, rest, ok := strings.Cut(said, " ")
 	if !ok || !moreWords[first] {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// countedWords are what stands beside a number in links to the next page: next 20 results, page 2
-// of 9. They say nothing of where it leads.
+// countedWords accompany numbers in links to the next page, as in "next 20 results" or "page 2 of
+// 9". They do not tell where the link leads.
 var countedWords = wordsIn(`page|pages|seite|seiten|página|páginas|pagina|pagine|sida|side|sivu|
 strona|stránka|strana|oldal|страница|сторінка|σελίδα|sayfa|halaman|trang|result|results|item|items|
 product|products|post|posts|article|articles|entry|entries|hit|hits|record|records|job|jobs|event|
@@ -19,8 +19,8 @@ artikelen|producten|resultater|træffere|varer|träffar|produkter|tulosta|tuotet
 produktów|výsledků|položek|produktů|találat|termék|результатов|товаров|записей|результатів|
 αποτελέσματα|sonuç|ürün|hasil|kết quả|件|条|條|개|of|von|de|di|van|av|af|z|ze|из|από|sur|su|the`)
 
-// saysNext says whether a text, as spoken gives it, says that a link leads to the next page, with
-// numbers in it or without.
+// saysNext says whether a text, as spoken returns it, marks a link to the next page, with or
+// without numbers in it.
 func saysNext(said string) bool {
 	if nextWords[said] || nextWords[digitRuns.ReplaceAllString(said, "#")] {
 		return true
@@ -46,18 +46,18 @@ func saysNext(said string) bool {
 	return isNext || nextWords[rest] || nextStems[rest]
 }
 
-// textPattern is a pattern of a link's text, with any number for each in it: other pages have
-// others.
+// textPattern returns a pattern of a link's text in which each number matches any, because other
+// pages have other numbers.
 func textPattern(text string) string {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(text), " ", `\s+`)
 	return `^\s*` + digitRuns.ReplaceAllString(pattern, "[0-9]+") + `\s*$`
 }
 
-// maxSigns is how many nodes in a link are looked at for a sign.
+// maxSigns bounds the nodes of a link that are searched for a sign.
 const maxSigns = 20
 
-// signIn is the picture or the icon of a link without a text that shows the next page. css is the
-// selector of the sign in its link, and score how surely it says so: 0 where there is none.
+// signIn finds the picture or icon of a link without text that stands for the next page. css
+// selects the sign within its link. score rates how certain the sign is, 0 if there is none.
 func signIn(link *html.Node) (css string, score float64) {
 	if slices.Contains(strings.Fields(strings.ToLower(attribute(link, "rel"))), "prev") {
 		return "", 0
@@ -92,7 +92,7 @@ func signIn(link *html.Node) (css string, score float64) {
 	return "", 0
 }
 
-// fileOf is the name of a picture's file, "" of a picture that is in the page.
+// fileOf returns the name of a picture's file, or "" for a picture embedded in the page.
 func fileOf(address string) string {
 	if strings.HasPrefix(address, "data:") {
 		return ""
@@ -100,8 +100,8 @@ func fileOf(address string) string {
 	return address[strings.LastIndexByte(address, '/')+1:]
 }
 
-// isNextSign says whether a class, or the name of a file, is that of an icon of what comes next.
-// Two arrows lead to the last page. Where texts run to the left, so do pages.
+// isNextSign says whether a class or a file name is that of an icon for the next page. A double
+// arrow leads to the last page. In right-to-left texts, the next page is on the left.
 func isNextSign(called []string, onward string) bool {
 	if sharesWord(called, []string{"double", "last", "end", "prev", "previous"}) {
 		return false
@@ -113,7 +113,7 @@ func isNextSign(called []string, onward string) bool {
 		sharesWord(called, []string{"arrow", "chevron", "angle", "caret", "triangle"})
 }
 
-// runsLeft says whether the texts around an element run from the right to the left.
+// runsLeft says whether the text around an element runs from right to left.
 func runsLeft(n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
 		if direction := attribute(n, "dir"); direction != "" {

@@ -7,38 +7,38 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxElements bounds the elements of a page that are looked at.
+// maxElements bounds the elements of a page that are examined.
 const maxElements = 50_000
 
-// outline is what a page shows, element by element in document order, so that what an element
-// holds are those up to its end.
+// outline lists the shown elements of a page in document order. An element holds the ones up to its
+// end.
 type outline struct {
 	all   []element
 	index map[*html.Node]int
-	text  int // bytes of text outside of menus, footers and the like
+	text  int // bytes of text outside menus, footers and the like
 }
 
-// element is an element of an outline. Texts and images are counted from the page's start, so that
-// what an element holds is the difference of both ends.
+// element is an element of an outline. Tallies count from the page's start, so an element's own
+// tally is the difference between its two.
 type element struct {
 	node        *html.Node
 	parent, end int // -1 is no parent
-	path        int // number of the names on the way to it
+	path        int // number of the path of names to it
 	before      tally
 	behind      tally
 	beside      bool   // in a menu, a footer or the like
-	step        string // name, with the column of a cell
+	step        string // name, with the column if it is a cell
 	classes     []string
 	own         bool // it has text of its own
 }
 
-// tally is bytes of text, those of them in links, and images.
+// tally counts bytes of text, bytes of text in links, and images.
 type tally struct{ text, linked, images int }
 
 func (e *element) textLength() int   { return e.behind.text - e.before.text }
 func (e *element) linkedLength() int { return e.behind.linked - e.before.linked }
 
-// paths numbers sequences of names: 0 is the empty one.
+// paths numbers sequences of names. 0 is the empty sequence.
 type paths map[pathEnd]int
 
 type pathEnd struct {
@@ -72,7 +72,7 @@ func newOutline(root *html.Node) *outline {
 	return o
 }
 
-// chosen are the elements with texts to choose from, or to write in, rather than to read.
+// chosen lists the elements with texts to choose from or to edit, rather than to read.
 var chosen = map[string]bool{"select": true, "option": true, "datalist": true, "textarea": true}
 
 type outliner struct {
@@ -117,7 +117,7 @@ func (w *outliner) walk(n *html.Node, parent int, linked bool) {
 	}
 }
 
-// lengthOf is how long a text is with white space collapsed, in bytes.
+// lengthOf returns a text's length in bytes with white space collapsed.
 func lengthOf(text string) int {
 	length, apart := 0, false
 	for i := 0; i < len(text); i++ {
@@ -135,7 +135,7 @@ func lengthOf(text string) int {
 	return length
 }
 
-// stepOf is an element's name, with its column where it is a cell.
+// stepOf returns an element's name, with its column if it is a cell.
 func stepOf(n *html.Node) string {
 	if n.Data != "td" && n.Data != "th" {
 		return n.Data
@@ -149,13 +149,13 @@ func stepOf(n *html.Node) string {
 	return n.Data + ":nth-child(" + strconv.Itoa(column) + ")"
 }
 
-// isAside says whether an element stands beside what a page is about. Its name says so, or what it
-// is called, if it has less than half of the page's text, or hardly anything but links.
+// isAside says whether an element is secondary to the page's subject, by its tag, role, id or
+// class. Names count only if it has less than half of the page's text or is mostly links.
 func isAside(e *element, all int) bool {
 	switch n := e.node; n.Data {
 	case "nav", "aside":
 		return true
-	case "header", "footer": // of the page, not of a part of it
+	case "header", "footer": // the page's own, not an article's or a section's
 		return ancestor(n.Parent, named("article", "section", "main", "li", "tr")) == nil &&
 			e.textLength()*2 < all
 	case "body", "html", "main", "article", "h1", "h2", "h3":
@@ -180,8 +180,8 @@ func isAside(e *element, all int) bool {
 	return false
 }
 
-// isAsideName says whether a class or an id names what stands beside. It does not name what
-// has such a thing beside it or in it.
+// isAsideName says whether a class or an id names something secondary, rather than a container of
+// it or its neighbor.
 func isAsideName(name string) bool {
 	switch name {
 	case "widget", "widgets", "widget-area":
@@ -197,7 +197,7 @@ func isAsideName(name string) bool {
 	return aside
 }
 
-// aroundWords are words of what has something beside it or in it.
+// aroundWords name containers or neighbors of secondary elements.
 var aroundWords = setOfNames(`no has with without content main page body layout wrap article primary
 	results listing open closed`)
 

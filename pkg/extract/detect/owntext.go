@@ -9,11 +9,11 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 )
 
-// ownText marks a leaf whose value is what an element says by itself, without its elements.
+// ownText marks a leaf whose value is an element's own first text, without its child elements.
 const ownText = "text()"
 
-// ownPrice is the price that an element writes before or behind elements that say something else.
-// It is "" where all that the element shows is the price, or none is.
+// ownPrice returns the price that an element has as its own text, among child elements with other
+// text. It is "" if the element's whole text is a price, or if there is no price.
 func ownPrice(n *html.Node) string {
 	own := firstText(n)
 	if !amount.Is(own) || amount.Is(textOf(n)) {
@@ -22,7 +22,7 @@ func ownPrice(n *html.Node) string {
 	return own
 }
 
-// firstText is the first text of an element that is in none of its elements.
+// firstText returns the first text that is an element's direct child.
 func firstText(n *html.Node) string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
@@ -32,7 +32,7 @@ func firstText(n *html.Node) string {
 	return ""
 }
 
-// own finds prices of which some have other elements in theirs: by XPath, which chooses texts.
+// own finds prices that share their element with others, by XPath, which can select texts.
 func (s *search) own(f field) string {
 	if css := s.ownSelector(f.nodes); css != "" {
 		return css
@@ -54,7 +54,7 @@ func (s *search) own(f field) string {
 	return strings.Join(whole, " | ")
 }
 
-// ownSelector finds the first texts of elements, where no others of the items that match have one.
+// ownSelector returns an XPath expression that selects exactly the nodes' first texts, or "".
 func (s *search) ownSelector(nodes []*html.Node) string {
 	for _, n := range nodes {
 		if n != nil && !amount.Is(firstText(n)) {
@@ -77,7 +77,7 @@ var (
 	markedBy = regexp.MustCompile(`^\[([a-z-]+)=([A-Za-z0-9_-]+)\]$`)
 )
 
-// xpathOf is a selector of names, classes and marks as XPath, "" for others.
+// xpathOf translates a selector of names, classes and marks to XPath; "" for any other selector.
 func xpathOf(css string) string {
 	if css == "" {
 		return ""

@@ -12,28 +12,28 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of what is answered of a pick.
+// Bounds of the answer to a pick.
 const (
-	// pickVisits bounds the elements that selectors are tried at for a pick: a tenth of what a
-	// preview may.
+	// pickVisits bounds the elements at which a pick's selectors are tried: a tenth of a preview's
+	// bound.
 	pickVisits = maxVisits / 10
-	// MaxPicked bounds the elements that are told of a field.
+	// MaxPicked bounds the elements that are reported for a field.
 	MaxPicked  = 1_000
 	maxChoices = 8
-	maxChosen  = 500 // bytes of a value that is shown
+	maxChosen  = 500 // bytes of a shown value
 )
 
-// Choice is what of an element could be a field, and its value in the element that was picked.
+// Choice is a value of the picked element that a field could take.
 type Choice struct {
 	Kind  model.FieldKind
 	Attr  string
 	Value string
 }
 
-// Pick makes a field of an element, by its number. Of MULTIPLE_PRODUCTS the first field of all is
-// found in all elements that stand alike. Later ones are looked for in the rows that it makes. Of
-// SINGLE_PRODUCT it is found in this element. choices are what of the element the field could
-// be, the field's own first. Faults are coded invalid_request and name the member element.
+// Pick makes a field of the element with this number. For MULTIPLE_PRODUCTS, the first field
+// matches all similar elements; later fields are searched in the rows that it makes. For
+// SINGLE_PRODUCT, the field matches this element alone. choices lists the element's possible
+// values, the field's own first. Faults are coded invalid_request and name the member element.
 func (s *Showing) Pick(kind model.ScraperType, fields []model.Field, element int) (f model.Field,
 	choices []Choice, err error) {
 	if element < 0 || element >= len(s.at) || s.at[element].Type != html.ElementNode {
@@ -67,7 +67,7 @@ func unpicked(format string, args ...any) error {
 	return fault.Invalid(fault.InvalidRequest, "element", format, args...)
 }
 
-// alike finds what stands like an element: the titles of the rows to be.
+// alike finds all elements similar to n: the titles of the future rows.
 func (s *Showing) alike(n *html.Node) string {
 	l := list{}
 	i := s.probe.index[n]
@@ -87,7 +87,7 @@ func (s *Showing) alike(n *html.Node) string {
 	return s.probe.sel.first(n)
 }
 
-// within finds an element in the row that it stands in, and what stands alike in the others.
+// within returns a selector for n in its row and for the similar elements of the other rows.
 func (s *Showing) within(first string, n *html.Node) (string, error) {
 	l := list{titles: s.matches(first)}
 	items, _ := s.itemsOf(l.titles)
@@ -101,7 +101,7 @@ func (s *Showing) within(first string, n *html.Node) (string, error) {
 	if row < 0 {
 		return "", unpicked("stands in none of the rows: the first field makes them")
 	}
-	if row >= maxSampled { // rows are compared with those at the beginning
+	if row >= maxSampled { // the search samples rows from the beginning
 		items, l.titles, row = items[row:], l.titles[row:], 0
 	}
 	for _, item := range items {
@@ -117,8 +117,8 @@ func (s *Showing) within(first string, n *html.Node) (string, error) {
 	return s.probe.titleSelector(&list{titles: found}), nil
 }
 
-// counterparts are, by item, what stands like an element of the row. Where several do, it has the
-// same place among them.
+// counterparts returns the element of each item that is similar to the one at index at. If there
+// are several, it is the one with the same position among them.
 func (s *Showing) counterparts(items []int, row, at int) []*html.Node {
 	like := func(k int) bool {
 		return s.probe.all[k].path == s.probe.all[at].path &&
@@ -148,7 +148,7 @@ func (s *Showing) counterparts(items []int, row, at int) []*html.Node {
 	return nodes
 }
 
-// choicesOf are what an element says, its text first where it has one.
+// choicesOf returns an element's possible values, its text first if it has any.
 func choicesOf(n *html.Node) []Choice {
 	var list []Choice
 	if text := textOf(n); text != "" {
@@ -167,7 +167,7 @@ func choicesOf(n *html.Node) []Choice {
 	return list
 }
 
-// called is a name for what an element holds.
+// called returns a name for an element's field.
 func (s *Showing) called(n *html.Node, first bool) string {
 	name, text := nameOf(n), textOf(n)
 	switch {
@@ -185,7 +185,7 @@ func (s *Showing) called(n *html.Node, first bool) string {
 	return "field"
 }
 
-// newName is a name that no field has yet.
+// newName makes a name unique among the fields.
 func newName(name string, fields []model.Field) string {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(fields, func(f model.Field) bool { return f.Name == name })
@@ -197,8 +197,8 @@ func newName(name string, fields []model.Field) string {
 	return free
 }
 
-// Matches are, by field, the numbers of the elements that it is taken from, of each at most
-// MaxPicked. Of a selector that is no CSS, or too dear, they are none.
+// Matches returns, for each field, the numbers of the elements that it takes, at most MaxPicked. A
+// selector that is not CSS, or is too costly, has none.
 func (s *Showing) Matches(kind model.ScraperType, fields []model.Field) [][]int {
 	all := make([][]int, len(fields))
 	var items []int
@@ -222,7 +222,7 @@ func (s *Showing) Matches(kind model.ScraperType, fields []model.Field) [][]int 
 	return all
 }
 
-// itemsOf are the rows that titles make; nil where they make none, or are not shown.
+// itemsOf returns the rows that titles make; nil if they make none or are not shown.
 func (s *Showing) itemsOf(titles []*html.Node) (items, places []int) {
 	for _, title := range titles {
 		place, known := s.probe.index[title]
@@ -234,7 +234,7 @@ func (s *Showing) itemsOf(titles []*html.Node) (items, places []int) {
 	return s.probe.itemsOf(places), places
 }
 
-// firstIn are the first ones of the nodes, which are in document order, in each item.
+// firstIn returns the first of the nodes, given in document order, in each item.
 func (s *Showing) firstIn(items []int, nodes []*html.Node) []*html.Node {
 	var first []*html.Node
 	for _, item := range items {

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// viewOf is a page as it is kept.
+// viewOf returns a page as it is stored.
 func viewOf(t *testing.T, page string) *View {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -45,7 +45,7 @@ func shown(t *testing.T, page string) *Showing {
 	return s
 }
 
-// number is that of the element around a text.
+// number returns the number of the element around a text.
 func (s *Showing) number(t *testing.T, text string) int {
 	t.Helper()
 	for _, n := range s.Nodes {
@@ -65,7 +65,7 @@ const goods = `<!doctype html><head><title>x</title><script>var a = "<li>"</scri
 <li class="good"><a href="/3"><h3>Green one</h3></a><img src="/3.png"><b class="price">€3.50</b><span>7 left</span></li></ul>
 <p id="foot">3 of 30</p>`
 
-// Who picks an element gets what stands alike; what is picked later is found in each row.
+// A pick matches all similar elements; later picks are found in each row.
 func TestPicks(t *testing.T) {
 	s := shown(t, goods)
 	var fields []model.Field
@@ -128,7 +128,7 @@ func TestPicksAreRefused(t *testing.T) {
 	}
 }
 
-// A view parses to the elements of its page, whatever these are called and hold.
+// A view parses to the elements of its page, whatever their names and contents.
 func TestViewsHaveTheElementsOfPages(t *testing.T) {
 	for name, page := range map[string]string{
 		"goods":      goods,
@@ -163,7 +163,7 @@ func outlineOf(root *html.Node) string {
 	return b.String()
 }
 
-// What is kept of a page, and shown of it, has nothing that runs, loads or leads anywhere.
+// What is stored and shown of a page has nothing that runs, loads or leads anywhere.
 func TestHostilePagesAreInert(t *testing.T) {
 	for _, page := range hostilePages() {
 		v := viewOf(t, page)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// surely are words for a price before a reduction, formerly those and others. Many shops call every
-// price regular, or that of their list: where there is no other one, it is the price.
+// surely are words for a price before a reduction. formerly adds ambiguous words: many shops call
+// every price regular or list, so without another price, that one is the current price.
 var (
 	surely = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp",
 		"uvp", "statt", "strikethrough", "striked", "ancien", "anterior", "tachado", "barre"}
@@ -21,16 +21,16 @@ var (
 		"non", "full"}, surely...)
 )
 
-// other are words for amounts that are no prices of items.
+// other are words for amounts that are not an item's price.
 var other = []string{"unit", "per", "shipping", "delivery", "save", "saving", "savings", "saved",
 	"discount", "installment", "installments", "tax", "vat", "percentage", "percent", "badge",
 	"deposit", "fee", "base", "tier", "lowest", "history", "omnibus", "parcel", "instalment"}
 
-// current are words for a price that is asked now.
+// current are words for the current price.
 var current = []string{"sale", "sales", "special", "now", "current", "new", "actual",
 	"offer", "promo", "reduced"}
 
-// struck says whether a leaf stands in what is crossed out.
+// struck says whether a leaf is crossed out.
 func (n *naming) struck(l *leaf) bool {
 	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
 		switch at.Data {
@@ -43,7 +43,7 @@ func (n *naming) struck(l *leaf) bool {
 	return n.isCalled(l, surely)
 }
 
-// isCalled says whether one of the words is nearer to a leaf than a word for a current price.
+// isCalled says whether, from a leaf upward, a word of any occurs before a word of current.
 func (n *naming) isCalled(l *leaf, any []string) bool {
 	at := l.first()
 	for range maxInner {
@@ -62,7 +62,7 @@ func (n *naming) isCalled(l *leaf, any []string) bool {
 	return false
 }
 
-// statesLeftOut are the words of an element without those of classes that say what is in it.
+// statesLeftOut returns an element's words, without classes that only tell what it contains.
 func statesLeftOut(n *html.Node) []string {
 	var called []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
@@ -74,15 +74,15 @@ func statesLeftOut(n *html.Node) []string {
 		split(attribute(n, "data-hook")+" "+attribute(n, "data-testid"))...)
 }
 
-// priced is a leaf with prices, and how surely they are what is asked.
+// priced is a leaf with prices. score rates how likely they are the items' prices.
 type priced struct {
 	*leaf
-	former, maybe bool // before a reduction
+	former, maybe bool // surely and possibly before a reduction
 	score         float64
 }
 
-// prices finds what items cost, and what they cost before a reduction. A price that is called
-// regular is the price of those items that have no other one.
+// prices finds the items' prices and their prices before a reduction. A regular price is the price
+// of those items that have no other one.
 func (n *naming) prices() {
 	var all []priced
 	for _, l := range n.leaves {
@@ -118,12 +118,12 @@ func (n *naming) prices() {
 			elements[p.nodes[i]] = true
 		}
 	}
-	for _, l := range n.leaves { // what a price says with its elements is not told again
+	for _, l := range n.leaves { // other texts in a price's element are not fields
 		n.taken[l] = n.taken[l] || elements[l.first()]
 	}
 }
 
-// isBeside says whether a price belongs to something beside the item.
+// isBeside says whether a price is for something other than the item.
 func isBeside(text string) bool {
 	text = strings.ToLower(text)
 	for _, word := range [...]string{"save ", "tax", " off", "shipping", "versand", "livraison",
@@ -135,11 +135,10 @@ func isBeside(text string) bool {
 	return false
 }
 
-// isAttribute says whether a leaf's values are no texts.
+// isAttribute says whether a leaf's values are attributes rather than texts.
 func (l *leaf) isAttribute() bool { return l.attr != "" && l.attr != ownText }
 
-// gather puts leaves together that stand in different items: the best one, and those that have what
-// it does not.
+// gather combines leaves of different items: the best one, and further ones that cover other items.
 func (n *naming) gather(all []priced, fits func(priced) bool) []part {
 	var parts []part
 	used := make([]bool, n.count)
@@ -162,7 +161,7 @@ func (n *naming) gather(all []priced, fits func(priced) bool) []part {
 	return parts
 }
 
-// indexes are the places where there are nodes.
+// indexes returns the positions that have nodes.
 func indexes(nodes []*html.Node) []int {
 	var list []int
 	for i, n := range nodes {
@@ -173,7 +172,7 @@ func indexes(nodes []*html.Node) []int {
 	return list
 }
 
-// merged are the nodes of all parts.
+// merged combines the nodes of all parts.
 func merged(parts []part, count int) []*html.Node {
 	nodes := make([]*html.Node, count)
 	for _, p := range parts {
@@ -203,7 +202,7 @@ func (n *naming) combine(now, maybe, former []part) {
 			now = append(now, m)
 		case !isAlone:
 			former = append(former, m)
-		default: // one and the same place, with different meanings
+		default: // the same place means either, depending on the item
 			now = append(now, part{nodes: alone, with: prices, absent: true})
 			former = append(former, part{nodes: both, with: prices})
 		}
@@ -214,8 +213,8 @@ func (n *naming) combine(now, maybe, former []part) {
 	n.add("listPrice", former)
 }
 
-// isAbove says whether most of the prices of a place are above those that the items have now. What
-// is the same says it once more.
+// isAbove says whether most prices of a place exceed the items' current prices. Equal prices are
+// repetitions.
 func isAbove(former, now []*html.Node) bool {
 	above, both := 0, 0
 	for _, i := range indexes(former) {
@@ -232,7 +231,7 @@ func isAbove(former, now []*html.Node) bool {
 	return above*2 > both || both == 0
 }
 
-// amountOf is an element's price, 0 if it is none.
+// amountOf returns an element's price; 0 if it has none.
 func amountOf(n *html.Node) float64 {
 	text := ownPrice(n)
 	if text == "" {
@@ -261,7 +260,7 @@ func (n *naming) add(name string, parts []part) {
 	for _, p := range parts {
 		f.own = f.own || p.own
 	}
-	for _, l := range n.leaves { // an attribute stands alone
+	for _, l := range n.leaves { // an attribute is the only part
 		if len(parts) == 1 && l.isAttribute() && slices.Equal(l.nodes, parts[0].nodes) &&
 			n.isPrice(l) {
 			f.kind, f.attr = model.Attr, l.attr
@@ -288,7 +287,7 @@ func (n *naming) isPrice(l *leaf) bool {
 	return l.attr == "" && l.distinct > 1 && l.isMoney()
 }
 
-// isMoney says whether all values are short amounts of one currency, as no lone sign says surely.
+// isMoney says whether all values are short amounts of one currency, even with ambiguous signs.
 func (l *leaf) isMoney() bool {
 	currency := ""
 	for _, v := range l.values {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// config are the fields of a list as a scraper has them, none where no selector finds its titles.
+// config returns a list's fields as a scraper has them, or none if no selector finds its titles.
 func (p *probe) config(l list) []model.Field {
 	title := p.titleSelector(&l)
 	if title == "" {
@@ -31,7 +31,7 @@ func (p *probe) config(l list) []model.Field {
 	return fields
 }
 
-// retitle makes a list of what its selector finds, which is nearly the same.
+// retitle rebuilds a list from the matches of its selector, which are nearly its titles.
 func (p *probe) retitle(l *list, found []*html.Node) bool {
 	places := make([]int, 0, len(found))
 	for _, n := range found {
@@ -55,7 +55,7 @@ func (p *probe) retitle(l *list, found []*html.Node) bool {
 	return true
 }
 
-// isNear says whether a selector finds nine of ten of the nodes, and at most a tenth of others.
+// isNear says whether found has nine of ten of the nodes, and differs in size by at most a tenth.
 func isNear(found, nodes []*html.Node) bool {
 	if len(found)*10 < len(nodes)*9 || len(found)*10 > len(nodes)*11 {
 		return false
@@ -67,13 +67,13 @@ func isNear(found, nodes []*html.Node) bool {
 	return same*10 >= len(nodes)*9
 }
 
-// titleSelector finds what matches the titles of a list and nothing else, so that each is a row.
-// Without such a selector, one that matches nearly those does.
+// titleSelector returns a selector for the titles of a list and nothing else, because each match is
+// a row. Failing that, it returns one that nearly matches them.
 func (p *probe) titleSelector(l *list) string {
 	if css := p.sel.group(l.titles); css != "" {
 		return css
 	}
-	// By the names of the elements on the way, from what they have around them in common.
+	// Try paths of element names, starting from a common container.
 	around, css, near := slices.Clone(l.titles), "", ""
 	for level := range maxAbove {
 		step := stepOf(around[0])
@@ -102,8 +102,8 @@ func (p *probe) titleSelector(l *list) string {
 	return near
 }
 
-// below finds what is around elements so that a selector in it matches the nodes and nothing else.
-// near becomes the first that matches nearly those.
+// below searches the containers of around for a selector that, with css, matches exactly the nodes.
+// It stores in near the first selector that nearly does.
 func (p *probe) below(around []*html.Node, css string, nodes []*html.Node, near *string) string {
 	around = slices.Clone(around)
 	joint := " > "
@@ -145,11 +145,11 @@ type search struct {
 	holders  []*html.Node
 	spans    []span
 	isHolder set
-	items    string   // selector, "" without one
-	prefixes []string // what stands around the items, the most telling first
+	items    string   // selector of the items, or ""
+	prefixes []string // selectors of the surroundings, the most telling first
 }
 
-// span is what an element holds, in places of the outline.
+// span is the range of an element's content in the outline.
 type span struct{ from, to int }
 
 func (p *probe) searchOf(l *list, title string) *search {
@@ -170,7 +170,7 @@ func (p *probe) searchOf(l *list, title string) *search {
 	return s
 }
 
-// field finds a field by what its first match in each item is, "" if nothing does.
+// field returns a selector whose first match in each item is the field, or "".
 func (s *search) field(f field) string {
 	if f.own {
 		return s.own(f)
@@ -184,7 +184,7 @@ func (s *search) field(f field) string {
 	return css
 }
 
-// selector finds what matches in each item a node first, or nothing where that is nil.
+// selector returns a selector whose first match in each item is its node, if it has one.
 func (s *search) selector(nodes []*html.Node, exact bool) string {
 	inner := s.inner(nodes)
 	for _, prefix := range s.prefixes {
@@ -197,7 +197,7 @@ func (s *search) selector(nodes []*html.Node, exact bool) string {
 	return ""
 }
 
-// joined finds a field that stands at several places, by a selector for each.
+// joined returns a selector list for a field with several places, one selector each.
 func (s *search) joined(f field) string {
 	var whole []string
 	for _, p := range f.parts {
@@ -213,7 +213,7 @@ func (s *search) joined(f field) string {
 	return ""
 }
 
-// part finds what stands in some items, by what else these have or have not.
+// part finds a place in some items, using what else those items have or lack.
 func (s *search) part(p part) string {
 	if p.with == nil {
 		return s.selector(p.nodes, true)
@@ -238,14 +238,14 @@ func (s *search) part(p part) string {
 	return ""
 }
 
-// Bounds of the selectors that are tried within items.
+// Bounds of the selectors tried within items.
 const (
-	maxInner  = 5 // elements around one
-	maxCalled = 3 // names of each
+	maxInner  = 5 // levels above an element
+	maxCalled = 3 // names for each
 )
 
-// inner are the selectors that all nodes may be found by, the shortest first. They go by their own
-// names, and by those of what is around them in their items.
+// inner returns the selectors that could find all nodes, the shortest first. They combine the
+// nodes' own names with those of the elements around them in their items.
 func (s *search) inner(nodes []*html.Node) []string {
 	var around []*html.Node
 	for _, n := range nodes {
@@ -290,8 +290,8 @@ func (s *search) inner(nodes []*html.Node) []string {
 	return append(list, further...)
 }
 
-// chained are the first names of elements, their parents and the parents of those, each in the
-// next.
+// chained combines the first names of elements, their parents and their grandparents with child
+// combinators.
 func chained(own, parents, around []string) []string {
 	first := func(names []string) []string { return names[:min(len(names), maxCalled)] }
 	var list []string
@@ -315,13 +315,13 @@ func parentsOf(nodes []*html.Node) []*html.Node {
 	return parents
 }
 
-// fits says whether a selector's first match in each item is its node. Where an item has none, the
-// selector may find something else in one item of ten, unless it has to be exact.
+// fits says whether a selector's first match in each item is its node. In items without a node, it
+// may match others in one item of ten, unless exact is set.
 func (s *search) fits(css string, nodes []*html.Node, exact bool) bool {
 	return s.fitsAmong(css, nodes, exact, nil)
 }
 
-// fitsAmong is fits, with only those matches that are so, if so is told.
+// fitsAmong is fits, restricted to the matches for which so holds, unless so is nil.
 func (s *search) fitsAmong(css string, nodes []*html.Node, exact bool,
 	so func(*html.Node) bool) bool {
 	matches := s.probe.sel.all(css)
@@ -348,7 +348,7 @@ func (s *search) fitsAmong(css string, nodes []*html.Node, exact bool,
 	return good*10 >= len(nodes)*9
 }
 
-// place is where an element stands in the outline, or what is around it that does.
+// place returns the position in the outline of n, or of the nearest element around it.
 func (p *probe) place(n *html.Node) int {
 	for ; n != nil; n = n.Parent {
 		if i, known := p.index[n]; known {

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// known are places where pages of one thing commonly say something: selectors that other pages of
-// the site have, too. The first that has a value counts.
+// known lists selectors at which pages about one thing commonly have a value, and which other pages
+// of the site share. The first one with a value counts.
 var known = []struct {
 	name   string
 	places []model.Field
@@ -55,7 +55,7 @@ func attr(name, css, attribute string) model.Field {
 	return model.Field{Name: name, Selector: css, Kind: model.Attr, Attr: attribute}
 }
 
-// product finds the fields of a page that is about one thing; none when there is no such thing.
+// product returns the fields of a page about one thing, or none.
 func (p *probe) product(lists []list) []model.Field {
 	heading, _ := p.heading()
 	if heading == nil {
@@ -93,11 +93,11 @@ func (p *probe) product(lists []list) []model.Field {
 	return fields
 }
 
-// leastProse is how long a page's main text is at least, in bytes.
+// leastProse is the minimum length of a page's main text, in bytes.
 const leastProse = 300
 
-// prose is the element with the page's main text: the one with most of its long blocks, those of
-// its parts counting half. Nil where there is none.
+// prose returns the element with the page's main text, or nil. It has the most long blocks; with
+// each level of nesting, a block counts half.
 func (p *probe) prose(lists []list) *html.Node {
 	var best *html.Node
 	most := leastProse
@@ -128,21 +128,21 @@ func (p *probe) prose(lists []list) *html.Node {
 	return best
 }
 
-// cards are the lists of things that are elsewhere, rather than of what a page says of its own.
+// cards returns the lists of things with pages of their own, rather than details of this page.
 func cards(lists []list) []list {
 	return slices.DeleteFunc(slices.Clone(lists), func(l list) bool {
 		return !l.has("url") || !l.has("image") && !l.has("price")
 	})
 }
 
-// maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some
-// repeat it on a bar.
+// maxBuys bounds the buy buttons of a page about one thing, outside lists. Some pages repeat the
+// button in a bar.
 const maxBuys = 3
 
 var buy = regexp.MustCompile(`(?i)add[-_ ]?to[-_ ]?(cart|basket|bag)|buy[-_ ]?now|in den warenkorb|ajouter au panier|` +
 	`añadir al carrito|añadir a la cesta|aggiungi al carrello|in winkelwagen|adicionar ao carrinho|do koszyka`)
 
-// sells says whether a page has a heading, and a button to buy what it names.
+// sells says whether a page has a heading and a button to buy what it names.
 func (p *probe) sells(lists []list) bool {
 	if heading, _ := p.heading(); heading == nil {
 		return false
@@ -172,7 +172,7 @@ func has(fields []model.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f model.Field) bool { return f.Name == name })
 }
 
-// says whether a field has a value on this page.
+// says reports whether a field has a value on this page.
 func (p *probe) says(f model.Field) bool {
 	matches := p.sel.all(f.Selector)
 	if len(matches) == 0 {
@@ -186,7 +186,7 @@ func (p *probe) says(f model.Field) bool {
 
 func notInWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// first finds a selector whose first match in the page is an element, "" if there is none.
+// first returns a selector whose first match in the page is n, or "".
 func (s *selectors) first(n *html.Node) string {
 	fits := func(css string) bool {
 		matches := s.all(css)
@@ -227,12 +227,12 @@ func (s *selectors) first(n *html.Node) string {
 	return ""
 }
 
-// telling are the elements whose names say enough to look in them.
+// telling lists the elements whose bare names are specific enough for a selector.
 var telling = map[string]bool{"main": true, "article": true, "ins": true, "del": true, "s": true,
 	"strike": true, "h1": true, "h2": true, "form": true,
 	"figure": true, "dd": true}
 
-// amounts are the price of what the heading names, and what it was before.
+// amounts returns the fields price, currency and listPrice of what the heading names.
 func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
 	var fields []model.Field
 	for _, place := range []model.Field{attr("price", "[itemprop=price][content]", "content"),
@@ -270,8 +270,8 @@ func (p *probe) selectorOf(n *html.Node) string {
 	return p.sel.first(n)
 }
 
-// unreduced adds to the selector of a reduced price where the price stands on pages of things that
-// are not.
+// unreduced extends the selector of a reduced price so that it also finds the price on pages
+// without a reduction.
 func (p *probe) unreduced(css string, n *html.Node) string {
 	ins := ancestor(n, named("ins"))
 	if ins == nil || ins.Parent == nil {
@@ -291,8 +291,8 @@ func (p *probe) unreduced(css string, n *html.Node) string {
 	return css
 }
 
-// crossed is a selector of a price before a reduction. It goes by what says that it is one, so that
-// it finds nothing where nothing is reduced.
+// crossed returns a selector for a price before a reduction. It relies on what marks the price as
+// former, so it finds nothing where nothing is reduced.
 func (p *probe) crossed(n *html.Node) string {
 	if n == nil {
 		return ""
@@ -330,7 +330,7 @@ func (p *probe) crossed(n *html.Node) string {
 	return ""
 }
 
-// shown are the elements with the prices that stand nearest to the heading, in order behind it.
+// shown returns the first current and former prices after the heading.
 func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node) {
 	behind := false
 	n := naming{items: set{p.root: true}}
@@ -361,7 +361,7 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 	return now, before
 }
 
-// isAmount says whether an element is a price: with a currency, or called so.
+// isAmount says whether an element is a price, by its currency or its name.
 func isAmount(n *html.Node, content string) bool {
 	if amount.Is(content) || len(content) > 20 || !digits.MatchString(content) {
 		return amount.Is(content)
@@ -375,8 +375,7 @@ func sharesWord(called, any []string) bool {
 	return slices.ContainsFunc(called, func(word string) bool { return slices.Contains(any, word) })
 }
 
-// innerPrice says whether an element in this one is the price rather: with less around it, or with
-// a name.
+// innerPrice says whether an inner element is a better price: it has less other text, or a name.
 func innerPrice(n *html.Node, content string) bool {
 	found := false
 	elements(n, func(c *html.Node) bool {
@@ -390,12 +389,12 @@ func innerPrice(n *html.Node, content string) bool {
 	return found
 }
 
-// inLists says whether an element stands in an item of a list.
+// inLists says whether an element is in an item of a list.
 func inLists(lists []list, n *html.Node) bool {
 	return slices.ContainsFunc(lists, func(l list) bool { return l.set.inside(n) != nil })
 }
 
-// labelled are further fields whose elements say what they are, near the heading.
+// labelled returns further fields near the heading, from elements named by their meaning.
 func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) []model.Field {
 	around := heading
 	for range 4 {
@@ -421,7 +420,7 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 			content := textOf(n)
 			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) &&
 				content != "" && mark.fits(content) && !amount.Is(content) {
-				found = n // and what is in it, if that is called so, too
+				found = n // an inner match replaces it
 			}
 			return true
 		})
@@ -436,7 +435,7 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 	return fields
 }
 
-// picture is the first large image near the heading: one that stands where images of things stand.
+// picture returns the first image near the heading that is in a container named for images.
 func (p *probe) picture(around *html.Node, lists []list) model.Field {
 	var found model.Field
 	elements(around, func(n *html.Node) bool {

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxVisits bounds the elements that selectors are tried at, over a whole page: on pages that need
-// more, some fields are left out.
+// maxVisits bounds the elements at which selectors are tried, per page. If that is not enough, some
+// fields are left out.
 const maxVisits = 20_000_000
 
-// selectors finds selectors of elements of one page, and tries them.
+// selectors makes and tries selectors for the elements of one page.
 type selectors struct {
 	root  *html.Node
 	found map[string][]*html.Node // by selector, in document order
-	size  map[*html.Node]int      // visits in an element that was searched
-	above map[*html.Node]int      // what the long names around an element cost, and its own
-	left  int                     // visits
+	size  map[*html.Node]int      // visits to search an element
+	above map[*html.Node]int      // cost of the long names of an element and those above it
+	left  int                     // visits left
 }
 
 func newSelectors(root *html.Node) *selectors {
@@ -26,7 +26,7 @@ func newSelectors(root *html.Node) *selectors {
 		above: map[*html.Node]int{}, left: maxVisits}
 }
 
-// spend says whether an element may be searched.
+// spend says whether an element may be searched, and pays for it.
 func (s *selectors) spend(n *html.Node) bool {
 	size, known := s.size[n]
 	if !known {
@@ -39,8 +39,8 @@ func (s *selectors) spend(n *html.Node) bool {
 	return s.left >= 0
 }
 
-// all are the matches of a selector in the page. Most selectors that are tried differ in what
-// stands around the same elements, so that these are searched once.
+// all returns a selector's matches in the page. Most tried selectors differ only in their context,
+// so matches of the last compound are cached and filtered.
 func (s *selectors) all(css string) []*html.Node {
 	if matches, known := s.found[css]; known {
 		return matches
@@ -62,10 +62,10 @@ func (s *selectors) all(css string) []*html.Node {
 	return matches
 }
 
-// aroundVisits is about how many elements around one are looked at.
+// aroundVisits is about how many elements above a match are examined.
 const aroundVisits = 10
 
-// around is what the long names of an element and of those around it cost.
+// around returns the cost of the long names of an element and of those above it.
 func (s *selectors) around(n *html.Node) int {
 	if n == nil {
 		return 0
@@ -78,8 +78,8 @@ func (s *selectors) around(n *html.Node) int {
 	return cost
 }
 
-// longNames are the visits that an element's names cost beside its own: those of ordinary elements
-// have some hundred bytes.
+// longNames returns the extra visits that an element's long names cost. Names of ordinary elements
+// take about a hundred bytes.
 func longNames(n *html.Node) int {
 	const ordinary, bytesPerVisit = 1024, 16
 	cost := 0
@@ -92,8 +92,8 @@ func longNames(n *html.Node) int {
 	return cost
 }
 
-// subject is the compound that all matches of a selector have to match, "" where that is the
-// selector itself or is not plain.
+// subject returns the selector's last compound, which every match must match. It is "" if that is
+// the whole selector or not plain.
 func subject(css string) string {
 	at := strings.LastIndexByte(css, ' ')
 	if at < 0 || strings.IndexByte(css, ',') >= 0 || strings.Count(css[at:], `"`)%2 != 0 {
@@ -102,7 +102,7 @@ func subject(css string) string {
 	return css[at+1:]
 }
 
-// simple are the compounds that may name an element, the most telling first; all of them match it.
+// simple returns compounds that match an element, the most telling first.
 func simple(n *html.Node) []string {
 	var list []string
 	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
@@ -140,7 +140,7 @@ func simple(n *html.Node) []string {
 	return list
 }
 
-// common are the compounds that may name all the elements.
+// common returns the compounds that match all the elements.
 func common(nodes []*html.Node) []string {
 	list := simple(nodes[0])
 	for _, n := range nodes[1:] {
@@ -150,17 +150,17 @@ func common(nodes []*html.Node) []string {
 	return list
 }
 
-// group finds a selector that matches the elements and nothing else, "" if there is none that other
-// pages of the site would understand.
+// group returns a selector that matches exactly the elements, or "" if none is likely to work on
+// other pages of the site.
 func (s *selectors) group(nodes []*html.Node) string {
 	want := func(css string) bool { return slices.Equal(s.all(css), nodes) }
 	own := common(nodes)
 	for _, css := range own {
-		if css != nodes[0].Data && want(css) { // a mere tr or li would be another one's elsewhere
+		if css != nodes[0].Data && want(css) { // a bare tr or li would match other things elsewhere
 			return css
 		}
 	}
-	// By what is around them, from near to far.
+	// Try their surroundings, from near to far.
 	around := slices.Clone(nodes)
 	for range 6 {
 		for i, n := range around {

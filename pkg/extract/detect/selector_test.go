@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestLongNamesAreVisits: a name that is looked at from each element inside counts there.
+// TestLongNamesAreVisits: a long name costs visits for each element inside it.
 func TestLongNamesAreVisits(t *testing.T) {
 	spent := func(class string) int {
 		root, err := html.Parse(strings.NewReader("<div class='" + class + "'>" +

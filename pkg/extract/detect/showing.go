@@ -11,22 +11,22 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// MaxShownText bounds a text of a page that is shown, in bytes.
+// MaxShownText bounds a shown text, in bytes.
 const MaxShownText = 2_000
 
-// Node is an element or a text of a page as it is shown. It has none of the page's attributes, and
-// a name of a closed list.
+// Node is an element or a text of a page as shown. It has none of the page's attributes, and its
+// name is from a closed list.
 type Node struct {
-	In   int    // the number of the element around it; -1: none is shown
-	Name string // of the element; "": a text
-	Text string // of a text; of an image what stands for it
+	In   int    // number of the parent element; -1 if none is shown
+	Name string // element name; "" for a text
+	Text string // the text, or an image's alternative text
 }
 
-// Showing is a view that is parsed, with its nodes numbered. One goroutine uses it.
+// Showing is a parsed view with numbered nodes. It is for one goroutine.
 type Showing struct {
-	// Nodes are what is shown, in document order. The number of a node is its place.
+	// Nodes are the shown nodes in document order. A node's index is its number.
 	Nodes []Node
-	// Markup is what selectors are tried at.
+	// Markup is the markup that selectors apply to.
 	Markup []byte
 
 	probe   *probe
@@ -55,13 +55,13 @@ func Show(v *View) (*Showing, error) {
 	return s, nil
 }
 
-// shownNames are the elements that are shown under their own names.
+// shownNames are the elements that keep their names.
 var shownNames = setOfNames(`a abbr address article aside b blockquote br caption cite code dd del
 	dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark
 	nav ol p pre q s samp section small span strong sub sup table tbody td tfoot th thead time tr u
 	ul var`)
 
-// blocks are elements that are shown as div. All others are shown as span.
+// blocks are the elements shown as div. All others are shown as span.
 var blocks = setOfNames(`body html center details dialog dir fieldset form hgroup legend menu
 	optgroup search summary`)
 
@@ -73,7 +73,7 @@ func setOfNames(list string) map[string]bool {
 	return names
 }
 
-// add numbers what is shown of a node, as children of the element in.
+// add numbers the shown nodes of n as children of the element in.
 func (s *Showing) add(n *html.Node, in int, pre bool) {
 	switch n.Type {
 	case html.TextNode:
@@ -81,7 +81,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 		if !pre {
 			text = collapse(text)
 			if text == "" && isInline(n.PrevSibling) && isInline(n.NextSibling) {
-				text = " " // words on both sides of it are two
+				text = " " // keeps the words on both sides apart
 			}
 		}
 		if text != "" && in >= 0 {
@@ -90,7 +90,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 		return
 	case html.ElementNode:
 		if _, known := s.probe.index[n]; !known {
-			return // it is not shown, or is beyond a bound
+			return // it is hidden or beyond a bound
 		}
 		node := Node{In: in, Name: "span"}
 		switch {
@@ -109,7 +109,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 	}
 }
 
-// isInline says whether a node is an element in a line of text.
+// isInline says whether a node is an inline element.
 func isInline(n *html.Node) bool {
 	return n != nil && n.Type == html.ElementNode && inline[n.Data]
 }
@@ -121,7 +121,7 @@ func (s *Showing) push(n *html.Node, node Node) int {
 	return len(s.Nodes) - 1
 }
 
-// collapse is a text with each run of white space as one blank; "" if there is nothing else.
+// collapse replaces each run of white space by one space; "" if there is nothing else.
 func collapse(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -137,7 +137,7 @@ func collapse(text string) string {
 	return all
 }
 
-// cutText is a text of at most so many bytes.
+// cutText cuts a text longer than most, in bytes, and marks the cut.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

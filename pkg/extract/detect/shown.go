@@ -10,11 +10,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Value is what a page shows under the name that proposals give it.
+// Value is a value that a page shows, with the name that proposals give it.
 type Value struct{ Name, Text string }
 
-// Shown is what proposals find on a page, each name once, in the page's order. It is of the thing
-// that the page is about, and of the items of its best list. Either may be empty, and both are of a
+// Shown returns the values that proposals find on a page, each name once. thing is what the page is
+// about; items are those of its best list, in page order. Either may be empty. Both are empty for a
 // page of more than 20,000 elements.
 func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 	base, err := url.Parse(pageURL)
@@ -34,8 +34,8 @@ func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 	return thing, p.itemValues(&lists[0])
 }
 
-// itemValues are the values of all items of a list. Its own fields are those of a sample, so that
-// what a place within items costs is bounded. Further items are read by so many, too.
+// itemValues returns the values of all items of a list. The list's own fields cover a bounded
+// sample. Fields of further items are determined in batches of the same size.
 func (p *probe) itemValues(l *list) (items [][]Value) {
 	fields := l.fields
 	for from := 0; from < len(l.items); from += maxSampled {
@@ -56,8 +56,8 @@ func (p *probe) itemValues(l *list) (items [][]Value) {
 	return items
 }
 
-// IsList says whether a page is about several things, by what proposals weigh. A page of more than
-// 20,000 elements is not weighed: it is none.
+// IsList says whether a page is about several things, by the rules of proposals. It is false for a
+// page of more than 20,000 elements.
 func IsList(data *structured.Data, pageURL string) bool {
 	base, err := url.Parse(pageURL)
 	if err != nil || data.Root == nil || isLarge(data.Root) {
@@ -67,7 +67,7 @@ func IsList(data *structured.Data, pageURL string) bool {
 	p.things = thingsOf(data)
 	found := p.lists()
 	if len(found) == 0 || !found[0].has("url") {
-		return false // what a table says of one thing leads nowhere
+		return false // rows of a table about one thing lead nowhere
 	}
 	_, counted := p.next(found)
 	return !topicOf(data, p, found, p.product(found), counted).single
@@ -80,11 +80,11 @@ func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value
 	return Value{name, textOf(n)}
 }
 
-// maxShown is how many elements a page may have: fewer than for proposals, which customers wait for
+// maxShown bounds a page's elements. It is below the bound for proposals, which customers request
 // one at a time.
 const maxShown = 20_000
 
-// maxHeaded is the same for its heading alone.
+// maxHeaded is the same bound for Heading.
 const maxHeaded = 10_000
 
 func isLarge(root *html.Node) bool { return elementsIn(root) > maxShown }
@@ -99,8 +99,8 @@ func elementsIn(root *html.Node) int {
 	return elements
 }
 
-// Heading is the element that names what a page is about, nil where none does. A page of more than
-// 10,000 elements has none: what is found out about them comes on top of other readers' work.
+// Heading returns the element that names what a page is about, or nil. It is nil for pages of more
+// than 10,000 elements, because this work adds to that of other readers.
 func Heading(data *structured.Data, pageURL string) *html.Node {
 	base, err := url.Parse(pageURL)
 	if err != nil || data.Root == nil || elementsIn(data.Root) > maxHeaded {

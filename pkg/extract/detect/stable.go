@@ -7,11 +7,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxClasses is how many classes of one element are kept that other pages may have, too. Elements
-// of real pages have a few; each is compared with the others.
+// maxClasses bounds the stable classes kept of one element. Real elements have a few, and each is
+// compared with the others.
 const maxClasses = 64
 
-// classesOf are the classes that other pages of the site are likely to have, too.
+// classesOf returns the classes that other pages of the site are likely to share.
 func classesOf(n *html.Node) []string {
 	var kept []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
@@ -24,7 +24,7 @@ func classesOf(n *html.Node) []string {
 	return kept
 }
 
-// states are words of classes that say how an item is at the moment.
+// states are class words for an item's current state.
 var states = []string{"active", "current", "selected", "first", "last", "odd", "even", "open",
 	"closed", "hover", "focus", "visible",
 	"hidden", "show", "shown", "lazy", "lazyload", "lazyloaded", "loaded", "loading", "sale",
@@ -32,25 +32,25 @@ var states = []string{"active", "current", "selected", "first", "last", "odd", "
 	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow",
 	"animated", "fade", "in", "collapsed"}
 
-// isStable says whether other pages of the site are likely to have a class or an id, too. A page
-// may have half a million names. Each is told by its bytes, since expressions take much longer.
+// isStable says whether other pages of the site are likely to share a class or an id. A page may
+// have half a million names, so it scans bytes; regular expressions take much longer.
 func isStable(name string) bool {
 	return len(name) <= 60 && isIdentifier(name) && !isGenerated(name) && !isMixed(name) &&
 		!slices.Contains(states, name)
 }
 
-// isIdentifier says whether a name stands in a selector as it is.
+// isIdentifier says whether a name can be used in a selector without quoting.
 func isIdentifier(name string) bool {
 	rest := strings.TrimPrefix(name, "-")
 	return rest != "" && rest[0] != '-' && !isDigit(rest[0]) &&
 		lead(rest, isSigned) == len(rest)
 }
 
-// builders are what classes begin with that a build made.
+// builders are prefixes of classes that build tools generate.
 var builders = [...]string{"css-", "sc-", "jss-", "emotion-", "svelte-", "ember-", "data-v-", "ng-",
 	"tw-", "_"}
 
-// isGenerated says whether a build made an identifier, or whether it names one thing: post-123,
+// isGenerated says whether a build tool made an identifier, or it names a single thing: post-123,
 // css-1x2y3z, sc-bdVaJa.
 func isGenerated(name string) bool {
 	for _, builder := range builders {
@@ -67,7 +67,7 @@ func isGenerated(name string) bool {
 			return true
 		}
 	}
-	// block__1x2: what follows the last underscore has a digit
+	// block__1x2: the part after the last underscore has a digit
 	if at := strings.LastIndexByte(name, '_'); at >= 0 {
 		tail := name[at+1:]
 		if lead(tail, isAlphanumeric) == len(tail) && strings.ContainsAny(tail, "0123456789") {
@@ -81,8 +81,8 @@ func isGenerated(name string) bool {
 		lead(rest, func(b byte) bool { return isLower(b) || isDigit(b) }) == len(rest)
 }
 
-// isMixed says whether a name looks like a hash: capitals in the middle of a short word, or a digit
-// between letters.
+// isMixed says whether a name looks like a hash: capitals within a short word, or a digit between
+// letters.
 func isMixed(name string) bool {
 	for i := 1; i+1 < len(name); i++ {
 		if isDigit(name[i]) && isLetter(name[i-1]) && isLetter(name[i+1]) {
@@ -95,7 +95,7 @@ func isMixed(name string) bool {
 		lead(rest, isLetter) == len(rest)
 }
 
-// lead is how many bytes a text begins with that are of a kind.
+// lead returns the number of leading bytes for which isOne holds.
 func lead(text string, isOne func(byte) bool) int {
 	for i := range len(text) {
 		if !isOne(text[i]) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// What names are, said shorter than by bytes.
+// The same rules as regular expressions, which are shorter.
 var (
 	identifier = regexp.MustCompile(`^-?[a-zA-Z_][a-zA-Z0-9_-]*$`)
 	generated  = regexp.MustCompile(`[0-9]{3,}|^(css|sc|jss|emotion|svelte|ember|data-v|ng|tw)-` +
@@ -17,7 +17,7 @@ var (
 	mixed = regexp.MustCompile(`^[a-z]{1,3}[A-Z][a-zA-Z]{2,5}$|[a-zA-Z][0-9][a-zA-Z]`)
 )
 
-// FuzzStable compares what bytes tell of a name with what expressions do.
+// FuzzStable compares the byte scans with the regular expressions.
 func FuzzStable(f *testing.F) {
 	for _, name := range []string{"", "price", "-a", "--a", "-1", "post-123", "post-12", "a1b",
 		"ab12cd", "abc12", "css-1x", "_a", "block__1x2", "block_a-1", "block_", "scBdV", "scBdVaJ",
@@ -45,7 +45,7 @@ func FuzzStable(f *testing.F) {
 	})
 }
 
-// TestClassesAreBounded: each class comes once, and what is beyond the bound is left out.
+// TestClassesAreBounded: each class is kept once, up to the bound.
 func TestClassesAreBounded(t *testing.T) {
 	var names []string
 	for i := range 2 * maxClasses {

@@ -12,32 +12,32 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 )
 
-// Bounds of the search for what names the items of a list.
+// Bounds of the search for the titles of a list's items.
 const (
 	minItems   = 3
-	maxItems   = 10_000 // of a list
-	maxAbove   = 7      // elements around a text by which it is grouped
-	maxNames   = 4      // classes of each
-	maxGrouped = 20_000 // texts of a page
+	maxItems   = 10_000 // per list
+	maxAbove   = 7      // levels above a caption that group it
+	maxNames   = 4      // classes of each level
+	maxGrouped = 20_000 // captions of a page
 	maxTitle   = 600    // bytes
 )
 
-// caption is an element with a text of its own, which may be the title of an item.
+// caption is an element with its own text, which may be an item's title.
 type caption struct {
-	at     int // in the outline
+	at     int // index in the outline
 	text   string
 	length int // in bytes
 	prose  bool
 	date   bool
 	price  bool
-	named  int // 1: called a title, -1: called something else, 0: neither
-	head   int // the heading around it, -1 without one
+	named  int // 1: named as a title, -1: named as something else, 0: neither
+	head   int // the heading element around it, -1 if none
 	target string
-	within bool // of a longer line of text
-	mixed  bool // a link is a part of it
+	within bool // part of a longer line of text
+	mixed  bool // partly a link
 }
 
-// findCaptions finds those of a page, in its order.
+// findCaptions returns a page's captions in its order.
 func (p *probe) findCaptions() []caption {
 	var list []caption
 	for i := range p.all {
@@ -56,7 +56,7 @@ func (p *probe) findCaptions() []caption {
 	return list
 }
 
-// inLine says whether an element without a name is a part of its parent's text.
+// inLine says whether an element without classes is part of its parent's text.
 func (e *element) inLine(o *outline) bool {
 	return e.parent >= 0 && o.all[e.parent].own && inline[e.step] && e.step != "a" &&
 		len(e.classes) == 0
@@ -98,7 +98,7 @@ func (p *probe) captionOf(i int, text string) caption {
 	return c
 }
 
-// innerTarget is where the first link in an element leads.
+// innerTarget returns where the first link in an element leads.
 func (p *probe) innerTarget(i int) string {
 	for k := i + 1; k < p.all[i].end; k++ {
 		if p.all[k].step == "a" {
@@ -108,7 +108,7 @@ func (p *probe) innerTarget(i int) string {
 	return ""
 }
 
-// targetOf is where a link leads, "" where that is no other page.
+// targetOf returns where a link leads, or "" if that is not another page.
 func (p *probe) targetOf(n *html.Node) string {
 	href := strings.TrimSpace(attribute(n, "href"))
 	if strings.HasPrefix(href, "#") {
@@ -130,7 +130,7 @@ var (
 		user cta share`)
 )
 
-// titled is 1 for an element that is called a title, and -1 for one that is called something else.
+// titled returns 1 for an element named as a title, -1 for one named as something else, else 0.
 func titled(n *html.Node) int {
 	if n.Data == "button" || n.Data == "label" || n.Data == "time" {
 		return -1
@@ -148,26 +148,26 @@ func titled(n *html.Node) int {
 	return 0
 }
 
-// group is a set of captions alike: perhaps the titles of a list.
+// group is a set of similar captions that may be the titles of a list.
 type group struct {
-	members []int // of the captions
-	items   []int // in the outline: the element of each that holds no other
-	make    int   // path of most items
+	members []int // indexes of captions
+	items   []int // in the outline: for each caption, the largest element without another
+	make    int   // most common path of the items
 	way     way
 	score   float64
 }
 
-// way says whether the captions of a group and their parents have a certain place among siblings.
+// way says whether the captions and their parents share an ordinal among their siblings.
 type way struct{ counted [2]bool }
 
-// chain is how a group is alike: the steps from an element that is called so to the captions.
+// chain is what a group's captions share: the steps up to an element, and that element's name.
 type chain struct {
-	steps  int    // number of the steps from the caption up
-	called string // class or id of the element at their top, "" for the page's root
+	steps  int    // number of the step sequence from the caption up
+	called string // class or id of the top element, "" without one
 }
 
-// groups are the sets of captions that have the steps to an element of one name in common, each
-// set once.
+// groups returns the distinct sets of captions that share the steps up to an element of the same
+// name.
 func (p *probe) groups(captions []caption) []group {
 	found := map[chain]*group{}
 	var order []chain
@@ -226,7 +226,7 @@ func (p *probe) groups(captions []caption) []group {
 	return distinctGroups(all)
 }
 
-// distinctGroups are the groups that have neither too few members nor too many, each set once.
+// distinctGroups returns the groups of admissible size, each set once.
 func distinctGroups(all []*group) []group {
 	var groups []group
 	seen := map[uint64]bool{}
@@ -253,9 +253,9 @@ func ordinalIf(counted bool, n *html.Node) string {
 	return ""
 }
 
-// hasTwins says whether an element has a sibling of its name.
+// hasTwins says whether an element has a sibling of the same name.
 func (p *probe) hasTwins(i int) bool {
-	if i < 0 || p.all[i].step != p.all[i].node.Data { // a cell has its column
+	if i < 0 || p.all[i].step != p.all[i].node.Data { // a cell's step has its column already
 		return false
 	}
 	n := p.all[i].node
@@ -272,10 +272,10 @@ func (p *probe) hasTwins(i int) bool {
 	return false
 }
 
-// maxOrdinal bounds the places among siblings that are told apart.
+// maxOrdinal bounds the sibling ordinals that are distinguished.
 const maxOrdinal = 9
 
-// ordinal is an element's place among siblings of its name as a pseudo-class.
+// ordinal returns a pseudo-class for an element's position among siblings of its name.
 func ordinal(n *html.Node) string {
 	k := 1
 	for s := n.PrevSibling; s != nil && k < maxOrdinal; s = s.PrevSibling {
@@ -286,8 +286,8 @@ func ordinal(n *html.Node) string {
 	return nth(k)
 }
 
-// itemsOf gives each element the largest one around it that holds none of the others, as runs of
-// MULTIPLE_PRODUCTS do; nil where one holds another.
+// itemsOf maps each element to the largest one around it that holds no other, as runs of
+// MULTIPLE_PRODUCTS do. It returns nil if one holds another.
 func (o *outline) itemsOf(titles []int) []int {
 	items := make([]int, len(titles))
 	for k, item := range titles {
@@ -309,7 +309,7 @@ func (o *outline) itemsOf(titles []int) []int {
 	return items
 }
 
-// rate gives a group its score: by how its captions are titles, and by what stands around them.
+// rate scores a group by how title-like its captions are and by their surroundings.
 func (p *probe) rate(g *group, captions []caption) {
 	titles := make([]int, len(g.members))
 	for k, m := range g.members {
@@ -328,12 +328,12 @@ func (p *probe) rate(g *group, captions []caption) {
 	}
 }
 
-// listsOfLists is what is left of the score of a group that takes one link of each of several
-// lists. All of their links are the list.
+// listsOfLists scales the score of a group that takes one link of each of several lists. The real
+// list has all of their links.
 const listsOfLists = 0.2
 
-// areLists says whether the items of a group are lists themselves. They have several links like
-// the title, and not all the same number of them. The links of cards are as many in each.
+// areLists says whether a group's items are themselves lists. Such items have several links like
+// the title, in varying numbers. Cards all have the same number of links.
 func (p *probe) areLists(g *group, captions []caption) bool {
 	counts := map[int]int{}
 	most, total := 0, 0
@@ -356,7 +356,7 @@ func (p *probe) areLists(g *group, captions []caption) bool {
 	return total >= 3*len(g.members) && most*2 < len(g.members)
 }
 
-// titleWorth rates captions as titles of items, 0 for none.
+// titleWorth rates captions as item titles; 0 if they are none.
 func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	n := float64(len(members))
 	texts, targets := map[string]bool{}, map[string]bool{}
@@ -421,8 +421,8 @@ func one(is bool) float64 {
 	return 0
 }
 
-// itemsWorth rates the items of a group: by how much of the page they are, how alike and how many.
-// What they have beside their titles counts, too.
+// itemsWorth rates a group's items by their number, similarity and share of the page. Images and
+// text beside the titles count, too.
 func (p *probe) itemsWorth(g *group, titles []int) float64 {
 	n := float64(len(g.items))
 	kinds, ways := map[int]int{}, map[int]int{}

@@ -12,16 +12,16 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// topic is what a page is about by what it states.
+// topic is what a page is about, according to its data and its layout.
 type topic struct {
-	kind    string // SchemaType, "" unknown
+	kind    string // a Schema.Type, "" if unknown
 	single  bool   // about one thing
 	listed  bool   // about several
 	rich    bool   // states more than who runs the site
 	heading string // its text
 }
 
-// kinds are the schema types with the types of schema.org that they are about.
+// kinds maps schema types to the schema.org types that they cover.
 var kinds = []struct {
 	kind  string
 	types []string
@@ -40,7 +40,7 @@ var kinds = []struct {
 		"Organization"}},
 }
 
-// topicOf weighs whether a page is about one thing or about several.
+// topicOf decides whether a page is about one thing or several.
 func topicOf(data *structured.Data, p *probe, lists []list, product []model.Field,
 	paged bool) topic {
 	var t topic
@@ -69,7 +69,7 @@ func topicOf(data *structured.Data, p *probe, lists []list, product []model.Fiel
 	return t
 }
 
-// mainOf is what a page names as its main entity, else the item itself.
+// mainOf returns an item's main entity, or else the item itself.
 func mainOf(data *structured.Data, item *structured.Item) *structured.Item {
 	for _, v := range item.Get("mainEntity") {
 		if v.Item != nil {
@@ -79,25 +79,25 @@ func mainOf(data *structured.Data, item *structured.Item) *structured.Item {
 	return item
 }
 
-// evidence is what tells a page about one thing from a list.
+// evidence distinguishes a page about one thing from a list.
 type evidence struct {
-	things   float64 // that the page states: 1, or 2 for several
-	og       bool    // its type is that of one thing
-	dated    bool    // it states when it was published
-	prose    float64 // share of its text that is long, unlinked and in no list
-	long     bool    // that is as long as an article
-	headed   float64 // how much of its title the heading has
-	list     float64 // share of its text that is in the best list
-	items    float64 // of that
-	rows     bool    // they are rows of a table that lead to pages of their own
+	things   float64 // stated things: 1, or 2 for several
+	og       bool    // its og:type is that of one thing
+	dated    bool    // it states a publication date
+	prose    float64 // share of its text that is long, unlinked and outside lists
+	long     bool    // the prose is as long as an article
+	headed   float64 // share of its title that the heading has
+	list     float64 // share of its text in the best list
+	items    float64 // number of the best list's items
+	rows     bool    // they are table rows with links
 	paged    bool
-	root     bool // the site's first page
-	numbered bool // its address has the number of a page
+	root     bool // the site's home page
+	numbered bool // its address has a page number
 	sells    bool
-	priced   bool // a price stands with its heading
+	priced   bool // a price near its heading
 }
 
-// manyRows is how many rows a table has that is no part of a text about one thing.
+// manyRows is the number of rows from which a table is not part of a text about one thing.
 const manyRows = 10
 
 var pageNumber = regexp.MustCompile(
@@ -109,7 +109,7 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.
 	counts := map[string]int{}
 	for _, thing := range p.things {
 		if thing.Is("Blog", "Periodical", "ImageGallery", "Collection", "CreativeWorkSeries") {
-			continue // what holds things
+			continue // containers
 		}
 		counts[thing.Source.String()+strings.Join(thing.Types, " ")]++
 	}
@@ -160,7 +160,7 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.
 	return e
 }
 
-// thingsOf are the things that a page is about by what it states.
+// thingsOf returns the stated things that a page is about.
 func thingsOf(data *structured.Data) []structured.Thing {
 	var all []structured.Thing
 	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
@@ -189,17 +189,17 @@ func (e *evidence) weight() float64 {
 	w += 2.5 * one(e.sells)
 	switch {
 	case e.priced && e.things == 2:
-		w++ // it may be that of one of several
+		w++ // it may belong to one of several
 	case e.priced:
 		w += 2.5
 	}
 	return w
 }
 
-// longBlock is how long a text is that is prose rather than a label, in bytes.
+// longBlock is the length from which a text is prose rather than a label, in bytes.
 const longBlock = 80
 
-// proseOutside is the text of long blocks that are in no menu and no item of a list, in bytes.
+// proseOutside returns the bytes of text in long blocks outside menus and list items.
 func (p *probe) proseOutside(l *list) int {
 	total := 0
 	for i := 0; i < len(p.all); {
@@ -219,7 +219,7 @@ func (p *probe) proseOutside(l *list) int {
 	return total
 }
 
-// holdsItems says whether an element of the outline holds items of a list, in page order.
+// holdsItems says whether an element of the outline holds items of a list in page order.
 func (p *probe) holdsItems(l *list, i int) bool {
 	if l == nil {
 		return false
@@ -229,8 +229,8 @@ func (p *probe) holdsItems(l *list, i int) bool {
 	return first < len(l.items) && p.index[l.items[first]] < p.all[i].end
 }
 
-// massOf is the text of items that are in no menu, in bytes. No item counts for more than twice the
-// one in the middle: what the first and the last one hold besides is none of theirs.
+// massOf returns the bytes of text in items outside menus. An item counts at most twice the median:
+// the first and the last one may include text around the list.
 func (p *probe) massOf(items []*html.Node) int {
 	lengths := make([]int, 0, len(items))
 	for _, n := range items {

@@ -20,8 +20,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// elements visits n and the elements in it, in document order, until visit returns false, which
-// leaves out what the element holds. What a browser never shows is left out.
+// elements visits n and the elements in it, in document order. If visit returns false, the
+// element's contents are skipped. Elements that browsers never show are skipped, too.
 func elements(n *html.Node, visit func(*html.Node) bool) {
 	if n.Type == html.ElementNode && (unseen[n.Data] || !visit(n)) {
 		return
@@ -34,15 +34,15 @@ func elements(n *html.Node, visit func(*html.Node) bool) {
 var unseen = map[string]bool{"script": true, "style": true, "template": true, "noscript": true,
 	"svg": true, "iframe": true, "head": true}
 
-// inline are the elements that stand in a line of text.
+// inline lists the elements that do not interrupt a line of text.
 var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "em": true, "i": true,
 	"ins": true, "mark": true,
 	"small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
 
-// maxText bounds a text, in bytes.
+// maxText bounds the text of an element, in bytes.
 const maxText = 4_096
 
-// textOf is what a browser shows of an element, white space collapsed.
+// textOf returns the text that a browser shows of an element, with white space collapsed.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -70,8 +70,7 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// hasOwnText says whether an element holds text itself, or in nothing but elements that stand in a
-// line of text.
+// hasOwnText says whether an element has text that is not in a child element.
 func hasOwnText(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
@@ -90,7 +89,7 @@ func holds(outer, n *html.Node) bool {
 	return false
 }
 
-// ancestor is the nearest of n and what is around it that fits, nil if none does.
+// ancestor returns n or the nearest element around it that fits, or nil.
 func ancestor(n *html.Node, fits func(*html.Node) bool) *html.Node {
 	for ; n != nil; n = n.Parent {
 		if n.Type == html.ElementNode && fits(n) {
@@ -104,10 +103,10 @@ func named(names ...string) func(*html.Node) bool {
 	return func(n *html.Node) bool { return slices.Contains(names, n.Data) }
 }
 
-// hashed is a class of a CSS module: its readable part, and a hash.
+// hashed matches a class of a CSS module: its readable part and a hash.
 var hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9]*)*__)[A-Za-z0-9_-]{5,6}$`)
 
-// modulesOf are the readable parts of an element's classes that a CSS module made.
+// modulesOf returns the readable parts of an element's CSS module classes.
 func modulesOf(n *html.Node) []string {
 	var parts []string
 	for class := range strings.FieldsSeq(attribute(n, "class")) {
@@ -120,7 +119,7 @@ func modulesOf(n *html.Node) []string {
 	return parts
 }
 
-// utility are classes that say how something looks, not what it is.
+// utility matches classes that describe an element's look rather than its meaning.
 var utility = regexp.MustCompile(`^(col|row|container|offset|order|m|mt|mb|ml|mr|mx|my|p|pt|pb|pl|pr|px|py|d|w|h|text|font|bg|border|` +
 	`rounded|shadow|flex|grid|block|inline|float|pull|items|justify|gap|space|leading|tracking|sm|md|lg|xl|xs|position|relative|absolute|` +
 	`overflow|align|hidden|visible|img|btn|u|g|small|large|left|right|center|clear|has|is)(-|$)`)
@@ -129,19 +128,19 @@ func isUtility(class string) bool {
 	return utility.MatchString(class) && !sharesWord(split(class), meaningful)
 }
 
-// meaningful are words that a class has for what an element holds, whatever else it says.
+// meaningful lists class words that name an element's content, so the class is not a utility.
 var meaningful = []string{"price", "title", "name", "product", "image", "description", "date",
 	"author", "heading", "headline", "brand", "rating", "category", "company", "location", "sku",
 	"code", "author", "summary", "article", "post", "entry", "item", "card"}
 
-// namingAttributes are those whose words say what an element is.
+// namingAttributes are the attributes whose words name an element.
 var namingAttributes = []string{"class", "itemprop", "data-testid", "data-test", "data-qa",
 	"property"}
 
-// words are the words of an element's classes, ids and marks, in lower case.
+// words returns the words of an element's naming attributes, in lower case.
 func words(n *html.Node) []string { return slices.Collect(wordsOf(n)) }
 
-// wordsOf is words, one by one: an element may have half a million.
+// wordsOf iterates over words: an element may have half a million.
 func wordsOf(n *html.Node) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range namingAttributes {
@@ -157,8 +156,8 @@ func wordsOf(n *html.Node) iter.Seq[string] {
 // split is splitNames as a list.
 func split(names string) []string { return slices.Collect(splitNames(names)) }
 
-// splitNames divides names at signs and capitals: productCard__priceNow is product, card, price and
-// now.
+// splitNames splits names at signs and capitals: productCard__priceNow gives product, card, price
+// and now.
 func splitNames(names string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start := -1

@@ -19,27 +19,26 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of a page that is looked at to pick fields on it. What is beyond them is left out.
+// Bounds of a page on which fields are picked. The rest of the page is left out.
 const (
-	// MaxViewBytes bounds its markup.
+	// MaxViewBytes bounds the markup.
 	MaxViewBytes = 480 << 10
-	// MaxViewElements bounds its elements.
+	// MaxViewElements bounds the elements.
 	MaxViewElements  = 10_000
-	maxViewAttribute = 2_048 // bytes of an attribute that is kept
+	maxViewAttribute = 2_048 // bytes of a kept attribute
 	maxViewGiven     = 40    // attributes of an element
 )
 
-// View is a page as fields are picked on it. It has its elements with their attributes and texts,
-// so that selectors find what they find on the page. What scripts, styles and comments say is left
-// out.
+// View is a page for picking fields. It keeps the elements with their attributes and texts, so that
+// selectors match as on the page. The contents of scripts, styles and comments are left out.
 type View struct {
 	URL        string            `json:"url"`           // the final address
-	Packed     []byte            `json:"packed"`        // its markup; see Markup
-	Cut        bool              `json:"cut,omitempty"` // its end is left out
+	Packed     []byte            `json:"packed"`        // gzipped markup; see Markup
+	Cut        bool              `json:"cut,omitempty"` // the end is left out
 	Pagination *model.Pagination `json:"pagination,omitempty"`
 }
 
-// newView keeps a page whose address is url.
+// newView makes a view of a page whose address is url.
 func newView(root *html.Node, url string) (View, error) {
 	v := View{URL: url}
 	var markup string
@@ -54,7 +53,7 @@ func newView(root *html.Node, url string) (View, error) {
 	return v, err
 }
 
-// Markup is what the page is parsed from.
+// Markup unpacks the page's markup.
 func (v *View) Markup() ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(v.Packed))
 	if err != nil {
@@ -67,7 +66,7 @@ func (v *View) Markup() ([]byte, error) {
 	return markup, nil
 }
 
-// CompileView is Compile for a look at a page: its first row is a View.
+// CompileView is Compile for viewing a page: the first row is a View.
 func CompileView(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 	schemas, faults := readSchemas(r)
 	if faults != nil {
@@ -77,7 +76,7 @@ func CompileView(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List
 		if err := pages[0].CheckHTML(); err != nil {
 			return rows.More{}, err
 		}
-		root, err := tree.Parse(pages[0].Body, tree.MaxBytes) // as runs do
+		root, err := tree.Parse(pages[0].Body, tree.MaxBytes) // with the bound of runs
 		if err != nil {
 			return rows.More{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 		}
@@ -100,14 +99,14 @@ func CompileView(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List
 	}}, nil
 }
 
-// stripper writes the markup of a page without what is neither shown nor selected by.
+// stripper writes a page's markup, keeping what is shown or used by selectors.
 type stripper struct {
 	out      strings.Builder
 	elements int
 	cut      bool
 }
 
-// strip is the markup of a page that parses to the same elements, and whether its end is left out.
+// strip returns markup that parses to the same elements, and whether its end is left out.
 func strip(root *html.Node) (markup string, cut bool) {
 	var s stripper
 	for c := root.FirstChild; c != nil; c = c.NextSibling {
@@ -116,11 +115,11 @@ func strip(root *html.Node) (markup string, cut bool) {
 	return s.out.String(), s.cut
 }
 
-// emptied are elements whose texts are none that are shown, or end in ways of their own.
+// emptied are elements whose text is not shown, or follows its own end rules.
 var emptied = map[string]bool{"script": true, "style": true, "template": true, "noscript": true,
 	"iframe": true, "noembed": true, "noframes": true, "svg": true, "math": true, "object": true}
 
-// unending are elements that are written under another name: they would hold what is behind them.
+// unending are elements that would swallow what follows, so they get another name.
 var unending = map[string]bool{"plaintext": true, "xmp": true, "frameset": true, "listing": true}
 
 // void are the elements without an end tag.
@@ -135,7 +134,7 @@ func (s *stripper) node(n *html.Node) {
 		return
 	}
 	switch n.Type {
-	case html.DoctypeNode: // without it, or with an old one, tables stand elsewhere
+	case html.DoctypeNode: // the doctype decides where tables nest
 		s.out.WriteString("<!DOCTYPE " + plain(n.Data))
 		for i, a := range n.Attr {
 			if i == 0 && a.Key == "system" {
@@ -169,7 +168,7 @@ func (s *stripper) node(n *html.Node) {
 	}
 }
 
-// plain is a word of a doctype without what would end it.
+// plain removes from a doctype's word what would end it.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '"' || r == '>' || r < ' ' {
@@ -179,13 +178,13 @@ func plain(word string) string {
 	}, word[:min(len(word), maxPiece)])
 }
 
-// maxPiece is how much of a text is written before the bound is looked at, in bytes.
+// maxPiece is how many bytes of a text are written between checks of the bound.
 const maxPiece = 1_024
 
-// text writes a text, and of one that is longer than what is left its beginning.
+// text writes a text, or as much of it as the bound allows.
 func (s *stripper) text(n *html.Node) {
 	text := n.Data
-	// the first line break in these is none of their text
+	// parsers drop the first line break in these elements
 	if strings.HasPrefix(text, "\n") && n.PrevSibling == nil &&
 		(n.Parent.Data == "pre" || n.Parent.Data == "textarea") {
 		s.out.WriteString("\n")
@@ -216,7 +215,7 @@ func (s *stripper) attributes(n *html.Node) {
 			if !strings.HasPrefix(a.Val, "data:") {
 				continue
 			}
-			a.Val = "data:" // an image, of which an address is all that a row would have
+			a.Val = "data:" // an image, whose address is all that a row could take
 		}
 		if given++; given > maxViewGiven || s.out.Len() >= MaxViewBytes {
 			return
@@ -225,5 +224,5 @@ func (s *stripper) attributes(n *html.Node) {
 	}
 }
 
-// unkept are attributes that nobody selects by.
+// unkept are attributes that selectors do not use.
 var unkept = []string{"style", "srcdoc", "integrity", "nonce"}

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Each thing that a page states is a row, with its properties as columns.
+// Each thing that a page states is a row whose columns are its properties.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.ApplicationLDJSON})
 	if err != nil {

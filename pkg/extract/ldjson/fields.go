@@ -14,20 +14,20 @@ import (
 
 // field is a compiled entry of itemsConfig.
 type field struct {
-	key    []byte // the column's name as JSON, with its colon
-	column string // the selector as the name of a column
-	steps  []step // the selector as a path
+	key    []byte // the column's name as JSON, with the colon
+	column string // the selector, as a column's name
+	steps  []step // the selector, as a path
 	exists bool
 }
 
-// step is a name of a path, with what it takes of several values.
+// step is one name of a path and which of its values the path takes.
 type step struct {
 	name  string
 	all   bool // [*]
-	index int  // [n]; -1 without
+	index int  // [n]; -1 if there is none
 }
 
-// Bounds of itemsConfig, those of other types.
+// Bounds of itemsConfig, the same as for other types.
 const (
 	maxFields   = 500
 	maxSelector = 2048
@@ -76,8 +76,7 @@ func compileFields(fields []model.Field) ([]field, fault.List) {
 	return compiled, faults
 }
 
-// parsePath reads a path: names joined with dots or in brackets and quotes, each with an index at
-// will.
+// parsePath reads a path: names joined by dots or quoted in brackets, each with an optional index.
 func parsePath(s string) ([]step, bool) {
 	if len(s) > maxSelector {
 		return nil, false
@@ -119,7 +118,7 @@ func parsePath(s string) ([]step, bool) {
 	return steps, len(steps) > 0
 }
 
-// noteIndex keeps an index of the path.
+// noteIndex records the index of a step; false if it is invalid or a second one.
 func (s *step) noteIndex(index string) bool {
 	if s.all || s.index >= 0 {
 		return false
@@ -133,7 +132,7 @@ func (s *step) noteIndex(index string) bool {
 	return err == nil && n >= 0
 }
 
-// choose makes a row of the fields; nil if all are null or false.
+// choose makes a row of the fields. It returns nil if all are null or false.
 func choose(f *flattener, t *structured.Thing, fields []field) []byte {
 	row, filled := []byte{'{'}, false
 	for i := range fields {
@@ -161,8 +160,8 @@ func choose(f *flattener, t *structured.Thing, fields []field) []byte {
 	return append(row, '}')
 }
 
-// of is a field's value: the column's of its selector, else what its path leads to; nil if there is
-// none.
+// of returns a field's value: the column that its selector names, else what its path leads to, or
+// nil.
 func (fd *field) of(f *flattener, t *structured.Thing) []byte {
 	if i, ok := f.places[fd.column]; ok {
 		return f.columns[i].value
@@ -177,8 +176,8 @@ func (fd *field) of(f *flattener, t *structured.Thing) []byte {
 	return f.list(values)
 }
 
-// maxReached bounds the values that a path leads to at a time. A page states no more, but where
-// references lead in circles, each step could double them. What is beyond is too large for a row.
+// maxReached bounds the values that a path reaches at a time. No page states more, but circular
+// references could double them at each step. A longer list is too large for a row.
 const maxReached = 100_000
 
 // walk follows a path from an item.
@@ -209,7 +208,7 @@ func (f *flattener) walk(it *structured.Item, steps []step) []structured.Value {
 	return at
 }
 
-// of are the values of one item that a step takes.
+// of returns the values of one item that the step takes.
 func (s *step) of(it *structured.Item) []structured.Value {
 	var values []structured.Value
 	switch s.name {

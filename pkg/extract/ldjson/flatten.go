@@ -10,16 +10,16 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// maxLevels is how deep members of nested items become columns, maxNested how deep items nest that
-// stay JSON.
+// maxLevels is the depth down to which members of nested items become columns. maxNested is the
+// depth down to which items kept as JSON nest.
 const (
 	maxLevels = 4
 	maxNested = 16
 )
 
-// maxWork is what the rows of a page may cost, several times what a page of the largest rows does.
-// A step is a byte written or a value looked at. References make small pages cost more: many things
-// may share a large one, whose columns count for each of them.
+// maxWork bounds the work for a page's rows, at several times what a page of the largest rows
+// takes. A step is one byte written or one value looked at. References make small pages costlier:
+// many things may share a large one, and its columns count for each of them.
 const (
 	maxWork     = 4 * rows.MaxPageBytes
 	perProperty = 16 // steps
@@ -31,18 +31,18 @@ type column struct {
 	value []byte
 }
 
-// flattener makes columns of one thing.
+// flattener turns one thing into columns.
 type flattener struct {
 	data    *structured.Data
-	work    *pattern.Budget // of the page
+	work    *pattern.Budget // shared by all things of the page
 	columns []column
-	places  map[string]int // of columns, by name
+	places  map[string]int // indexes into columns, by name
 	size    int
-	group   *structured.Item   // whose columns come after those of its variant
-	path    []*structured.Item // items around the one at hand: references may lead in circles
+	group   *structured.Item   // its columns follow those of its variant
+	path    []*structured.Item // items around the current one; references may be circular
 }
 
-// ended says that nothing is added any more: the row is too large, or the page takes too long.
+// ended says that nothing more is added: the row is too large or the work is spent.
 func (f *flattener) ended() bool { return f.size > rows.MaxRowBytes || f.work.Err() != nil }
 
 // thing makes the columns of a thing.
@@ -82,7 +82,7 @@ func texts(list []string) []structured.Value {
 	return values
 }
 
-// add adds a column, unless there is one of its name or nothing to say.
+// add adds a column unless its name is taken or the name or value is empty.
 func (f *flattener) add(name string, value []byte) {
 	if !f.work.Spend(len(value)) || name == "" || value == nil || f.size > rows.MaxRowBytes {
 		return
@@ -95,7 +95,7 @@ func (f *flattener) add(name string, value []byte) {
 	f.columns = append(f.columns, column{name, value})
 }
 
-// row is the columns as a JSON object, nil if there is nothing but a type.
+// row returns the columns as a JSON object, or nil if there is nothing but a type.
 func (f *flattener) row() []byte {
 	if len(f.columns) == 0 || len(f.columns) == 1 && f.columns[0].name == "type" || f.ended() {
 		return nil
@@ -130,7 +130,7 @@ func (f *flattener) item(prefix string, it *structured.Item, without ...string) 
 	}
 }
 
-// isOpen says whether an item's members are being written.
+// isOpen says whether an item's members are being written just now.
 func (f *flattener) isOpen(it *structured.Item) bool {
 	for _, open := range f.path {
 		if open == it {
@@ -156,7 +156,7 @@ func (f *flattener) property(prefix string, p *structured.Prop) {
 			f.add(name, f.list(p.Values))
 		}
 		if len(first.Props) == 0 {
-			f.add(name, jsontext.AppendString(nil, first.ID)) // a reference to somewhere else
+			f.add(name, jsontext.AppendString(nil, first.ID)) // a reference to outside the page
 		} else if len(f.path) < maxLevels {
 			if first.ID != "" {
 				f.add(name+"_id", jsontext.AppendString(nil, first.ID))
@@ -175,7 +175,7 @@ func (f *flattener) firstItem(values []structured.Value) *structured.Item {
 	return nil
 }
 
-// named makes a column of each PropertyValue; false if some have no name.
+// named makes a column of each PropertyValue; false if any has no name or holds an item.
 func (f *flattener) named(prefix string, values []structured.Value) bool {
 	type pair struct{ name, value string }
 	var pairs []pair
@@ -203,7 +203,7 @@ func (f *flattener) named(prefix string, values []structured.Value) bool {
 	return true
 }
 
-// scalars is one value, or an array of several; nil for none.
+// scalars returns one value, an array of several, or nil for none.
 func scalars(values []structured.Value) []byte {
 	switch len(values) {
 	case 0:
@@ -228,7 +228,7 @@ func scalar(v structured.Value) []byte {
 	return []byte(v.Text)
 }
 
-// list is several values with items among them, as JSON.
+// list returns values that include items, as JSON.
 func (f *flattener) list(values []structured.Value) []byte {
 	out := f.appendValues(nil, values, len(f.path))
 	if len(values) == 1 {
@@ -258,7 +258,7 @@ func (f *flattener) appendValues(dst []byte, values []structured.Value, depth in
 	return dst
 }
 
-// appendItem appends an item as a JSON object. What is nested too deep, or in itself, is its id.
+// appendItem appends an item as a JSON object. An item nested too deep or in itself becomes its id.
 func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byte {
 	it = f.data.Follow(it)
 	if f.isOpen(it) || depth > maxNested {
@@ -299,8 +299,8 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 	return append(dst, '}')
 }
 
-// columnName is a property's name as a column. What it leaves out comes first: behind it there may
-// be what no name begins with.
+// columnName turns a property's name into a column's name. It drops forbidden characters first,
+// because they may hide characters that no name may begin with.
 func columnName(name string) string {
 	if strings.IndexFunc(name, notInName) >= 0 {
 		name = strings.Map(func(r rune) rune {

@@ -1,4 +1,4 @@
-// Package ldjson owns APPLICATION_LD_JSON: rows out of the data that a page states as JSON-LD,
+// Package ldjson owns APPLICATION_LD_JSON: rows made from the data that a page states as JSON-LD,
 // without selectors.
 //
 // # What one row is
@@ -6,39 +6,39 @@
 // A row is a thing that the page is about (structured.Data.Things): a top-level item of a main type
 // such as Product, Article, Recipe, Event, JobPosting. The elements of an ItemList (OfferCatalog,
 // DataFeed) stand for the list, a page's mainEntity for the page, the variants of a ProductGroup
-// for the group. What merely comes along (Organization, Person, Review, Offer, VideoObject …) makes
-// rows only where there is nothing better. The page itself (WebPage …) does so only where there is
-// nothing else at all. Breadcrumbs, navigation and the WebSite never do. The same row is written
+// for the group. Secondary types (Organization, Person, Review, Offer, VideoObject …) make rows
+// only if there is nothing better. The page itself (WebPage …) makes one only if there is nothing
+// else at all. Breadcrumbs, navigation and the WebSite never make rows. Identical rows are written
 // once.
 //
-// With tryWithHiddenData, microdata and then RDFa are read in the same way where JSON-LD states no
-// main thing.
+// With tryWithHiddenData, if JSON-LD states no main thing, microdata and then RDFa are read in the
+// same way.
 //
 // # Columns
 //
-//   - @type is the column type, @id is id; both come first. The others follow in the order of the
-//     page.
-//   - A member of a nested item is a column of its own, names joined with an underscore:
+//   - @type becomes the column type and @id the column id; both come first. The others follow in
+//     the page's order.
+//   - A member of a nested item is a column of its own, with names joined by an underscore:
 //     offers_price, brand_name. Types of nested items are left out. References ({"@id": …}) are
-//     followed where the page has their target; others are their id. Deeper than 4 levels an item
-//     is kept as JSON.
-//   - A list of several scalars is a JSON array, of one its element. A list with items in it is an
-//     array under its own name (offers), and the members of its first item are columns besides
-//     (offers_price).
+//     followed if the page has their target; others become their id. Items deeper than 4 levels
+//     are kept as JSON.
+//   - A list of several scalars is a JSON array; a list of one is its element. A list that includes
+//     items is an array under its own name (offers). The members of its first item are columns as
+//     well (offers_price).
 //   - PropertyValue items (additionalProperty) become one column each: additionalProperty_Colour.
-//   - A variant takes from its group what it does not state itself. An element of a list has its
-//     position there.
-//   - Numbers stay as they are written, texts lose HTML's character references. null, @context and
+//   - A variant takes from its group what it does not state itself. The column position is
+//     an element's place in its list.
+//   - Numbers stay as written; texts lose HTML's character references. null, @context and
 //     @language are left out.
-//   - Names lose leading underscores (only the server writes such names) and dollar signs, quotes,
-//     backslashes and control characters. Of two columns of one name the first counts.
+//   - Names lose leading underscores (only the server writes such names) and leading dollar signs.
+//     They lose all quotes, backslashes and control characters. Of equal names, the first counts.
 //
 // # Fields
 //
-// itemsConfig may be left out: rows then have all columns. Where it is given, it chooses and names
-// them. A selector is the name of a column (offers_price) or a path of property names
-// (offers.price, $.offers[0].price, $.offers[*].price). Without one, the field's name is the
-// selector. A path takes the first of several items unless [*] asks for all. Kinds are TEXT, the
+// itemsConfig may be left out: rows then have all columns. If it is given, it chooses and names the
+// columns. A selector is the name of a column (offers_price) or a path of property names
+// (offers.price, $.offers[0].price, $.offers[*].price). Without a selector, the field's name serves
+// as one. A path takes the first of several items unless [*] asks for all. The kinds are TEXT, the
 // value as stated, and EXISTS.
 package ldjson
 
@@ -71,8 +71,8 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	return rows.Maker{Read: read}, nil
 }
 
-// thingsOf are the things that become rows: those of the first source that has a main one, or else
-// of the first that has any.
+// thingsOf returns the things that become rows. They come from the first source with a main thing,
+// else from the first source with any.
 func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 	best, rank := data.Things(structured.JSONLD)
 	if !hidden {
@@ -88,7 +88,7 @@ func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 
 func write(data *structured.Data, things []structured.Thing, fields []field,
 	out *rows.Writer) error {
-	seen := make(map[[sha256.Size]byte]bool, len(things)) // without a second copy of the rows
+	seen := make(map[[sha256.Size]byte]bool, len(things)) // hashes avoid a second copy of the rows
 	work := pattern.NewBudget(out.Context(), maxWork)
 	for i := range things {
 		f := flattener{data: data, work: work}

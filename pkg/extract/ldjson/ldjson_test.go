@@ -30,7 +30,7 @@ func read(t testing.TB, r model.Recipe, p page.Page) ([][]byte, error) {
 	return out.Rows(), err
 }
 
-// TestGoldenPages: a page's rows, by the recipe beside it if there is one.
+// TestGoldenPages compares a page's rows with its golden file, by the recipe beside it if any.
 func TestGoldenPages(t *testing.T) {
 	pages, err := filepath.Glob("testdata/*.html")
 	if err != nil || len(pages) == 0 {
@@ -134,8 +134,7 @@ func TestFieldsRefused(t *testing.T) {
 	}
 }
 
-// TestReferencesInCircles: items that refer to each other in every way end, in rows of a bounded
-// size.
+// TestReferencesInCircles: items that refer to each other in every way end in rows of bounded size.
 func TestReferencesInCircles(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {
@@ -152,8 +151,8 @@ func TestReferencesInCircles(t *testing.T) {
 	}
 }
 
-// TestSharedThings: what references share costs for each that shares it, up to a bound. That holds
-// for what is written, for what is left out, and for a path that goes in circles.
+// TestSharedThings: a thing shared by references costs for each thing that shares it, up to a
+// bound. This holds for written columns, for omitted ones, and for a path that goes in circles.
 func TestSharedThings(t *testing.T) {
 	share := func(n int, shared string) string {
 		var b strings.Builder
@@ -163,7 +162,7 @@ func TestSharedThings(t *testing.T) {
 		}
 		return b.String() + "]"
 	}
-	unnamed := "" // each of whose values leads to 20 others, without a column
+	unnamed := "" // each of its values leads to 20 others, and none makes a column
 	for i := range 15 {
 		unnamed += fmt.Sprintf(`,{"@id":"#%d","_":[%s]}`, i,
 			strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"@id":"#%d"},`, i+1), 20), ","))
@@ -218,7 +217,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 			for _, row := range got {
-				var members map[string]json.RawMessage // numbers as written, however large
+				var members map[string]json.RawMessage // keeps numbers as written, however large
 				if err := json.Unmarshal(row, &members); err != nil {
 					t.Fatalf("%s: %v", row, err)
 				}

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A plugin reads what a shop says of its product.
+// A plugin reads what a shop states about its product.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.Marketplace,
 		Endpoint: "/plugin/marketplace/pdp"})

@@ -1,7 +1,7 @@
 // Package marketplace owns MARKETPLACE: pages of online shops, whatever their system, in one form
-// of row. A plugin reads one kind of page. Each is a folder here, with its tag, its row of the
-// price table and its tests, and a line in plugins. What is known of the systems is in
-// internal/shop, the form of the rows at shop.Product.
+// of row. A plugin reads one kind of page. Each plugin is a folder here with its tag, its row of
+// the price table and its tests, and a line in plugins. Knowledge of the shop systems is in
+// internal/shop; shop.Product defines the rows.
 package marketplace
 
 import (
@@ -13,10 +13,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// plugins lists them, the default first.
+// plugins lists the plugins, the default first.
 func plugins() []shop.Plugin { return []shop.Plugin{pdp.Plugin(), search.Plugin()} }
 
-// Tags are the tags of the plugins, the default first.
+// Tags returns the tags of the plugins, the default first.
 func Tags() []string {
 	var tags []string
 	for _, p := range plugins() {
@@ -25,7 +25,7 @@ func Tags() []string {
 	return tags
 }
 
-// Compile picks the plugin that the recipe's endpoint names, the one for product pages unless told.
+// Compile picks the plugin that the recipe's endpoint names; the default reads product pages.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List
 	if len(r.Fields) > 0 {

@@ -43,7 +43,7 @@ func TestOtherMedia(t *testing.T) {
 	}
 }
 
-// A result list is no product page, whatever stands on it of products.
+// A result list is not a product page, whatever products it shows.
 func TestListsAreNoProducts(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("search", "testdata", "*.html"))
 	if err != nil || len(pages) < 7 {
@@ -63,7 +63,7 @@ func TestListsAreNoProducts(t *testing.T) {
 	}
 }
 
-// A plugin is whole: its tag is an endpoint's, and the price table has its row.
+// A plugin is complete: its tag is an endpoint's, and the price table has its row.
 func TestPlugins(t *testing.T) {
 	for _, tag := range Tags() {
 		endpoint, known := model.EndpointOf(tag)
@@ -92,7 +92,7 @@ func rowsOf(t *testing.T, endpoint, body string) (string, error) {
 	return string(bytes.Join(out.Rows(), []byte("\n"))), err
 }
 
-// TestOtherProducts: data and titles of other products say nothing of one, and may stand first.
+// TestOtherProducts: data and titles of other products do not count, even if they come first.
 func TestOtherProducts(t *testing.T) {
 	const (
 		shopify = "<link href=//cdn.shopify.com/x>"

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Items repeat on a page: each is a row, and what it lacks is null.
+// Each repeated item is a row; values that it lacks are null.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts,
 		Fields: []model.Field{

@@ -1,5 +1,5 @@
-// Package multiple owns MULTIPLE_PRODUCTS: many rows a page, one for each match of the first field
-// (decision 36).
+// Package multiple owns MULTIPLE_PRODUCTS: several rows a page, one for each match of the first
+// field (decision 36).
 package multiple
 
 import (
@@ -12,15 +12,15 @@ import (
 
 // Compile checks and compiles the fields.
 //
-// An item is the largest element that holds exactly one match of the first field, the match itself
-// included. The others are looked up in it, the item itself included, and the first match counts.
-// Where a match of the first field lies in another one, or no item holds a match of any other
-// field, items say nothing. Then the n-th matches of all fields form row n. Either way there are as
-// many rows as matches of the first field, without those in which every field is null or false.
+// An item is the largest element that holds exactly one match of the first field; the match itself
+// may be the item. Each other field takes its first match in the item, the item itself included.
+// Items do not apply if one match of the first field lies in another, or if no item holds a match
+// of any other field. Then the n-th matches of all fields form row n. Either way, each match of the
+// first field gives a row, except rows in which every field is null or false.
 //
-// Attributes and texts that an XPath expression chooses stand where their elements do. An
-// expression that gives a value is evaluated at each item, or at the document where there are none.
-// In JSON bodies values stand for elements.
+// An attribute or text that an XPath expression chooses takes the place of its element. An
+// expression that gives a value is evaluated at each item, or at the document if there are no
+// items. In JSON bodies, values take the place of elements.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	columns, isJSON, faults := rows.CompileColumns(r.Fields)
 	if len(columns) > 0 && columns[0].Selector.IsScalar() {
@@ -71,15 +71,15 @@ type finder[E ~int32, M any] struct {
 	add   func(row *rows.Row, c *rows.Column, m M, item E)
 }
 
-// tree is a document as numbered places in its order: what a place holds are the places up to its
-// end.
+// tree is a document whose places are numbered in document order. A place holds the places up to
+// its end.
 type tree[E ~int32] interface {
 	Parent(E) E
 	End(E) E
 	GoesOn() bool
 }
 
-// The place of the whole document, and no place.
+// root is the place of the whole document, none is no place.
 const (
 	root = 0
 	none = -1
@@ -103,7 +103,7 @@ func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.W
 	}
 	for n := range matches[0] {
 		if !f.tree.GoesOn() {
-			return nil // the document says why
+			return nil // the document holds the error
 		}
 		row, item := out.BeginRow(), E(root)
 		if ok {
@@ -123,8 +123,8 @@ func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.W
 	return nil
 }
 
-// byItem lines the matches up with the items: entry n of each list is the first match in item n,
-// none where it has none. ok is false where the items overlap or hold none of the other fields.
+// byItem aligns the matches with the items: entry n of each list is the first match in item n, or
+// none. ok is false if the items overlap or hold no match of the other fields.
 func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M, items []E,
 	ok bool) {
 	if items, ok = f.items(matches[0]); !ok {
@@ -150,9 +150,9 @@ func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M
 	return found, items, held
 }
 
-// items gives each match, in document order, the largest place that holds no other match. Items of
-// different matches never overlap then; ok is false where a match lies in another one, which leaves
-// the outer one without item.
+// items maps each match, in document order, to the largest place that holds no other match. Items
+// of different matches never overlap. ok is false if one match lies in another, because the outer
+// one then has no item.
 func (f *finder[E, M]) items(matches []M) (items []E, ok bool) {
 	items = make([]E, len(matches))
 	for n := range matches {

@@ -12,12 +12,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// placeholder stands for the query in an engine's address.
+// placeholder marks the query in an engine's address.
 const placeholder = "{query}"
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// maxEngines bounds the engines of a server.
+// maxEngines bounds the number of a server's engines.
 const maxEngines = 100
 
 // ParseEngines reads a server's engines: a JSON array of model.SearchEngine. The first one is the
@@ -93,7 +93,7 @@ func check(e *model.SearchEngine) error {
 	return nil
 }
 
-// queryParam is the parameter whose value is the query, "" when there is none.
+// queryParam returns the parameter whose value is the query, or "" if there is none.
 func queryParam(template string) string {
 	_, query, _ := strings.Cut(template, "?")
 	query, _, _ = strings.Cut(query, "#")
@@ -109,7 +109,7 @@ func queryParam(template string) string {
 	return ""
 }
 
-// Address is where an engine answers a query.
+// Address returns the address at which an engine answers a query.
 func Address(e *model.SearchEngine, query string) string {
 	return strings.Replace(e.URL, placeholder, url.QueryEscape(query), 1)
 }

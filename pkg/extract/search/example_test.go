@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/search"
 )
 
-// An operator names the engines that may be asked.
+// An operator names the engines that may be used.
 func Example() {
 	engines, err := search.ParseEngines([]byte(
 		`[{"name": "searxng", "url": "https://search.example/?format=json&q={query}"}]`))

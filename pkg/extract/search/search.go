@@ -1,7 +1,7 @@
-// Package search owns SEARCH_ENGINE_SEARCH: one row for each result of a search engine's page, in
-// its order. It knows SearXNG's JSON; of other engines the operator says where on the page results
-// stand. Which engines there are, and that a query becomes an address, is here too; asking them is
-// the fetcher's.
+// Package search owns SEARCH_ENGINE_SEARCH: one row for each result on a search engine's page, in
+// the page's order. It knows SearXNG's JSON; for other engines, the operator states where the
+// results are on the page. It also owns the list of engines and the addresses of queries. The
+// fetcher sends the queries.
 package search
 
 import (
@@ -19,24 +19,24 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Result is a row. Position is the result's place on its page, from 1; Page the page's number, from
-// 1.
+// Result is a row. Position is the result's place on its page, and Page the page's number, both
+// from 1.
 type Result struct {
 	Position int     `json:"position"`
 	Title    string  `json:"title"`
 	URL      string  `json:"url"`
 	Snippet  *string `json:"snippet"`
-	// organic, or as the engine says: ad, news, image, video, infobox …
+	// Kind is organic, or the engine's own word: ad, news, image, video, infobox …
 	Kind  string  `json:"kind"`
 	Query *string `json:"query"`
 	Page  int     `json:"page"`
 }
 
-// Organic is the kind of a result that an engine says nothing else of.
+// Organic is the kind of a result for which the engine states no other.
 const Organic = "organic"
 
-// Compile checks and compiles the engine's fields. A recipe without an engine, which no launch has
-// given one yet, reads SearXNG's JSON.
+// Compile checks and compiles the engine's fields. A recipe that no launch has given an engine yet
+// reads SearXNG's JSON.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	if len(r.Fields) > 0 {
 		return rows.Maker{}, fault.List{fault.Invalid(fault.SchemaValidation, "itemsConfig",
@@ -108,7 +108,7 @@ func reader(engine *model.SearchEngine, read func(page.Page) ([]found, error)) f
 	}
 }
 
-// placeOf reads the query and the number of a page from its address.
+// placeOf reads a page's query and number from its address.
 func placeOf(engine *model.SearchEngine, address *url.URL) (query *string, number int) {
 	given := address.Query()
 	if name := queryParam(engine.URL); name != "" && given.Has(name) {
@@ -129,8 +129,8 @@ func placeOf(engine *model.SearchEngine, address *url.URL) (query *string, numbe
 	return query, (value-start)/step + 1
 }
 
-// target is where a result leads: engines wrap some addresses in ones of their own, which hold them
-// as a parameter.
+// target returns where a result leads. Some engines wrap addresses in their own, which hold the
+// target as a parameter.
 func target(base *url.URL, link string) string {
 	u, err := base.Parse(strings.TrimSpace(link))
 	if link == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -152,7 +152,7 @@ func sameSite(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
 }
 
-// onPage reads a page by the fields that the operator gave.
+// onPage reads a page with the fields that the operator configured.
 func onPage(maker rows.Maker, p page.Page) ([]found, error) {
 	var doc dom.Document
 	if err := doc.Parse(p.Body); err != nil {
@@ -177,10 +177,10 @@ func onPage(maker rows.Maker, p page.Page) ([]found, error) {
 	return results, nil
 }
 
-// kinds are the names of SearXNG's categories where the rows have others.
+// kinds maps SearXNG's categories to the rows' kinds where the two differ.
 var kinds = map[string]string{"general": Organic, "images": "image", "videos": "video"}
 
-// searxng reads the answer of a SearXNG endpoint asked for JSON.
+// searxng reads a SearXNG endpoint's JSON answer.
 func searxng(p page.Page) ([]found, error) {
 	var answer struct {
 		Results []struct {

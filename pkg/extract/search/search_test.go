@@ -127,7 +127,7 @@ func TestEnginesAreChecked(t *testing.T) {
 	}
 }
 
-// Whatever an engine answers, results have a title and lead to the web.
+// Whatever an engine answers, results have a title and a web address.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"searxng.json", "page.html"} {
 		body, err := os.ReadFile("testdata/" + name)

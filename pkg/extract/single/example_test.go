@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A page is one row: the first match of each field.
+// A page is one row, made of the first match of each field.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.SingleProduct,
 		Fields: []model.Field{

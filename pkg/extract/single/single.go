@@ -1,4 +1,4 @@
-// Package single owns SINGLE_PRODUCT: one row a page, each field the first match of its selector.
+// Package single owns SINGLE_PRODUCT: one row a page. Each field is its selector's first match.
 package single
 
 import (

@@ -1,13 +1,13 @@
 package dom
 
-// mayReconstruct says whether the last active formatting element has been closed by others' end
-// tags.
+// mayReconstruct says whether the end tag of another element has closed the last active formatting
+// element.
 func (b *builder) mayReconstruct() bool {
 	last := len(b.active) - 1
 	return last >= 0 && !b.active[last].open && !b.active[last].marker
 }
 
-// reconstruct opens again what formatting elements have been closed by others' end tags.
+// reconstruct reopens the formatting elements that end tags of other elements have closed.
 func (b *builder) reconstruct() {
 	if !b.mayReconstruct() {
 		return
@@ -24,11 +24,11 @@ func (b *builder) reconstruct() {
 	}
 }
 
-// mostAlike is how many formatting elements alike are active at most.
+// mostAlike is the maximum number of equal active formatting elements.
 const mostAlike = 3
 
-// addFormatting opens a formatting element. Of many alike, which are rare, the first are active no
-// longer.
+// addFormatting opens a formatting element. If too many equal ones are active, which is rare, it
+// deactivates the earliest.
 func (b *builder) addFormatting() {
 	t := b.tok.tag
 	same := 0
@@ -44,7 +44,7 @@ func (b *builder) addFormatting() {
 	b.active = append(b.active, activeElement{elem: e, tag: t, open: true})
 }
 
-// dropAlike leaves of the active elements that are like e only those that may stay.
+// dropAlike deactivates the earliest elements equal to e beyond the permitted number.
 func (b *builder) dropAlike(e Elem) {
 	d := b.d
 	if !b.reads.has(d.elems[e].tag) {
@@ -62,7 +62,7 @@ func (b *builder) dropAlike(e Elem) {
 	}
 }
 
-// isAlike says whether two elements of one name have the same attributes.
+// isAlike says whether two elements of the same name have equal attributes.
 func (d *Document) isAlike(e, f Elem) bool {
 	a, b := &d.elems[e], &d.elems[f]
 	if a.attrsEnd-a.attrs != b.attrsEnd-b.attrs {
@@ -91,8 +91,8 @@ func (b *builder) clearToMarker() {
 	}
 }
 
-// activeIndex is the place of the last active element of the tag behind the last marker, -1 if
-// there is none.
+// activeIndex returns the index of the last active element with the tag after the last marker, or
+// -1.
 func (b *builder) activeIndex(t tag) int {
 	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
 		if b.active[i].tag == t {

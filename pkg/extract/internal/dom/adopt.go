@@ -1,12 +1,12 @@
 package dom
 
-// maxClones is how many formatting elements between a formatting element and a block are opened
-// again. With more of them x/net/html and the standard differ: odd.
+// maxClones bounds the formatting elements reopened between a formatting element and a block.
+// Beyond it, x/net/html and the standard differ, so the page is odd.
 const maxClones = 3
 
-// adopt is a round of the adoption agency. It ends the formatting element at place at on the stack
-// before the block at place block. It opens it again inside the block, around all that the block
-// holds. What has its place in the list stays in order: only clones come in between.
+// adopt is one round of the adoption agency. It ends the formatting element at stack index at
+// before the block at stack index block. It reopens the element inside the block, around everything
+// that the block holds. Elements already in the list keep their order: only clones are inserted.
 func (b *builder) adopt(at, block int) {
 	common := at - 1
 	for b.stack[common].gone {
@@ -16,7 +16,7 @@ func (b *builder) adopt(at, block int) {
 		b.giveUp(oddFoster)
 		return
 	}
-	between := make([]int, 0, maxClones) // those that are opened again, on the stack
+	between := make([]int, 0, maxClones) // stack indexes of the elements to reopen
 	for i, met := block-1, 0; i > at; i-- {
 		if b.stack[i].gone {
 			continue
@@ -42,8 +42,7 @@ func (b *builder) adopt(at, block int) {
 	b.recheck(start)
 }
 
-// endBefore closes the elements of the stack from one place up to the block at another, which
-// leaves them.
+// endBefore closes the elements from stack index from up to the block, which moves out of them.
 func (b *builder) endBefore(from, block int) {
 	d := b.d
 	start := b.stack[block].elem
@@ -63,14 +62,14 @@ func (b *builder) endBefore(from, block int) {
 	}
 }
 
-// reopen puts clones into the places made for them. Those of the elements between the formatting
-// element and the block go around the block, and that of the formatting element inside it.
+// reopen puts clones into the slots made for them. Clones of the elements between the formatting
+// element and the block go around the block; that of the formatting element goes inside it.
 func (b *builder) reopen(common, at, block int, between []int) {
 	d := b.d
 	var opened [maxClones + 2]open
 	n := 0
-	e := b.stack[block].elem - Elem(len(between)) // where the first clone goes
-	before := b.stack[common].tag.holdsRows()     // the table around, like what is ended
+	e := b.stack[block].elem - Elem(len(between)) // slot of the first clone
+	before := b.stack[common].tag.holdsRows()     // before the table around it, as the original is
 	var parent, prev Elem
 	var index int32
 	if before {
@@ -125,8 +124,8 @@ func (b *builder) reopen(common, at, block int, between []int) {
 	b.stack = append(b.stack[:common+1+kept], b.stack[block+1:]...)
 }
 
-// moveActive takes a formatting element out of the list of active ones. It puts its clone behind
-// the innermost of those that were opened again, or in its place.
+// moveActive replaces a formatting element in the active list by its clone. The clone goes after
+// the innermost reopened element or, if there is none, in the original's place.
 func (b *builder) moveActive(old, clone Elem, between []int) {
 	place := b.activePlace(old)
 	bookmark := place
@@ -144,7 +143,7 @@ func (b *builder) moveActive(old, clone Elem, between []int) {
 	b.active[bookmark] = entry
 }
 
-// activePlace is the place of an element among the active ones, which it must be one of.
+// activePlace returns an element's index in the active list, which must contain it.
 func (b *builder) activePlace(e Elem) int {
 	for i := range b.active {
 		if b.active[i].elem == e {
@@ -154,10 +153,10 @@ func (b *builder) activePlace(e Elem) int {
 	return -1
 }
 
-// moving is how many looks at an element cost as much as a move of it, or of a text.
+// moving is the cost of moving an element or a text, in looks at an element.
 const moving = 16
 
-// mayMove takes the work of moving n elements and texts from what a page may have of it.
+// mayMove charges the work of moving n elements and texts against the page's bound.
 func (b *builder) mayMove(n int) bool {
 	if b.looked += moving * n; b.looked > maxLooked {
 		b.giveUp(oddLarge)
@@ -165,8 +164,8 @@ func (b *builder) mayMove(n int) bool {
 	return b.odd == notOdd
 }
 
-// insert makes room for n elements, which others fill, before the one at place at: it and those
-// behind it move on.
+// insert makes room for n elements at index at, which the caller fills. The elements from there on
+// move up.
 func (b *builder) insert(at, n Elem) {
 	if n == 0 {
 		return
@@ -213,8 +212,8 @@ func (b *builder) insert(at, n Elem) {
 	}
 }
 
-// recheck looks again at the elements from one on, which have others around them now. Where a
-// selector's first match is not what it was, the page is to be read again.
+// recheck matches the elements from index from again, because their ancestors have changed. If a
+// selector's first match has changed, the page must be read again.
 func (b *builder) recheck(from Elem) {
 	d := b.d
 	clear(d.searched)

@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// startInBody places a start tag once the body is open. It goes by the rules of the table around
-// it, if there is one, and then by those of the body.
+// startInBody places a start tag once the body is open. It applies the rules of the table around
+// it, if there is one, and then those of the body.
 func (b *builder) startInBody() {
 	for b.odd == notOdd {
 		switch b.top().mode {
@@ -36,7 +36,7 @@ func (b *builder) startInBody() {
 	}
 }
 
-// closeCell closes the cell or caption if the tag at hand belongs to the table around it.
+// closeCell closes the cell or caption if the current tag belongs to the table around it.
 func (b *builder) closeCell() bool {
 	switch t := b.tok.tag; t {
 	case tCaption, tCol, tColgroup, tTbody, tTd, tTfoot, tTh, tThead, tTr:
@@ -57,8 +57,8 @@ func (b *builder) closeCell() bool {
 	return false
 }
 
-// startInTable places a start tag right inside a table, its body or a row. It is false if that
-// closed or opened something and the tag has to be looked at again.
+// startInTable places a start tag directly inside a table, its body or a row. It returns false if
+// it closed or opened an element and the tag must be examined again.
 func (b *builder) startInTable() (done bool) {
 	m := b.top().mode
 	switch b.tok.tag {
@@ -134,7 +134,7 @@ func (b *builder) startTablePart() {
 	}
 }
 
-// tokenAttr is the place of an attribute of the tag at hand, -1 if it has none of the name.
+// tokenAttr returns the index of the current tag's attribute with this name, or -1.
 func (b *builder) tokenAttr(name string) int32 {
 	for i := int(b.tok.attrs); i < len(b.d.attrs); i++ {
 		if b.d.attrs[i].name == name {
@@ -218,7 +218,7 @@ func (b *builder) startContent() {
 	}
 }
 
-// startInline places the tags before which formatting elements are opened again.
+// startInline places the tags before which formatting elements are reopened.
 func (b *builder) startInline() {
 	switch t := b.tok.tag; t {
 	case tA:
@@ -264,7 +264,7 @@ func (b *builder) startInline() {
 	}
 }
 
-// startItem opens an element of a list and closes the one before it, which is of the tag t or u.
+// startItem opens a list item. It closes the previous item, which has the tag t or u.
 func (b *builder) startItem(t, u tag) {
 	if b.opened[t] > 0 || b.opened[u] > 0 {
 		for i := len(b.stack) - 1; i >= 0; i-- {
@@ -310,7 +310,7 @@ func (b *builder) startRule() {
 	b.addVoid()
 }
 
-// closeLink closes a link that is open, since links do not nest.
+// closeLink closes an open link, because links do not nest.
 func (b *builder) closeLink() {
 	i := b.activeIndex(tA)
 	if i < 0 {

@@ -6,53 +6,53 @@ import (
 )
 
 // builder reads a page and builds the document in one pass, by the rules of HTML's tokenizer and
-// tree construction. What it does not do makes the page odd (see Oddity), and it gives up. It must
-// give the very document that x/net/html gives, or none.
+// tree construction. A construct that it does not support makes the page odd (see Oddity), and it
+// gives up. It must produce exactly the document that x/net/html gives, or none.
 type builder struct {
 	d      *Document
 	s      string // the page
 	pos    int
 	odd    Oddity
 	apart  bool   // a comment has come since the last text
-	missed int    // how many of the selectors wanted have no match yet
+	missed int    // wanted selectors without a match yet
 	filled bool   // the body has text
-	heads  tagSet // of matches of the selectors that have none yet
-	sought []int  // the selectors that have none yet, by their places among those wanted
-	reads  tagSet // of elements whose attributes count
-	// where the needles of each selector wanted come next, as far as known; then references; then
-	// html, body
+	heads  tagSet // tags of possible matches of the selectors in sought
+	sought []int  // indexes in wanted of the selectors without a match yet
+	reads  tagSet // tags of elements whose attributes matter
+	// known next positions: of each wanted selector's needles, then of references, then of html and
+	// body tags
 	next  []int
-	ahead int  // up to here no more is to be found out about what is not on the page
-	wait  int  // how many bytes it may at least be until that is tried again
-	drops bool // elements that have closed are not needed if they are no match and hold none
-	kept  Elem // those before this one are needed
-	// how many first matches are open: only there, texts count; at least 1 where all of the page
+	ahead int  // before this position, isAbsent need not run again
+	wait  int  // minimum distance until it runs again, in bytes
+	drops bool // closed elements may be dropped if they neither are nor contain a match
+	kept  Elem // elements before this one are needed
+	// number of open first matches: texts count only inside them; at least 1 if the whole page
 	// counts
 	within   int
 	phase    phase
 	quirks   quirks
-	declared string // the doctype behind its first word, if that is to be looked into
+	declared string // the doctype after its first word, if it must be examined
 	head     Elem
-	form     Elem // the form that is being filled, None if there is none
+	form     Elem // the current form, None if there is none
 	tok      tagToken
-	looked   int // at open elements, for end tags that are rare
+	looked   int // looks at open elements and moves, bounded by maxLooked
 	stack    []open
 	active   []activeElement
-	// whether the token at hand is none of the table around it, which puts what it adds before the
+	// the current token does not belong in the table around it, so what it adds goes before the
 	// table
 	fostering bool
 	asides    []aside
-	opened    [tags]int32 // how many elements of each tag the stack holds
+	opened    [tags]int32 // number of elements of each tag on the stack
 }
 
-// tagToken is the start or end tag at hand.
+// tagToken is the current start or end tag.
 type tagToken struct {
 	tag         tag
-	named       string // its name, lower case, if that is no tag's
-	attrs       int32  // attributes are those of the document from here on
+	named       string // lower-case name, if it has no tag constant
+	attrs       int32  // its attributes are the document's from this index on
 	class, id   int32
 	selfClosing bool
-	used        bool // an element has these attributes now
+	used        bool // an element has taken these attributes
 }
 
 func (t *tagToken) name() string {
@@ -62,7 +62,7 @@ func (t *tagToken) name() string {
 	return t.named
 }
 
-// phase is how far the page has got.
+// phase is the stage of the page's construction.
 type phase uint8
 
 const (
@@ -74,20 +74,20 @@ const (
 	inBody
 )
 
-// mode is what the nearest part of a table around an element makes of its contents.
+// mode is how the nearest table part around an element treats its contents.
 type mode uint8
 
 const (
 	modeBody mode = iota
 	modeCell
 	modeCaption
-	modeTable // from here on text does not belong
+	modeTable // from here on, text does not belong
 	modeTableBody
 	modeRow
 	modeColgroup
 )
 
-// modes are those of the parts of tables; what is no part of one has that of the element around it.
+// modes are those of table parts; other elements inherit the mode of their parent.
 var modes = [tags]mode{tTable: modeTable, tTbody: modeTableBody, tThead: modeTableBody,
 	tTfoot: modeTableBody, tTr: modeRow,
 	tTd: modeCell, tTh: modeCell, tCaption: modeCaption, tColgroup: modeColgroup}
@@ -97,23 +97,23 @@ type quirks uint8
 const (
 	quirksOff quirks = iota
 	quirksOn
-	quirksUnknown // a doctype that would have to be looked into
+	quirksUnknown // a doctype that must be examined
 )
 
-// open is an element of the stack of open elements.
+// open is an entry of the stack of open elements.
 type open struct {
 	elem    Elem
 	last    Elem  // its last child so far
-	kids    int32 // how many children so far
-	attrs   int32 // how many attributes there were before it
+	kids    int32 // number of children so far
+	attrs   int32 // number of attributes before it
 	tag     tag
 	mode    mode
 	foreign bool // in SVG
-	texted  bool // text has come, if only the newline that does not count
+	texted  bool // it has had text, even if only the ignored first newline
 	// placed before the table around it, which is set aside until this element ends
 	fostered bool
-	apart    bool // of a table: a comment has come between the text before it and itself
-	gone     bool // removed from the stack, but still around what is open: no rule sees it any more
+	apart    bool // of a table: a comment comes between it and the text before it
+	gone     bool // removed from the stack but still around open elements; rules ignore it
 }
 
 // activeElement is an entry of the list of active formatting elements, or a marker.
@@ -126,12 +126,12 @@ type activeElement struct {
 
 const (
 	maxDepth = 500 // x/net/html stops at 512
-	maxAttrs = 100 // of one element, since duplicates are looked for one by one
-	// largePage, in bytes, is one whose elements are counted first.
+	maxAttrs = 100 // per element; duplicates are found by linear search
+	// largePage is the size from which a page's elements are counted first, in bytes.
 	largePage = 1 << 20
 )
 
-// run builds d from the page, unless that is odd.
+// run builds d from the page, unless the page is odd.
 func (b *builder) run(d *Document, page string) Oddity {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
 		active: b.active[:0], asides: b.asides[:0],
@@ -140,7 +140,7 @@ func (b *builder) run(d *Document, page string) Oddity {
 		!slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
 	b.attend()
 	if len(page) > largePage {
-		// Once, instead of growing step by step through many times as much.
+		// Allocate once, instead of growing step by step to many times the size.
 		n := min(strings.Count(page, "<"), maxParts)
 		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n),
 			slices.Grow(d.attrs, n)
@@ -186,8 +186,8 @@ func (b *builder) text() {
 	}
 }
 
-// closeTop closes the current element if its end tag is at pos, written as most pages write it, and
-// does nothing else.
+// closeTop closes the current element if its end tag is at pos in the most common spelling.
+// Otherwise it does nothing.
 func (b *builder) closeTop() bool {
 	at := b.pos + 2
 	if at+8 > len(b.s) || b.s[at-1] != '/' || len(b.stack) == 0 {
@@ -210,7 +210,7 @@ func (b *builder) closeTop() bool {
 	return true
 }
 
-// markup reads what begins with the "<" at pos.
+// markup reads the construct that begins with the "<" at pos.
 func (b *builder) markup() {
 	if b.pos+1 >= len(b.s) {
 		b.giveUp(oddEnd)
@@ -235,7 +235,7 @@ func (b *builder) markup() {
 	}
 }
 
-// untilMarkup is how far it is from a place in text to the next "<" that is none, or to one that
+// untilMarkup returns the distance from a position in text to the next "<" that begins markup or
 // ends the page.
 func (b *builder) untilMarkup(from int) int {
 	for at := from; ; at++ {

@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-// convert reads the page with x/net/html and turns its tree into the document. Pages with more than
-// 512 nested elements, or too many, are refused there.
+// convert reads the page with x/net/html and converts its tree to the document. It refuses pages
+// with more than 512 nested elements, or too many elements.
 func (d *Document) convert(body []byte) error {
 	root, err := tree.Parse(body, maxTree)
 	if err != nil {
@@ -18,7 +18,7 @@ func (d *Document) convert(body []byte) error {
 	return nil
 }
 
-// convertChildren adds what n holds; hider is the innermost element that hides it.
+// convertChildren adds the contents of n; hider is the innermost element that hides them.
 func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 	prev, index, apart := None, int32(0), false
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

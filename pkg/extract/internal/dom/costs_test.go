@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestLongValuesCost: attributes and texts that are looked at again and again are paid for by their
+// TestLongValuesCost: attributes and texts that are examined repeatedly are charged by their
 // length, however they are written.
 func TestLongValuesCost(t *testing.T) {
 	repeat := strings.Repeat
-	around := func(attr string) string { // many elements in one with a long attribute
+	around := func(attr string) string { // many elements inside one with a long attribute
 		return "<div " + attr + ">" + repeat("<b class=price></b>", 20_000)
 	}
 	words, named := repeat("x ", 1<<19), repeat("&copy;", 1<<17)
@@ -42,7 +42,7 @@ func TestLongValuesCost(t *testing.T) {
 	}
 }
 
-// parsed is a page with few steps left.
+// parsed returns a page with few steps left.
 func parsed(t *testing.T, page string) *Document {
 	t.Helper()
 	var d Document
@@ -53,7 +53,7 @@ func parsed(t *testing.T, page string) *Document {
 	return &d
 }
 
-// TestTextsCost: so do texts of which little is left, in elements that hold each other.
+// TestTextsCost: nested elements charge for texts even if little of them is left.
 func TestTextsCost(t *testing.T) {
 	repeat := strings.Repeat
 	for name, page := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// cssParser reads selectors. Depth bounds the nesting of :not(…) and its like.
+// cssParser reads selectors. depth bounds the nesting of :not(…) and the like.
 type cssParser struct {
 	s     string
 	i     int
@@ -20,7 +20,7 @@ type cssParser struct {
 
 const maxNesting = 20
 
-// maxPattern bounds a regular expression, in characters. A selector is hardly longer.
+// maxPattern bounds a regular expression, in characters. Selectors are rarely longer.
 const maxPattern = 2_048
 
 func (p *cssParser) unexpected(wanted string) error {
@@ -39,7 +39,7 @@ func (p *cssParser) peek() byte {
 	return 0
 }
 
-// skipSpace skips white space and comments; true if there was some.
+// skipSpace skips white space and comments; it says whether there were any.
 func (p *cssParser) skipSpace() bool {
 	start := p.i
 	for p.i < len(p.s) {
@@ -194,7 +194,7 @@ func (p *cssParser) nameChars() (string, error) {
 	return string(name), nil
 }
 
-// escape reads a backslash and what it stands for.
+// escape reads a backslash and returns the character that it escapes.
 func (p *cssParser) escape() (string, error) {
 	p.i++
 	hex := p.i
@@ -263,7 +263,7 @@ func lineEnd(s string) int {
 	return 0
 }
 
-// attr reads an attribute test behind its "[".
+// attr reads an attribute test after its "[".
 func (p *cssParser) attr() (attrTest, error) {
 	p.skipSpace()
 	name, err := p.identifier()
@@ -309,7 +309,7 @@ func (p *cssParser) expect(b byte) error {
 	return nil
 }
 
-// regexp reads a regular expression (RE2) up to a bracket that it has not opened.
+// regexp reads a regular expression (RE2) up to an unmatched closing bracket.
 func (p *cssParser) regexp() (*pattern.Pattern, error) {
 	depth, i := 0, p.i
 	for ; i < len(p.s); i++ {

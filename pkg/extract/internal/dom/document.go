@@ -1,10 +1,10 @@
 // Package dom owns parsed pages, CSS selectors and XPath. A page is a flat list of elements in
-// document order, so that an element is a number and its descendants are a range. It knows no field
-// and no row.
+// document order, so that an element is a number and its descendants are a range. dom knows neither
+// fields nor rows.
 //
-// Pages are read by a parser of our own that builds the list in one pass. What it does not do (see
-// builder) it leaves to golang.org/x/net/html, whose tree is then turned into the same list. The
-// two give the same document, and tests hold them to it.
+// Pages are read by a parser of our own that builds the list in one pass. What it does not support
+// (see builder) it leaves to golang.org/x/net/html, whose tree is then converted to the same list.
+// Both parsers give the same document, which tests verify.
 package dom
 
 import (
@@ -19,10 +19,10 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// Elem is an element of a document, by its place in document order.
+// Elem is an element of a document: its index in document order.
 type Elem int32
 
-// Root is the html element, which every document has; Whole as a range to search means the whole
+// Root is the html element, which every document has. Whole, as a range to search, is the whole
 // document.
 const (
 	None  Elem = -1
@@ -30,43 +30,43 @@ const (
 	Whole Elem = Root
 )
 
-// Document is a parsed page. Its memory is used again by the next Parse. The page's bytes must not
-// change until Reset.
+// Document is a parsed page. The next Parse reuses its memory. The page's bytes must not change
+// until Reset.
 type Document struct {
 	elems []element
 	attrs []attr
 	texts []text
-	// How many elements and attributes there were before some were dropped.
+	// The maximum lengths of elems and attrs before some were dropped.
 	mostElems, mostAttrs int
 
 	odd     Oddity
-	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
-	steps   int   // work that selectors may still do
+	decoded bool  // names, values and texts are decoded, because the document comes from x/net/html
+	steps   int   // work left for selectors
 	failed  error // of an XPath expression, or the context's
 
-	check  int // when so few steps are left, the context is asked
+	check  int // when steps fall below this, the context is checked
 	ctx    context.Context
-	budget pattern.Budget // of the match at hand
+	budget pattern.Budget // of the current match
 
-	wanted []*Selector // whose first matches are looked for while the page is read
-	found  []Elem      // of wanted
+	wanted []*Selector // selectors whose first matches are sought while the page is read
+	found  []Elem      // first matches of wanted
 
 	xpath     xpathNodes
-	typeIndex []ofType // of elems, made when a selector asks for it
+	typeIndex []ofType // parallel to elems, made on demand
 	searched  map[siblingSearch]siblingResult
 	scratch   []byte
 	build     builder
 }
 
-// element is one element; its descendants are those up to end, their texts those up to textEnd.
-// Contents of template are no part of a page, as in a browser.
+// element is one element. Its descendants are the elements up to end, its texts the texts up to
+// textEnd. Contents of template are not part of a page, as in a browser.
 type element struct {
-	named             string // its name, lower case, if that is no tag's
-	parent, end, prev Elem   // prev is the sibling before it
-	// place among its siblings, from 1; how many elements it has as children
+	named             string // lower-case name, if it has no tag constant
+	parent, end, prev Elem   // prev is the previous sibling
+	// position among its siblings, from 1; number of child elements
 	index, kids     int32
 	attrs, attrsEnd int32
-	class, id       int32 // in attrs, -1 for none
+	class, id       int32 // indexes in attrs, -1 for none
 	text, textEnd   int32
 	tag             tag
 }
@@ -84,23 +84,23 @@ type attr struct {
 }
 
 type text struct {
-	s      string // as written; see Document.decode
+	s      string // as written; see appendDecoded
 	parent Elem
-	hider  Elem // the innermost element around it that hides its contents, None if none does
+	hider  Elem // the innermost ancestor that hides its contents, or None
 	raw    bool // without character references
-	apart  bool // a comment stands between it and the text before it
+	apart  bool // a comment separates it from the text before it
 }
 
-// A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
+// maxSteps bounds the steps of a page's selectors; ordinary ones need some thousand.
 const maxSteps = 50_000_000
 
-// Bounds of what one page may take: elements, texts and attributes, each. For the pages that
-// x/net/html reads, whose nodes come on top of that, there are also the bytes of the tree. Ordinary
-// pages have some thousand elements.
+// Bounds of one page. maxParts bounds its elements, texts and attributes, each. For pages read by
+// x/net/html, whose nodes take additional memory, maxTree also bounds the bytes of the tree.
+// Ordinary pages have some thousand elements.
 const (
 	maxParts = 150_000
 	maxTree  = tree.MaxBytes * 3 / 4
-	// maxLooked bounds the open elements that end tags are held against, over a page.
+	// maxLooked bounds the open elements that end tags are compared with, per page.
 	maxLooked = 50_000_000
 )
 
@@ -110,15 +110,15 @@ var (
 	errTooSlow = errors.New("the selectors take too long on this page")
 )
 
-// Parse reads a page as HTML, like a browser with scripting enabled. With only, nothing will be
-// asked of the document but the first match of these selectors and what it holds. So the page may
-// be read no further than that.
+// Parse reads a page as HTML, like a browser with scripting enabled. With only, the document will
+// be asked for nothing but the first matches of these selectors and their contents. So the page may
+// be read no further than needed for them.
 func (d *Document) Parse(body []byte, only ...*Selector) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong
 	}
 	d.Reset()
-	// The caller keeps the bytes unchanged until Reset, so names and values can point into them.
+	// The caller keeps the bytes unchanged until Reset, so names and values may point into them.
 	page := strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
 	d.want(only)
 	if d.odd = d.build.run(d, page); d.odd != notOdd && d.odd <= lastReread {
@@ -145,8 +145,8 @@ func (d *Document) hasTooMany() bool {
 	return len(d.elems) > maxParts || len(d.texts) > maxParts || len(d.attrs) > maxParts
 }
 
-// want notes the selectors to look for while the page is read, if all can be told from what comes
-// before a match.
+// want records the selectors to look for while the page is read, if what precedes an element
+// decides for all of them whether it matches.
 func (d *Document) want(only []*Selector) {
 	for _, s := range only {
 		if !s.forward {
@@ -162,17 +162,17 @@ func (d *Document) want(only []*Selector) {
 // FellBack says whether the page was left to x/net/html.
 func (d *Document) FellBack() bool { return d.decoded }
 
-// Odd says why the page was not read in one go: it was left to x/net/html, or read once more as a
-// whole.
+// Odd says why the page was not read in one pass: it was left to x/net/html, or read a second time
+// as a whole.
 func (d *Document) Odd() Oddity { return d.odd }
 
-// checkEvery is how many steps are made before the context is asked again, and others may go first.
+// checkEvery is the number of steps between checks of the context, at which others may go first.
 const checkEvery = 1_000_000
 
-// Within ends the work of selectors when the context does, whatever pages are parsed next.
+// Within ends the work of selectors when the context ends, for all pages parsed from now on.
 func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
 
-// goesOn says whether there are steps left, and whether who waits for them is still there.
+// goesOn says whether there are steps left and the context has not ended.
 func (d *Document) goesOn() bool { return d.steps >= d.check || d.look() }
 
 func (d *Document) look() bool {
@@ -183,8 +183,8 @@ func (d *Document) look() bool {
 	return d.steps >= 0
 }
 
-// Err says that the selectors asked so far took too long or failed, so that what they answered does
-// not count.
+// Err says that the selectors asked so far took too long or failed. Their results then do not
+// count.
 func (d *Document) Err() error {
 	if d.steps < 0 && d.failed == nil {
 		return errTooSlow
@@ -195,7 +195,7 @@ func (d *Document) Err() error {
 // keptElems bounds the memory kept for the next page.
 const keptElems = 1 << 16
 
-// Reset forgets the page and keeps the memory of an ordinary one.
+// Reset discards the page and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
 	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems ||
 		cap(d.scratch) > 1<<20 {
@@ -217,19 +217,19 @@ func (d *Document) Reset() {
 	d.steps, d.check, d.failed = maxSteps, maxSteps, nil
 }
 
-// GoesOn says whether rows may still be made: what is asked after that does not count, see Err.
+// GoesOn says whether rows may still be made. After false, results do not count; see Err.
 func (d *Document) GoesOn() bool { return d.goesOn() }
 
-// Parent is the element around e, None for the root.
+// Parent returns the parent of e, None for the root.
 func (d *Document) Parent(e Elem) Elem { return d.elems[e].parent }
 
-// End is the first element after e and all that it holds.
+// End returns the first element after e and its descendants.
 func (d *Document) End(e Elem) Elem { return d.elems[e].end }
 
-// ofType is an element's place among its siblings of the same name, from 1, and how many these are.
+// ofType is an element's position among siblings of the same name, from 1, and the number of these.
 type ofType struct{ index, count int32 }
 
-// types is the typeIndex, made on the first call.
+// types returns the typeIndex, which the first call makes.
 func (d *Document) types() []ofType {
 	if len(d.typeIndex) > 0 {
 		return d.typeIndex

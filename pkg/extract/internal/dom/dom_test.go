@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pages are small pages of the kinds that decide how a tree is built.
+// pages are small pages of the kinds that affect how a tree is built.
 var pages = []string{
 	"",
 	" ",
@@ -101,13 +101,13 @@ var pages = []string{
 		strings.Repeat("<p class=c></p><b></b>", 40),
 }
 
-// failer is *testing.T and *rapid.T.
+// failer is implemented by *testing.T and *rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkSame fails unless the two parsers give the same document or ours gives up.
+// checkSame fails unless both parsers give the same document or ours gives up.
 func checkSame(t failer, page string) (odd bool) {
 	t.Helper()
 	oracle, err := parseOracle(page)
@@ -166,7 +166,7 @@ func TestBuilderIsXNetHTML(t *testing.T) {
 	}
 }
 
-// markup is pieces of pages.
+// markup returns pieces of pages.
 func markup() []string {
 	pieces := []string{" ", "x", "&amp;", "long-class", "<i class=long-class>",
 		"<div id='long-i&#100;'>", "<em title=\"a long-class b\">", "<!-- c -->", "<br>",
@@ -191,7 +191,7 @@ func markup() []string {
 	return pieces
 }
 
-// TestBuilderIsXNetHTMLAtRandom strings pieces of markup together.
+// TestBuilderIsXNetHTMLAtRandom joins random pieces of markup.
 func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 	pieces := markup()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -200,8 +200,8 @@ func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 	})
 }
 
-// place is how an element is reached from the root, with its attributes; elements that come to
-// nothing may be dropped.
+// place returns an element's path from the root, with its attributes. Unlike indexes, paths do not
+// change when elements that do not matter are dropped.
 func place(d *Document, e Elem) (path string) {
 	if e != None {
 		for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
@@ -214,8 +214,8 @@ func place(d *Document, e Elem) (path string) {
 	return path
 }
 
-// checkEnough fails unless a page that is read only as far as needed gives the same first matches
-// and texts.
+// checkEnough fails unless reading a page only as far as needed gives the same first matches and
+// texts.
 func checkEnough(t failer, page string, only []*Selector) (read float64) {
 	t.Helper()
 	var part, whole Document
@@ -279,7 +279,7 @@ func FuzzBuilder(f *testing.F) {
 	})
 }
 
-// selectors that cascadia reads as well.
+// selectors are those that cascadia also reads.
 var selectors = []string{
 	"*", "p", "P", "div", "li", "a", "#b", "#i", ".x", ".x.y", ".c", "p.c", "a#i.c", "[href]",
 	"[class=c]", "[class~=y]", "[id|=a]",

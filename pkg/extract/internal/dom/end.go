@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// endInBody places an end tag once the body is open. It goes by the rules of the table around it,
-// if there is one, and then by those of the body.
+// endInBody places an end tag once the body is open. It applies the rules of the table around it,
+// if there is one, and then those of the body.
 func (b *builder) endInBody() {
 	for b.odd == notOdd {
 		var done bool
@@ -132,7 +132,7 @@ func (b *builder) endInTable() {
 func (b *builder) endContent() {
 	switch t := b.tok.tag; t {
 	case tBody, tHTML, tTemplate:
-		// What comes behind the body's end tag still goes into the body.
+		// Content after the body's end tag still goes into the body.
 	case tAddress, tArticle, tAside, tBlockquote, tButton, tCenter, tDetails, tDialog, tDir, tDiv,
 		tDl, tFieldset,
 		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tPre,
@@ -186,7 +186,7 @@ func (b *builder) endForm() {
 	}
 }
 
-// endHeading closes the innermost heading in scope, whichever it is.
+// endHeading closes the innermost heading in scope, whatever its level.
 func (b *builder) endHeading() {
 	innermost := -1
 	for t := tH1; t <= tH6; t++ {
@@ -197,11 +197,11 @@ func (b *builder) endHeading() {
 	}
 }
 
-// maxAdoptions is how often one end tag may move blocks out of formatting elements.
+// maxAdoptions bounds how often one end tag moves blocks out of formatting elements.
 const maxAdoptions = 8
 
-// endFormatting closes a formatting element, which ends before a block that it holds and goes on
-// inside it.
+// endFormatting closes a formatting element. It ends before a block that it holds, and continues
+// inside the block.
 func (b *builder) endFormatting(t tag) {
 	if top := b.top(); top.tag == t && !b.isActive(top.elem) {
 		b.pop()
@@ -244,11 +244,11 @@ func (b *builder) isActive(e Elem) bool {
 	return false
 }
 
-// endOther closes the innermost element of the name, unless a special one is in between.
+// endOther closes the innermost element with the name, unless a special element is in between.
 func (b *builder) endOther(t tag, name string) {
 	for i := len(b.stack) - 1; i >= 0; i-- {
 		if b.looked++; b.looked > maxLooked {
-			b.giveUp(oddLarge) // which has a bound of its own
+			b.giveUp(oddLarge) // x/net/html has its own bound
 			return
 		}
 		o := &b.stack[i]
@@ -276,8 +276,8 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG or MathML. HTML in it, by escape or by invitation, is
-// odd, and so is an element in what hides its contents.
+// startForeign places a start tag inside SVG or MathML. HTML inside, by escape or by invitation,
+// makes the page odd, and so does an element inside one that hides its contents.
 func (b *builder) startForeign() {
 	top := b.top()
 	if top.tag.is(hidden) || invitesHTML(b.d.elems[top.elem].name()) || escapes(b.tok.name()) {
@@ -296,8 +296,8 @@ func invitesHTML(name string) bool {
 	return false
 }
 
-// escapes says whether a start tag ends SVG and MathML, or may: font does with some attributes, and
-// template is not told what it is.
+// escapes says whether a start tag ends SVG and MathML, or may end it: font does with some
+// attributes, and template is not examined further.
 func escapes(name string) bool {
 	switch name {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em",
@@ -311,8 +311,8 @@ func escapes(name string) bool {
 	return false
 }
 
-// endForeign closes the innermost element of the name in SVG or MathML. An end tag for what is
-// around it is odd.
+// endForeign closes the innermost element with the name in SVG or MathML. An end tag for an element
+// around it makes the page odd.
 func (b *builder) endForeign() {
 	for i := len(b.stack) - 1; i >= 0 && b.stack[i].foreign; i-- {
 		if strings.EqualFold(b.d.elems[b.stack[i].elem].name(), b.tok.name()) {

@@ -5,33 +5,32 @@ import (
 	"strings"
 )
 
-// aside is a table, with what it holds, that is out of the list while something is placed before
-// it.
+// aside is a table with its contents, removed from the list while something is placed before it.
 type aside struct {
-	table int  // its place on the stack
-	elem  Elem // where it stood in the list, and its texts in theirs
+	table int  // its index on the stack
+	elem  Elem // its index in elems, and that of its texts in texts
 	text  int32
 	elems []element
 	texts []text
-	apart bool // of the builder, as it was
+	apart bool // the builder's apart at that time
 }
 
-// startBeforeTable places a start tag that is none of the table's by the rules of the body: before
-// the table.
+// startBeforeTable places a start tag that does not belong in the table. By the rules of the body,
+// it goes before the table.
 func (b *builder) startBeforeTable() {
 	b.fostering = true
 	b.startContent()
 	b.fostering = false
 }
 
-// clearToTable closes what has been placed before the table and is still open.
+// clearToTable closes open elements that were placed before the table.
 func (b *builder) clearToTable() {
 	for t := b.top().tag; !t.holdsRows(); t = b.top().tag {
 		b.pop()
 	}
 }
 
-// innermostTable is the place of a table on the stack. There is one.
+// innermostTable returns the stack index of the innermost table, which must exist.
 func (b *builder) innermostTable() int {
 	i := len(b.stack) - 1
 	for b.stack[i].tag != tTable {
@@ -40,8 +39,8 @@ func (b *builder) innermostTable() int {
 	return i
 }
 
-// setAside takes the table out of the list, so that the next element goes where it stood. The stack
-// has its elements at negative places meanwhile.
+// setAside removes the table from the list, so that the next element takes its place. Meanwhile,
+// its elements have negative indexes on the stack.
 func (b *builder) setAside() {
 	d := b.d
 	i := b.innermostTable()
@@ -62,8 +61,8 @@ func (b *builder) setAside() {
 	b.moveTable(&a, -asideBy)
 }
 
-// foster is where an element that comes before the table set aside stands: in what, behind which
-// sibling, and as which.
+// foster returns the parent, the previous sibling and the position of an element that is placed
+// before the table set aside.
 func (b *builder) foster(e Elem) (parent, prev Elem, index int32) {
 	a := &b.asides[len(b.asides)-1]
 	around, table := &b.stack[a.table-1], &a.elems[0]
@@ -74,7 +73,7 @@ func (b *builder) foster(e Elem) (parent, prev Elem, index int32) {
 	return parent, prev, index
 }
 
-// putBack puts the table behind what has been placed before it.
+// putBack puts the table after the elements placed before it.
 func (b *builder) putBack() {
 	d := b.d
 	a := b.asides[len(b.asides)-1]
@@ -112,11 +111,10 @@ func (b *builder) putBack() {
 	}
 }
 
-// asideBy is how far below their places the elements of a table are known that is set aside: below
-// None.
+// asideBy is subtracted from the indexes of a table set aside, so that they are below None.
 const asideBy = Elem(1 << 30)
 
-// moveTable moves what the builder knows of the elements of a table: out of the list, or into it.
+// moveTable moves the builder's references to a table's elements out of the list, or back in.
 func (b *builder) moveTable(a *aside, by Elem) {
 	moved := func(e *Elem) {
 		if *e != None && (by < 0) == (*e > None) {
@@ -133,8 +131,8 @@ func (b *builder) moveTable(a *aside, by Elem) {
 	}
 }
 
-// addTableText adds text inside a table: what is white space, and what belongs before the table.
-// What is left is the text of an element that stands there.
+// addTableText adds text inside a table: white space stays there, other text goes before the table.
+// It returns the rest if an element open there is to hold it.
 func (b *builder) addTableText(s string) (left string) {
 	if b.top().mode == modeColgroup {
 		rest := strings.TrimLeft(s, whitespace)
@@ -155,7 +153,7 @@ func (b *builder) addTableText(s string) (left string) {
 	if strings.Trim(s, whitespace) == "" || strings.IndexByte(s, '&') >= 0 &&
 		strings.Trim(string(appendDecoded(nil, s, false)), whitespace) == "" {
 		if b.pos < len(b.s) && b.untilMarkup(b.pos) > 0 {
-			b.giveUp(oddRare) // there is more of this text
+			b.giveUp(oddRare) // this text continues
 		}
 		b.appendText(s, false)
 		return ""

@@ -22,25 +22,25 @@ func (l selectorList) match(d *Document, e Elem) bool {
 	return false
 }
 
-// mayMatch looks at what is told soonest: at the name, and whether there are a class and an id.
+// mayMatch is a quick check: of the name, and whether there are a class and an id if needed.
 func (c *compound) mayMatch(el *element) bool {
 	return (c.name == "" || c.tag == el.tag) && (el.class >= 0 || len(c.classes) == 0) &&
 		(el.id >= 0 || !c.hasID)
 }
 
-// outcome of a try to match the rest of a selector. What fails for want of ancestors fails for
-// every element above as well, so that no search is repeated from there. Matching takes steps in
+// outcome is the result of matching the rest of a selector. A failure for lack of ancestors also
+// holds for every element above, so no search is repeated from there. Matching takes steps in
 // proportion to depth and length, not to a power of the depth.
 type outcome uint8
 
 const (
 	matched      outcome = iota
-	failed               // here
-	failedAbove          // here and from every ancestor
-	failedBefore         // here and from every sibling before
+	failed               // from here
+	failedAbove          // from here and from every ancestor
+	failedBefore         // from here and from every previous sibling
 )
 
-// matchFrom matches the compounds from i on, to the left, where compound i stands for e.
+// matchFrom matches the compounds from index i on, to the left; compound i is matched with e.
 func (s *complexSelector) matchFrom(d *Document, e Elem, i int) outcome {
 	if d.steps--; d.steps < 0 {
 		return failedAbove
@@ -82,25 +82,25 @@ func (s *complexSelector) matchFrom(d *Document, e Elem, i int) outcome {
 	}
 }
 
-// siblingSearch is a search among the siblings before an element: for what, and whose children they
-// are.
+// siblingSearch identifies a search among the previous siblings of an element: the compound, and
+// the siblings' parent.
 type siblingSearch struct {
 	compound *compound
 	parent   Elem
 }
 
-// siblingResult is what the search found from the sibling upTo on backwards.
+// siblingResult is the result of a search backwards from the sibling upTo.
 type siblingResult struct {
 	upTo Elem
 	got  outcome
 }
 
-// manySiblings is the place behind which a search is remembered, so that the next sibling's need
+// manySiblings is the position from which a search's result is kept, so that the next sibling does
 // not repeat it.
 const manySiblings = 32
 
-// matchBefore matches the compounds left of the "~" before compound i, which stands for e, with the
-// siblings before e.
+// matchBefore matches the compounds left of the "~" before compound i, which is matched with e,
+// against the siblings before e.
 func (s *complexSelector) matchBefore(d *Document, e Elem, i int) outcome {
 	el := &d.elems[e]
 	search := siblingSearch{&s.compounds[i], el.parent}
@@ -152,8 +152,8 @@ func (c *compound) match(d *Document, e Elem) bool {
 	return true
 }
 
-// hasClass says whether an attribute's value has the word. Only where it does not as it is written
-// has it to be decoded.
+// hasClass says whether an attribute's value contains the word. It decodes the value only if the
+// written form is inconclusive.
 func (d *Document) hasClass(i int32, class string) bool {
 	if i < 0 {
 		return false
@@ -166,7 +166,7 @@ func (d *Document) hasClass(i int32, class string) bool {
 	return strings.IndexByte(written, '&') >= 0 && d.hasWord(d.value(i), class, false)
 }
 
-// hasWord says whether s, a list separated by white space, has the word.
+// hasWord says whether s, a list separated by white space, contains the word.
 func (d *Document) hasWord(s, word string, fold bool) bool {
 	if !fold {
 		return d.hasExactWord(s, word)
@@ -185,7 +185,7 @@ func (d *Document) hasWord(s, word string, fold bool) bool {
 	return false
 }
 
-// hasExactWord looks for the word first, since mostly it is not there.
+// hasExactWord searches for the word first, since it is usually absent.
 func (d *Document) hasExactWord(s, word string) bool {
 	d.steps -= len(s) / bytesSearched
 	for from := 0; len(s)-from >= len(word) && word != ""; from++ {
@@ -304,18 +304,18 @@ func (p *pseudo) matchNth(d *Document, e Elem) bool {
 	return n%p.a == 0 && n/p.a >= 0
 }
 
-// matchText counts the text's bytes as steps, since all ancestors have it.
+// matchText charges the text's bytes as steps, because all ancestors share the text.
 func (p *pseudo) matchText(d *Document, e Elem) bool {
 	d.scratch = d.appendRaw(d.scratch[:0], e, p.own)
 	d.steps -= len(d.scratch)
 	if p.kind == pseudoMatches {
-		// which nothing changes meanwhile
+		// scratch does not change meanwhile
 		return d.fits(p.re, unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch)))
 	}
 	return bytes.Contains(bytes.ToLower(d.scratch), []byte(p.text))
 }
 
-// fits says whether a text has a match of a pattern, whose price it takes from the steps.
+// fits says whether a pattern matches in a text. It charges the pattern's price as steps.
 func (d *Document) fits(p *pattern.Pattern, text string) bool {
 	if !d.goesOn() {
 		return false
@@ -353,8 +353,7 @@ func (d *Document) has(e Elem, attr string) bool {
 	return ok
 }
 
-// matchState matches the pseudo-classes that depend on what an element is and on one or two
-// attributes.
+// matchState matches the pseudo-classes that depend on an element's kind and one or two attributes.
 func (p *pseudo) matchState(d *Document, e Elem) bool {
 	t, name := d.elems[e].tag, d.elems[e].name()
 	link := (t == tA || t == tArea || t == tLink) && d.has(e, "href")

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// oracle is a page as x/net/html reads it, made alike to a Document. It has no contents of
-// templates, names in lower case, and attributes of another namespace under the names that the page
-// writes.
+// oracle is a page read by x/net/html and adapted to a Document. It has no contents of templates,
+// lower-case names, and namespaced attributes under their written names.
 type oracle struct {
 	root  *html.Node
 	elems []*html.Node
@@ -47,7 +46,7 @@ func (o *oracle) normalise(n *html.Node) {
 	}
 }
 
-// textOf is AppendText by the letter.
+// textOf is AppendText implemented literally.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -69,7 +68,7 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// dump is a document as text, one element a line.
+// dump returns a document as text, one element a line.
 func (d *Document) dump() []string {
 	var lines []string
 	var path []string
@@ -135,7 +134,7 @@ func (o *oracle) dump() []string {
 	return lines
 }
 
-// count is how many elements n and all that it holds are.
+// count returns the number of elements in n, itself included.
 func count(n *html.Node) int {
 	total := 0
 	if n.Type == html.ElementNode {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// startTag places the start tag at hand.
+// startTag places the current start tag.
 func (b *builder) startTag() {
 	switch {
 	case len(b.stack) > 0 && b.top().foreign:
@@ -30,8 +30,8 @@ func (b *builder) startTag() {
 	}
 }
 
-// startBeforeBody places a start tag by the rules of the phase, moving on where the tag belongs to
-// a later one. It is true if there is nothing left to do here.
+// startBeforeBody places a start tag by the rules of the phase, and advances the phase if the tag
+// belongs to a later one. It returns true when it is done.
 func (b *builder) startBeforeBody() (done bool) {
 	t := b.tok.tag
 	switch b.phase {
@@ -69,7 +69,7 @@ func (b *builder) startBeforeBody() (done bool) {
 	return false
 }
 
-// startInHead places the tags that belong into the head; false for others.
+// startInHead places the tags that belong in the head; it returns false for others.
 func (b *builder) startInHead() bool {
 	switch t := b.tok.tag; t {
 	case tHTML:
@@ -109,8 +109,8 @@ func (b *builder) startAfterHead() (done bool) {
 	return true
 }
 
-// reopenHead adds the element at hand to the head, behind which nothing but white space has come.
-// That is the root's, and stays behind what the head holds.
+// reopenHead adds the current element to the head, after which only white space has come. That
+// white space belongs to the root and stays after the head's contents.
 func (b *builder) reopenHead() {
 	d := b.d
 	head := &d.elems[b.head]
@@ -134,7 +134,7 @@ func (b *builder) reopenHead() {
 	}
 }
 
-// enterBody opens what is missing up to the body.
+// enterBody opens all missing elements up to the body.
 func (b *builder) enterBody() {
 	if b.phase == initial {
 		b.quirks = quirksOn
@@ -154,7 +154,7 @@ func (b *builder) enterBody() {
 	b.phase = inBody
 }
 
-// endTag places the end tag at hand.
+// endTag places the current end tag.
 func (b *builder) endTag() {
 	if len(b.stack) > 0 && b.top().foreign {
 		b.endForeign()
@@ -212,15 +212,15 @@ func (b *builder) addRaw() {
 	}
 }
 
-// mergeBody gives the body the attributes of a further body tag.
+// mergeBody gives the body the attributes of another body tag.
 func (b *builder) mergeBody() {
 	if len(b.stack) > 1 && b.stack[1].tag == tBody {
 		b.mergeRoot(b.stack[1].elem)
 	}
 }
 
-// mergeRoot gives html or body those attributes of the tag at hand that it has not; the tag is
-// placed by that.
+// mergeRoot gives html or body those attributes of the current tag that it lacks. That completes
+// the tag.
 func (b *builder) mergeRoot(e Elem) bool {
 	d, t := b.d, &b.tok
 	el := &d.elems[e]
@@ -255,7 +255,7 @@ func (b *builder) mergeRoot(e Elem) bool {
 		}
 	}
 	b.recheckRoot(e, merged[len(merged)-added:])
-	// Elements that are dropped leave them where they are.
+	// When elements are dropped, these attributes must stay.
 	for i := range b.stack {
 		b.stack[i].attrs = el.attrsEnd
 	}
@@ -263,8 +263,8 @@ func (b *builder) mergeRoot(e Elem) bool {
 	return true
 }
 
-// recheckRoot looks again at html or body, which has got attributes. What stands in it may have had
-// another match with them.
+// recheckRoot matches html or body again after it got attributes. They may also have changed the
+// matches inside it.
 func (b *builder) recheckRoot(e Elem, added []attr) {
 	d := b.d
 	for i, s := range d.wanted {
@@ -281,7 +281,7 @@ func (b *builder) recheckRoot(e Elem, added []attr) {
 	}
 }
 
-// isQuirky says whether the page's doctype, or that it has none, lets a table stand in a paragraph.
+// isQuirky says whether the page's doctype, or its absence, lets a table be inside a paragraph.
 func (b *builder) isQuirky() bool {
 	if b.quirks == quirksUnknown {
 		b.quirks = quirksOff

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pseudo reads a pseudo-class behind its ":".
+// pseudo reads a pseudo-class after its ":".
 func (p *cssParser) pseudo() (pseudo, error) {
 	if p.peek() == ':' {
 		return pseudo{}, fmt.Errorf("pseudo-elements select no element")
@@ -55,7 +55,7 @@ var simplePseudos = map[string]pseudo{
 	"target":        {kind: pseudoNever},
 }
 
-// function reads the argument of a pseudo-class that has one.
+// function reads the argument of a functional pseudo-class.
 func (p *cssParser) function(name string) (ps pseudo, err error) {
 	switch name {
 	case "not", "is", "where", "has", "haschild":

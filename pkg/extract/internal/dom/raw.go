@@ -2,7 +2,7 @@ package dom
 
 import "strings"
 
-// rawContents is the page from pos to the end tag of the name, or all of the rest without one.
+// rawContents returns the page from pos to the end tag with this name, or all the rest.
 func (b *builder) rawContents(name string) (text string, found bool) {
 	rest := b.s[b.pos:]
 	for i := 0; ; i += 2 {
@@ -19,8 +19,8 @@ func (b *builder) rawContents(name string) (text string, found bool) {
 	}
 }
 
-// mayEscapeTwice says whether a script's text may hold "<!--" and then "<script", behind which an
-// end tag may not end it.
+// mayEscapeTwice says whether a script's text may contain "<!--" followed by "<script". After
+// these, an end tag might not end the script.
 func mayEscapeTwice(text string) bool {
 	i := strings.Index(text, "<!--")
 	if i < 0 {
@@ -40,9 +40,9 @@ func mayEscapeTwice(text string) bool {
 
 const scriptName = "script"
 
-// scriptContents is rawContents of a script, by the states of the tokenizer. Behind "<!--" it is
-// escaped once, behind "<script" twice until "</script", and up to "-->" at most. As in x/net/html,
-// what is escaped once ends as well at a "<" that begins nothing.
+// scriptContents is rawContents for a script, by the tokenizer's states. After "<!--" the text is
+// escaped once, after "<script" twice until "</script"; "-->" ends both. As in x/net/html, the
+// single escape also ends at a "<" that begins nothing.
 func (b *builder) scriptContents() (text string, found bool) {
 	rest := b.s[b.pos:]
 	escaped, dashes := 0, 0
@@ -76,15 +76,15 @@ func (b *builder) scriptContents() (text string, found bool) {
 	return rest, false
 }
 
-// scriptTag says whether an end tag may begin behind the "<" before s, and whether the tag there is
-// a script's.
+// scriptTag says whether s, the text after a "<", may begin an end tag, and whether the tag is a
+// script's.
 func scriptTag(s string) (end, script bool) {
 	s, end = strings.CutPrefix(s, "/")
 	return end, len(s) > len(scriptName) && strings.EqualFold(s[:len(scriptName)], scriptName) &&
 		classes[s[len(scriptName)]]&nameEnd != 0
 }
 
-// skipTemplate adds a template without its contents, which are no part of the page.
+// skipTemplate adds a template without its contents, which are not part of the page.
 func (b *builder) skipTemplate() {
 	b.add()
 	d := b.d
@@ -122,14 +122,14 @@ func (b *builder) skipTemplate() {
 	b.pop()
 }
 
-// skipped is what is open in a template that is skipped.
+// skipped is the state within a template that is skipped.
 type skipped struct {
-	depth   int      // templates
+	depth   int      // open templates
 	columns bool     // there may be columns, among which other elements are ignored
-	foreign []string // elements of SVG or MathML
+	foreign []string // open elements of SVG or MathML
 }
 
-// skipStart passes a start tag in a template, with its contents if they are raw.
+// skipStart skips a start tag in a template, with its contents if they are raw.
 func (b *builder) skipStart(s *skipped) {
 	t := b.tok.tag
 	if len(s.foreign) > 0 {
@@ -166,7 +166,7 @@ func (b *builder) skipStart(s *skipped) {
 	}
 }
 
-// skipEnd passes an end tag in a template.
+// skipEnd skips an end tag in a template.
 func (b *builder) skipEnd(s *skipped) {
 	name := b.tok.name()
 	for i := len(s.foreign) - 1; i >= 0; i-- {

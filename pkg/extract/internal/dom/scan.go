@@ -28,9 +28,9 @@ var classes = func() (c [256]uint8) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// readTag reads the tag whose name begins at i into tok and moves behind it. The attributes of a
-// start tag are appended to the document if they count. A tag that the page's end cuts off makes
-// the page odd.
+// readTag reads the tag whose name begins at i into tok and moves past it. It appends a start tag's
+// attributes to the document if they matter. A tag cut off by the end of the page makes the page
+// odd.
 func (b *builder) readTag(i int, start bool) bool {
 	s, t := b.s, &b.tok
 	t.attrs, t.class, t.id = int32(len(b.d.attrs)), -1, -1
@@ -50,29 +50,29 @@ func (b *builder) readTag(i int, start bool) bool {
 	return b.readAttrs(i, start && (b.reads.has(t.tag) || len(b.stack) > 0 && b.top().foreign))
 }
 
-// shortName is the length and the key of the name that s begins with. It is 0 unless the name has
-// less than eight characters, all of them small letters, and its end is not the page's.
+// shortName returns the length and the key of the name at the start of s. It returns 0 unless the
+// name has fewer than eight characters, all lower-case letters, and ends before the page does.
 func shortName(s string) (n int, key uint64) {
 	if len(s) < 8 {
 		return 0, 0
 	}
 	const each = 0x0101010101010101
 	w := eightBytes(s)
-	// The lowest byte with its highest bit in here is the first one below "@".
+	// The lowest byte with its high bit set here is the first one below "@".
 	below := (w - '@'*each) &^ w & (0x80 * each)
 	if below == 0 {
 		return 0, 0
 	}
 	bits := bits.TrailingZeros64(below) &^ 7
 	mask := uint64(1)<<bits - 1
-	const small = 0x20 * each // which capital letters do not have
+	const small = 0x20 * each // the bit that upper-case letters lack
 	if classes[byte(w>>bits)]&nameEnd == 0 || w&mask&small != small&mask {
 		return 0, 0
 	}
 	return bits / 8, w & mask
 }
 
-// readName reads any tag name that begins at i into tok; the answer is where it ends.
+// readName reads any tag name that begins at i into tok and returns where it ends.
 func (b *builder) readName(i int) int {
 	s, from, t := b.s, i, &b.tok
 	var seen uint8
@@ -91,7 +91,7 @@ func (b *builder) readName(i int) int {
 	return i
 }
 
-// readAttrs reads what is behind a tag's name.
+// readAttrs reads the rest of a tag after its name.
 func (b *builder) readAttrs(i int, keep bool) bool {
 	s := b.s
 	valueEnd := 0 // of the last attribute kept
@@ -112,7 +112,7 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 		for ; end < len(s) && classes[s[end]]&keyEnd == 0; end++ {
 			seen |= classes[s[end]]
 		}
-		if name = s[i:end]; end > i && strings.HasPrefix(s[end:], `="`) { // as most are written
+		if name = s[i:end]; end > i && strings.HasPrefix(s[end:], `="`) { // the usual spelling
 			n := strings.IndexByte(s[end+2:], '"')
 			if n < 0 {
 				b.giveUp(oddEnd)
@@ -122,12 +122,12 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 			end += 2 + n
 			i = end + 1
 		} else {
-			seen = upper // unless it is looked at
+			seen = upper // readAttr does not examine the case
 			name, value, i, end = readAttr(s, i)
 		}
 		if keep && name != "" && b.keepAttr(name, value, seen&upper != 0) {
 			if valueEnd = end; b.odd != notOdd {
-				return false // it has too many to be held against each other
+				return false // too many attributes to compare
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 }
 
 // readAttr reads an attribute that begins at i, which is neither white space nor ">". next is where
-// to read on, end the end of the value.
+// to continue, end the end of the value.
 func readAttr(s string, i int) (name, value string, next, end int) {
 	start := i
 	if s[i] == '=' {
@@ -177,8 +177,8 @@ func readAttr(s string, i int) (name, value string, next, end int) {
 	return name, s[start:i], i, i
 }
 
-// keepAttr adds an attribute to the tag at hand, unless it has one of that name, which may have
-// capital letters.
+// keepAttr adds an attribute to the current tag, unless it already has one with that name. capital
+// says that the name may have upper-case letters.
 func (b *builder) keepAttr(name, value string, capital bool) bool {
 	if capital {
 		name = lowerASCII(name)

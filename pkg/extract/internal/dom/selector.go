@@ -8,38 +8,37 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Selector is a compiled list of CSS selectors. It takes Selectors Level 3, and of Level 4 :is,
-// :where and :has of descendants. As in jQuery, it takes :contains, :containsOwn, :matches,
+// Selector is a compiled list of CSS selectors. It supports Selectors Level 3 and, of Level 4, :is,
+// :where and :has of descendants. As in jQuery, it supports :contains, :containsOwn, :matches,
 // :matchesOwn, :haschild, [name!=value] and [name#=expression]. It is safe for concurrent use.
 type Selector struct {
 	list     selectorList
 	patterns int      // size of the regular expressions
-	tags     tagSet   // that matches can have
-	reads    tagSet   // whose attributes are looked at, those of matches included
-	forward  bool     // whether an element matches can be told when its start tag has been read
-	roots    bool     // whether the attributes of html or body may decide
-	around   []string // names of the attributes around a match that decide; nil if any may
-	counts   bool     // whether the number of siblings before an element may decide
-	siblings bool     // whether siblings before an element may decide
-	class    string   // a class of each match, "" if none is known
-	// one of them stands in the start tag of each match, unless it is written with &#; none if
-	// unknown
+	tags     tagSet   // possible tags of matches
+	reads    tagSet   // tags of elements whose attributes are examined, including matches
+	forward  bool     // a start tag and what precedes it decide whether the element matches
+	roots    bool     // attributes of html or body may be decisive
+	around   []string // names of decisive attributes of elements around a match; nil if any may be
+	counts   bool     // the number of previous siblings may be decisive
+	siblings bool     // previous siblings may be decisive
+	class    string   // a class that every match has, "" if none is known
+	// every match's start tag contains one of them, unless it is written with &#; empty if unknown
 	needles []string
-	start   string // each match is written as a tag that begins with this, in any case; or ""
+	start   string // every match's tag begins with this, in any case; or ""
 	upper   string // the first two bytes of start, the letter in upper case
 }
 
-// selectorList matches what any of its selectors matches.
+// selectorList matches an element that any of its selectors matches.
 type selectorList []complexSelector
 
-// complexSelector is the compounds of a selector from right to left; combinators[i] stands between
-// the compounds i+1 and i.
+// complexSelector has the compounds of a selector from right to left. combinators[i] is between the
+// compounds i+1 and i.
 type complexSelector struct {
 	compounds   []compound
 	combinators []byte
 }
 
-// compound is what a single element must fulfil.
+// compound is a condition on a single element.
 type compound struct {
 	tag     tag
 	name    string // "" for any
@@ -58,7 +57,7 @@ type attrTest struct {
 	re          *pattern.Pattern
 }
 
-// pseudo is a pseudo-class. Which of the other members count depends on the kind.
+// pseudo is a pseudo-class. Its kind determines which other members count.
 type pseudo struct {
 	kind   pseudoKind
 	list   selectorList // of not, is, has, hasChild
@@ -92,7 +91,7 @@ const (
 	pseudoChecked
 )
 
-// CompileSelector compiles a selector or a list of them. Errors name the place.
+// CompileSelector compiles a selector or a list of them. Errors name the position.
 func CompileSelector(css string) (*Selector, error) {
 	p := cssParser{s: css}
 	list, err := p.list()
@@ -128,7 +127,7 @@ func CompileSelector(css string) (*Selector, error) {
 	return s, nil
 }
 
-// tags are those of the elements that the compound may match.
+// tags returns the tags of the elements that the compound may match.
 func (c *compound) tags() (s tagSet) {
 	if c.name == "" {
 		return allTags
@@ -137,7 +136,7 @@ func (c *compound) tags() (s tagSet) {
 	return s
 }
 
-// readsRoots says whether the attributes of html or body may decide.
+// readsRoots says whether attributes of html or body may be decisive.
 func (l selectorList) readsRoots() bool {
 	for i := range l {
 		all := l[i].compounds
@@ -146,8 +145,8 @@ func (l selectorList) readsRoots() bool {
 			if all[j].looksAround() {
 				return true
 			}
-			// What stands to the left has to be above or before them: nothing, html, or html and
-			// the head.
+			// What is to the left must be able to match elements above or before them: nothing,
+			// html, or html and head.
 			left := all[j+1:]
 			if len(left) > 2 || len(left) > 0 && !left[len(left)-1].isTag(tHTML, tHead) ||
 				len(left) > 1 && !left[0].isTag(tHead) {
@@ -161,8 +160,8 @@ func (l selectorList) readsRoots() bool {
 	return false
 }
 
-// attrsAround are the names of the attributes that decide of elements around a match, nil if those
-// may be any.
+// attrsAround returns the names of decisive attributes of elements around a match, or nil if any
+// attribute may be decisive.
 func (l selectorList) attrsAround() []string {
 	names := []string{}
 	for i := range l {
@@ -183,7 +182,7 @@ func (l selectorList) attrsAround() []string {
 	return names
 }
 
-// appendAttrs appends the names of the attributes that the compound itself looks at.
+// appendAttrs appends the names of the attributes that the compound itself examines.
 func (c *compound) appendAttrs(names []string) []string {
 	if len(c.classes) > 0 {
 		names = append(names, "class")
@@ -197,8 +196,8 @@ func (c *compound) appendAttrs(names []string) []string {
 	return names
 }
 
-// attrsAround are those of the pseudo-class, of an element that stands around a match itself or is
-// one.
+// attrsAround is attrsAround of the pseudo-class. around says that its element is around a match,
+// not the match itself.
 func (p *pseudo) attrsAround(around bool) []string {
 	switch p.kind {
 	case pseudoLang:
@@ -216,8 +215,8 @@ func (p *pseudo) attrsAround(around bool) []string {
 	return names
 }
 
-// looksAround says whether a pseudo-class of the compound looks at elements around its own, all the
-// way up.
+// looksAround says whether a pseudo-class of the compound examines ancestors or siblings at any
+// distance.
 func (c *compound) looksAround() bool {
 	return slices.ContainsFunc(c.pseudos, func(p pseudo) bool {
 		return p.kind == pseudoLang || slices.ContainsFunc(p.list, func(s complexSelector) bool {
@@ -226,13 +225,13 @@ func (c *compound) looksAround() bool {
 	})
 }
 
-// isTag says whether the compound may match an element of one of the tags.
+// isTag says whether the compound may match an element with one of the tags.
 func (c *compound) isTag(any ...tag) bool {
 	tags := c.tags()
 	return slices.ContainsFunc(any, func(t tag) bool { return tags.has(t) })
 }
 
-// readsSiblings says whether siblings before an element may decide.
+// readsSiblings says whether previous siblings of an element may be decisive.
 func (l selectorList) readsSiblings() bool {
 	for i := range l {
 		if slices.ContainsFunc(l[i].combinators,
@@ -249,7 +248,7 @@ func (l selectorList) readsSiblings() bool {
 	return false
 }
 
-// readsCounts says whether the number of siblings before an element may decide.
+// readsCounts says whether the number of previous siblings may be decisive.
 func (l selectorList) readsCounts() bool {
 	for i := range l {
 		for j := range l[i].compounds {
@@ -263,11 +262,10 @@ func (l selectorList) readsCounts() bool {
 	return false
 }
 
-// minNeedle is the shortest needle that is worth looking for.
+// minNeedle is the shortest needle worth searching for.
 const minNeedle = 3
 
-// needle is the longest text that the start tag of each match has in its attributes, "" if none is
-// known.
+// needle returns the longest known text that every match's start tag has in its attributes, or "".
 func (c *compound) needle() (needle string) {
 	texts := append(slices.Clone(c.classes), c.id)
 	for i := range c.attrs {
@@ -277,7 +275,7 @@ func (c *compound) needle() (needle string) {
 	}
 	for _, text := range texts {
 		for _, part := range strings.FieldsFunc(text, mayBeNamed) {
-			// which &fjlig; stands for
+			// &fjlig; stands for fj
 			if len(part) > len(needle) && !strings.Contains(part, "fj") {
 				needle = part
 			}
@@ -289,10 +287,10 @@ func (c *compound) needle() (needle string) {
 	return needle
 }
 
-// onlyAsTags are elements that nothing makes but a tag of their name.
+// onlyAsTags are elements that only a tag with their name creates.
 var onlyAsTags = []string{"base", "link", "meta"}
 
-// startOf is what each match's tag begins with, whatever its case; "" if that is not known.
+// startOf returns how every match's tag begins, in any case; "" if unknown.
 func (l selectorList) startOf() string {
 	if len(l) != 1 {
 		return ""
@@ -307,7 +305,7 @@ func (l selectorList) startOf() string {
 // mayBeNamed says whether a page may write the character as a named reference.
 func mayBeNamed(r rune) bool { return r >= utf8.RuneSelf || r != '-' && !isAlphanumeric(byte(r)) }
 
-// reads are the tags of the elements whose attributes decide whether the selectors match.
+// reads returns the tags of the elements whose attributes decide whether the selectors match.
 func (l selectorList) reads() (s tagSet) {
 	for i := range l {
 		for j := range l[i].compounds {
@@ -321,7 +319,7 @@ func (l selectorList) reads() (s tagSet) {
 					s.addAll(p.list.reads())
 				case pseudoLang, pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled,
 					pseudoChecked:
-					return allTags // they look at elements around as well
+					return allTags // they also examine elements around
 				}
 			}
 		}
@@ -342,8 +340,8 @@ func (l selectorList) isForward() bool {
 	return true
 }
 
-// isForward leaves out what depends on contents and on siblings to come, and of-type, whose counts
-// are of a whole document.
+// isForward excludes pseudo-classes that depend on contents or on later siblings. It also excludes
+// of-type, whose counts need the whole document.
 func (p *pseudo) isForward() bool {
 	switch p.kind {
 	case pseudoNot, pseudoIs:
@@ -356,10 +354,10 @@ func (p *pseudo) isForward() bool {
 	return true
 }
 
-// Patterns is the size of the selector's regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the selector's regular expressions, as pattern.Total counts it.
 func (s *Selector) Patterns() int { return s.patterns }
 
-// First is the first match among e and all that it holds, None if there is none.
+// First returns the first match among e and its descendants, or None.
 func (s *Selector) First(d *Document, e Elem) Elem {
 	if e == Whole {
 		for i := range d.found {
@@ -377,7 +375,7 @@ func (s *Selector) First(d *Document, e Elem) Elem {
 	return None
 }
 
-// All are the matches in the document, in its order.
+// All returns the matches in the document, in its order.
 func (s *Selector) All(d *Document) []Elem {
 	clear(d.searched)
 	var all []Elem

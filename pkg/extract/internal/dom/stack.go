@@ -22,7 +22,7 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	if n == cap(b.stack) {
 		b.stack = slices.Grow(b.stack, 1)
 	}
-	// Both are made in place, member by member, which is much faster than a copy.
+	// Both are filled in place, member by member, which is much faster than a copy.
 	d.elems, b.stack = d.elems[:e+1], b.stack[:n+1]
 	el, o := &d.elems[e], &b.stack[n]
 	el.parent, el.prev, el.index, o.mode = None, None, 1, modes[tag]
@@ -50,7 +50,7 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	o.fostered, o.apart = fostered, b.apart
 	o.attrs = int32(len(d.attrs))
 	if !b.tok.used {
-		// those at hand belong to what comes next, or to this element
+		// the current ones belong to this element or to a later one
 		o.attrs = min(o.attrs, b.tok.attrs)
 	}
 	b.opened[tag]++
@@ -63,7 +63,7 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	return e
 }
 
-// look notes which of the wanted selectors have their first match in e.
+// look records which of the wanted selectors have their first match in e.
 func (b *builder) look(e Elem) {
 	d := b.d
 	before := b.missed
@@ -81,13 +81,13 @@ func (b *builder) look(e Elem) {
 	}
 }
 
-// mayMatch says whether an element is of the tag and class of the selector's matches.
+// mayMatch says whether an element has a tag and the class of the selector's matches.
 func (s *Selector) mayMatch(d *Document, el *element) bool {
 	return s.tags.has(el.tag) && (s.class == "" || d.hasClass(el.class, s.class))
 }
 
-// attend notes what the selectors without a match look at. Where none are wanted, all of the page
-// counts.
+// attend determines what the selectors without a match examine. If no selectors are wanted, the
+// whole page counts.
 func (b *builder) attend() {
 	d := b.d
 	if len(d.wanted) == 0 {
@@ -108,10 +108,10 @@ func (b *builder) attend() {
 	}
 }
 
-// isAbsent says whether the selectors without a match have none in what is to come. They have none
-// if what any match has to have in its start tag does not occur there. Nor may another html or body
-// tag come whose attributes a selector may look at, since they are added to those of the first one.
-// Otherwise the answer is no until the page has been read up to there.
+// isAbsent says whether the selectors without a match have none in the rest of the page. They have
+// none if no start tag there contains the text that any match requires. Nor may an html or body tag
+// follow whose attributes a selector may examine: they are added to the first one. Otherwise
+// isAbsent is false and need not run again before ahead.
 func (b *builder) isAbsent() bool {
 	d := b.d
 	b.ahead = len(b.s)
@@ -128,13 +128,13 @@ func (b *builder) isAbsent() bool {
 		roots = roots || s.roots
 	}
 	if refers && b.ahead == len(b.s) {
-		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
+		b.ahead = b.find(len(d.wanted), "&#") // it may stand for any character
 	}
 	if roots && b.ahead == len(b.s) {
 		b.ahead = b.findRoot()
 	}
 	if b.ahead < len(b.s) {
-		// Looking takes its time: each time later.
+		// Searching costs time, so the intervals grow.
 		b.wait = 2*b.wait + 1
 		b.ahead = max(b.ahead+1, b.pos+b.wait)
 		return false
@@ -142,7 +142,7 @@ func (b *builder) isAbsent() bool {
 	return true
 }
 
-// findRoot is where the next html or body tag may be, the page's end if there is none.
+// findRoot returns where the next html or body tag may be, or the page's end.
 func (b *builder) findRoot() int {
 	known := &b.next[len(b.d.wanted)+1]
 	if *known >= b.pos {
@@ -166,8 +166,8 @@ func (b *builder) findRoot() int {
 	return *known
 }
 
-// find is where one of the needles comes next, the page's end if none does; known is the place in
-// next to note it.
+// find returns where one of the needles occurs next, or the page's end. It caches the result at
+// next[known].
 func (b *builder) find(known int, needles ...string) int {
 	if at := b.next[known]; at >= b.pos {
 		return at
@@ -182,15 +182,15 @@ func (b *builder) find(known int, needles ...string) int {
 	return at
 }
 
-// findStart is where a tag comes next that begins with s.start, "<" and a name in any case. It is
-// the page's end if none does. known is the place in next to note it.
+// findStart returns where the next tag begins with s.start, "<" and a name, in any case, or the
+// page's end. It caches the result at next[known].
 func (b *builder) findStart(known int, s *Selector) int {
 	if at := b.next[known]; at >= b.pos {
 		return at
 	}
 	at := len(b.s)
 	lower, upper := s.start[1], s.upper[1]
-	for i := b.pos; i < len(b.s); i++ { // one look at the page, whichever the case
+	for i := b.pos; i < len(b.s); i++ { // one pass for both cases
 		next := strings.IndexByte(b.s[i:], '<')
 		if next < 0 {
 			break
@@ -209,10 +209,10 @@ func (b *builder) findStart(known int, s *Selector) int {
 	return at
 }
 
-// isEnough says whether what is to come can no longer change the first matches nor what they hold.
-// All have ended, and nothing is open that could still be moved or have something moved before it.
-// Such are tables, formatting elements, and a body without text, which a frameset may replace. That
-// the page may nest too deep further on does not count.
+// isEnough says whether the rest of the page can no longer change the first matches or their
+// contents. All must have ended. Nothing open may still be moved or have something moved before it.
+// That concerns tables, formatting elements, and a body without text, which a frameset may replace.
+// It does not matter if a later part of the page nests too deep.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
@@ -226,22 +226,22 @@ func (b *builder) isEnough() bool {
 	return b.filled
 }
 
-// add opens an element for the tag at hand.
+// add opens an element for the current tag.
 func (b *builder) add() Elem {
 	e := b.push(b.tok.tag, b.tok.named, b.tok.attrs, int32(len(b.d.attrs)), b.tok.class, b.tok.id)
 	b.tok.used = true
 	return e
 }
 
-// addVoid adds an element that has no contents.
+// addVoid adds an element without contents.
 func (b *builder) addVoid() {
 	b.add()
 	b.popAndDrop()
 }
 
-// popAndDrop closes the current element. When nothing will be asked about it any more, it takes it
-// out of the document, with all that it holds. So a page takes no more memory than what is open in
-// it. No token may be under way.
+// popAndDrop closes the current element. If nothing will ask about it any more, it removes the
+// element and its contents from the document. So a page takes no more memory than its open
+// elements. No token may be in progress.
 func (b *builder) popAndDrop() {
 	o := *b.top()
 	b.pop()
@@ -253,7 +253,7 @@ func (b *builder) popAndDrop() {
 	d.elems, d.attrs = d.elems[:o.elem], d.attrs[:o.attrs]
 }
 
-// imply opens an element for which the page has no tag.
+// imply opens an element that has no tag in the page.
 func (b *builder) imply(t tag) Elem {
 	return b.push(t, "", 0, 0, -1, -1)
 }
@@ -281,7 +281,7 @@ func (b *builder) pop() {
 	}
 }
 
-// endMatch counts the first matches that end with e.
+// endMatch ends the first matches at e.
 func (b *builder) endMatch(e Elem) {
 	for _, found := range b.d.found {
 		if found == e {
@@ -291,7 +291,7 @@ func (b *builder) endMatch(e Elem) {
 	}
 }
 
-// forget takes an element that leaves the stack out of the books.
+// forget updates the counts and active elements when an element leaves the stack.
 func (b *builder) forget(o *open) {
 	if o.foreign {
 		return
@@ -306,14 +306,14 @@ func (b *builder) forget(o *open) {
 	}
 }
 
-// popTo closes elements until the stack has the length n.
+// popTo closes elements until the stack has length n.
 func (b *builder) popTo(n int) {
 	for len(b.stack) > n {
 		b.pop()
 	}
 }
 
-// remove takes the element at place i off the stack; it closes when what is open in it has closed.
+// remove takes the element at index i off the stack. It closes after the elements open in it.
 func (b *builder) remove(i int) {
 	if i == len(b.stack)-1 {
 		b.pop()
@@ -333,8 +333,7 @@ const (
 	tableScope
 )
 
-// inScope is the place on the stack of the innermost element of the tag, -1 if there is none in
-// scope.
+// inScope returns the stack index of the innermost element with the tag, or -1 if none is in scope.
 func (b *builder) inScope(s scope, t tag) int {
 	if b.opened[t] == 0 {
 		return -1
@@ -365,7 +364,7 @@ func (b *builder) inScope(s scope, t tag) int {
 	return -1
 }
 
-// closeInScope closes everything up to the innermost element of the tag; false if there is none in
+// closeInScope closes everything up to the innermost element with the tag; false if none is in
 // scope.
 func (b *builder) closeInScope(s scope, t tag) bool {
 	i := b.inScope(s, t)
@@ -375,7 +374,7 @@ func (b *builder) closeInScope(s scope, t tag) bool {
 	return i >= 0
 }
 
-// closeImplied closes elements whose end tags may be left out, but not those of the tag except.
+// closeImplied closes elements whose end tags may be omitted, except those with the tag except.
 func (b *builder) closeImplied(except tag) {
 	for b.top().tag.is(impliedEnd) && b.top().tag != except {
 		b.pop()
@@ -408,7 +407,7 @@ func (b *builder) addText(s string) {
 	}
 	if !b.filled {
 		rest := strings.TrimLeft(s, whitespace)
-		b.filled = rest != "" && rest[0] != '&' // which may stand for white space
+		b.filled = rest != "" && rest[0] != '&' // a reference may be white space
 	}
 	b.appendText(s, false)
 }
@@ -428,8 +427,8 @@ func (b *builder) appendText(s string, raw bool) {
 	}
 }
 
-// textBeforeBody takes the white space that belongs before the body and opens the body if something
-// is left.
+// textBeforeBody takes the white space that belongs before the body. It opens the body if other
+// text follows.
 func (b *builder) textBeforeBody(s string) string {
 	rest := strings.TrimLeft(s, whitespace)
 	if b.phase == inHead || b.phase == afterHead {
@@ -451,8 +450,8 @@ func mayBeSpace(s string) bool {
 	return len(decoded) == 0 || classes[decoded[0]]&space != 0
 }
 
-// trimNewline leaves out a newline at the start, which may be written as a reference, and with one
-// to a carriage return before it.
+// trimNewline removes a newline at the start, which may be a character reference, and a carriage
+// return reference before it.
 func (b *builder) trimNewline(s string) string {
 	s = b.trimReference(s, '\r')
 	if rest := b.trimReference(s, '\n'); len(rest) < len(s) {
@@ -461,7 +460,7 @@ func (b *builder) trimNewline(s string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
 }
 
-// trimReference leaves out a reference to a character at the start.
+// trimReference removes a reference to the character to from the start.
 func (b *builder) trimReference(s string, to byte) string {
 	if s == "" || s[0] != '&' {
 		return s
@@ -471,7 +470,7 @@ func (b *builder) trimReference(s string, to byte) string {
 	case len(decoded) == 1 && decoded[0] == to:
 		return s[n:]
 	case decoded[0] == to:
-		b.giveUp(oddRare) // the reference is a part of what stands here
+		b.giveUp(oddRare) // only a part of the reference is decoded
 	}
 	return s
 }

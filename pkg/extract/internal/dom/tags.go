@@ -1,6 +1,6 @@
 package dom
 
-// tag is an element name that the parser or selectors treat quickly; other is any other name.
+// tag is an element name that the parser or selectors handle quickly; other is any other name.
 type tag uint8
 
 const (
@@ -124,19 +124,19 @@ const (
 	tags
 )
 
-// Rules that hold for an element name wherever it stands.
+// Rules for an element name, wherever it occurs.
 const (
 	special    = 1 << iota // stops the search of "any other end tag"
 	scopeStop              // bounds the default scope
 	impliedEnd             // closed by generate implied end tags
 	formatting             // kept in the list of active formatting elements
 	rawText                // contents are text up to the end tag
-	references             // rawText whose character references count
+	references             // rawText with character references
 	hidden                 // a browser never shows its contents as text
-	attributed             // its attributes count for where things go
+	attributed             // its attributes affect tree construction
 )
 
-// tagInfo is one row per tag, in the order of the constants.
+// tagInfo has one row per tag, in the order of the constants.
 var tagInfo = [tags]struct {
 	name  string
 	rules uint8
@@ -260,14 +260,14 @@ var tagInfo = [tags]struct {
 	{"xmp", special | rawText},
 }
 
-// holdsRows says whether an element is a table or a part of one that holds rows or cells alone.
+// holdsRows says whether an element is a table or a part of one that directly holds rows or cells.
 func (t tag) holdsRows() bool {
 	return t == tTable || t == tTbody || t == tTfoot || t == tThead || t == tTr
 }
 
 func (t tag) is(rule uint8) bool { return tagInfo[t].rules&rule != 0 }
 
-// tagSet is a set of tags; other stands for all names without a tag of their own.
+// tagSet is a set of tags; other represents all names without a tag.
 type tagSet [(tags + 63) / 64]uint64
 
 var allTags = func() (s tagSet) {
@@ -296,8 +296,8 @@ func (s *tagSet) addAll(t tagSet) {
 	}
 }
 
-// tagTable finds a tag by name: open addressing over the name's first eight bytes, lower case, and
-// its length.
+// tagTable finds a tag by name. It is a hash table with open addressing; the key is the name's
+// first eight bytes in lower case.
 type tagTable [512]struct {
 	key uint64
 	tag tag
@@ -318,7 +318,7 @@ func newTagTable() *tagTable {
 	return &t
 }
 
-// nameKey packs the first eight bytes of a name, first byte lowest.
+// nameKey packs the first eight bytes of a name, the first byte lowest.
 func nameKey(name string) uint64 {
 	var key uint64
 	for i := 0; i < len(name) && i < 8; i++ {
@@ -327,11 +327,11 @@ func nameKey(name string) uint64 {
 	return key
 }
 
-// plainEnds are end tags, lower case and without blanks. Theirs are the elements that are closed by
-// them without further rules, or, if they are formatting, with one. Longer names than of seven
-// letters are left out: size is 0.
+// plainEnds are end tags in lower case, without white space. They close their elements by no
+// further rule, or by one if the element is a formatting one. Names of more than seven letters are
+// left out: size is 0.
 var plainEnds = func() (ends [tags]struct {
-	key, mask uint64 // of the name and the ">" behind it
+	key, mask uint64 // of the name and the ">" after it
 	size      int    // of both
 }) {
 	for t := range ends {
@@ -348,14 +348,14 @@ var plainEnds = func() (ends [tags]struct {
 	return ends
 }()
 
-// course is what a start tag in the body does where nothing is in its way.
+// course is the effect of a start tag in the body if no other rule applies.
 type course uint8
 
 const (
-	byRules course = iota // what its rules say
+	byRules course = iota // by the tag's own rules
 	block                 // closes a paragraph, opens an element
 	inline                // opens an element
-	void                  // adds an element that has no contents
+	void                  // adds an element without contents
 )
 
 var courses = func() (c [tags]course) {
@@ -385,10 +385,10 @@ func eightBytes(s string) uint64 {
 
 func tagSlot(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 55 }
 
-// find is the tag of a lower-case name whose key is known.
+// find returns the tag of a lower-case name whose key is known.
 func (t *tagTable) find(key uint64, name string) tag {
 	for slot := tagSlot(key); t[slot].tag != other; slot = (slot + 1) % uint64(len(t)) {
-		// Shorter names than eight bytes are all in the key.
+		// The key holds names shorter than eight bytes completely.
 		if t[slot].key == key && (len(name) < 8 || tagInfo[t[slot].tag].name == name) {
 			return t[slot].tag
 		}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// MaxText is the length of a text, in bytes, that is certainly read to its end.
+// MaxText is the length up to which a text is certainly read, in bytes.
 const MaxText = 1 << 20
 
-// Attr is the value of an attribute, as written in the page with its character references decoded.
-// The name is lower case.
+// Attr returns the value of an attribute with its character references decoded. name is in lower
+// case.
 func (d *Document) Attr(e Elem, name string) (string, bool) {
 	d.steps -= int(d.elems[e].attrsEnd-d.elems[e].attrs) / attrsPerStep
 	for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
@@ -25,7 +25,7 @@ func (d *Document) Attr(e Elem, name string) (string, bool) {
 	return "", false
 }
 
-// value is the decoded value of an attribute.
+// value returns the decoded value of an attribute.
 func (d *Document) value(i int32) string {
 	v := d.attrs[i].value
 	if d.decoded || strings.IndexByte(v, '&') < 0 && strings.IndexByte(v, '\r') < 0 {
@@ -35,8 +35,8 @@ func (d *Document) value(i int32) string {
 	return string(appendDecoded(nil, v, true))
 }
 
-// What a step is worth, so that long values cost what they take. Bytes are looked at one by one, or
-// searched for something, which is faster. A character reference takes some steps.
+// The amount of work per step, so that long values cost in proportion. Bytes are examined one by
+// one, or searched, which is faster. A character reference takes several steps.
 const (
 	bytesPerStep  = 16
 	bytesSearched = 64
@@ -44,7 +44,7 @@ const (
 	perReference  = 4
 )
 
-// payDecoding takes the steps that the decoding of a value or text costs.
+// payDecoding charges the steps for decoding a value or text.
 func (d *Document) payDecoding(s string) {
 	d.steps -= len(s)/bytesPerStep + perReference*strings.Count(s, "&")
 }
@@ -55,7 +55,7 @@ func (d *Document) AppendAttr(dst []byte, e Elem, name string) ([]byte, bool) {
 	return append(dst, v...), ok
 }
 
-// BaseHref is the href of the document's first base element that has one.
+// BaseHref returns the href of the document's first base element that has one.
 func (d *Document) BaseHref() (string, bool) {
 	for e := range d.elems {
 		if d.elems[e].tag == tBase {
@@ -68,9 +68,9 @@ func (d *Document) BaseHref() (string, bool) {
 }
 
 // AppendText appends an element's text, with white space collapsed to single spaces and trimmed. It
-// leaves out what is in script, style, template and other elements that a browser never shows as
-// text. Asked for such an element itself, its contents are the text. What follows more than MaxText
-// bytes is left out.
+// leaves out the contents of script, style, template and other elements that a browser never shows
+// as text. If e itself is such an element, its contents are the text. Once the text exceeds MaxText
+// bytes, the rest is left out.
 func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	el := &d.elems[e]
@@ -90,13 +90,12 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 		}
 		d.payDecoding(t.s)
 		d.scratch = appendDecoded(slices.Grow(d.scratch[:0], len(t.s)), t.s, false)
-		c.add(unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // add keeps nothing of it
+		c.add(unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // add does not retain it
 	}
 	return c.dst
 }
 
-// appendRaw appends the decoded texts of an element as they are; own leaves out those of its
-// descendants.
+// appendRaw appends an element's decoded texts unchanged; own leaves out those of its descendants.
 func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 	el := &d.elems[e]
 	if !own {
@@ -110,7 +109,7 @@ func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 	return dst
 }
 
-// appendTexts appends the texts from one to another, decoded.
+// appendTexts appends the texts d.texts[from:to], decoded.
 func (d *Document) appendTexts(dst []byte, from, to int32) []byte {
 	size := 0
 	for i := range d.texts[from:to] {
@@ -130,17 +129,17 @@ func (d *Document) appendTexts(dst []byte, from, to int32) []byte {
 	return dst
 }
 
-// collapser appends text with each run of white space as one space, none at its start or end.
+// collapser appends text with each run of white space as one space, and none at its start or end.
 type collapser struct {
 	dst   []byte
 	start int
 	gap   bool // white space since the last character
 }
 
-// full says that what follows is left out.
+// full says that the rest is left out.
 func (c *collapser) full() bool { return len(c.dst)-c.start > MaxText }
 
-// add adds a text, a large one in parts.
+// add adds a text, splitting large ones.
 func (c *collapser) add(s string) {
 	if s != "" && !utf8.RuneStart(s[0]) && !c.gap {
 		s = c.join(s)
@@ -158,8 +157,8 @@ func (c *collapser) add(s string) {
 	}
 }
 
-// join takes back the first bytes of a white space character whose others begin s, as on pages that
-// are not UTF-8. Of both it leaves what is no white space.
+// join removes the first bytes of a white space character whose remaining bytes begin s, as on
+// pages that are not UTF-8. It keeps all other bytes of both.
 func (c *collapser) join(s string) (rest string) {
 	from := len(c.dst)
 	for from > c.start && len(c.dst)-from < utf8.UTFMax &&
@@ -197,7 +196,7 @@ func (c *collapser) addPart(s string) {
 		}
 		word := i
 		for i < len(s) && isPlain(s[i]) {
-			// Words with single spaces between them go together.
+			// Take words separated by single spaces together.
 			if i++; i+1 < len(s) && s[i] == ' ' && isPlain(s[i+1]) {
 				i++
 			}
@@ -210,11 +209,10 @@ func (c *collapser) addPart(s string) {
 	}
 }
 
-// isPlain says whether a byte is a character other than white space.
+// isPlain says whether a byte is an ASCII character other than white space.
 func isPlain(b byte) bool { return ' ' < b && b < utf8.RuneSelf }
 
-// spaceAt is the length of the white space character that s begins with, 0 if it begins with
-// another.
+// spaceAt returns the length of the white space character at the start of s, or 0.
 func spaceAt(s string) int {
 	switch b := s[0]; {
 	case b == ' ' || '\t' <= b && b <= '\r':
@@ -242,8 +240,8 @@ func appendNewlines(dst []byte, s string) []byte {
 	}
 }
 
-// appendDecoded appends s with its newlines made LF and its character references decoded, by the
-// rules of attributes or those of text.
+// appendDecoded appends s with newlines normalized to LF and character references decoded, by the
+// rules for attributes or for text.
 func appendDecoded(dst []byte, s string, attribute bool) []byte {
 	if strings.IndexByte(s, '\r') >= 0 {
 		s = string(appendNewlines(nil, s))
@@ -265,7 +263,7 @@ func appendDecoded(dst []byte, s string, attribute bool) []byte {
 	}
 }
 
-// referenceSize is the length of what may be a character reference, with which s begins.
+// referenceSize returns the length of the possible character reference at the start of s.
 func referenceSize(s string) int {
 	n := 1
 	if n < len(s) && s[n] == '#' {
@@ -302,15 +300,15 @@ func appendReference(dst []byte, ref string) []byte {
 	return append(dst, html.UnescapeString(ref)...)
 }
 
-// keepsReference says whether s[:n], a named reference in an attribute, stands for itself. Only
-// whole names count there, and those without a semicolon only where no "=" follows.
+// keepsReference says whether s[:n], a named reference in an attribute, stays as it is. Only
+// complete names count there; those without a semicolon count only if no "=" follows.
 func keepsReference(s string, n int, attribute bool) bool {
 	ref := s[:n]
 	if !attribute || n < 2 || ref[1] == '#' {
 		return false
 	}
 	if ref[n-1] == ';' {
-		// Where only the beginning of the name is known, the rest and the semicolon remain.
+		// If only the beginning of the name is known, the rest and the semicolon remain.
 		decoded := html.UnescapeString(ref)
 		return len(decoded) > 1 && decoded[len(decoded)-1] == ';'
 	}

@@ -4,33 +4,33 @@ import (
 	"math"
 )
 
-// XPath is a compiled expression of XPath 1.0, which sees what CSS selectors see: no comments, no
+// XPath is a compiled expression of XPath 1.0. It sees what CSS selectors see: no comments and no
 // contents of template. It is safe for concurrent use.
 type XPath struct{ root *expression }
 
-// Match is what an expression has chosen: an element, an attribute or a text. Its Elem is None if
-// there is nothing.
+// Match is an element, an attribute or a text that an expression has chosen. Elem is None if there
+// is nothing.
 type Match struct {
-	Elem    Elem  // the element, or that of the attribute or text
-	attr    int32 // in attrs, -1 for none
-	text    int32 // in texts, up to textEnd, -1 for none
+	Elem    Elem  // the element, or the parent of the attribute or text
+	attr    int32 // index in attrs, -1 for none
+	text    int32 // index in texts, up to textEnd; -1 for none
 	textEnd int32
 }
 
-// NoMatch is the match of what has chosen nothing.
+// NoMatch is the match of an expression that has chosen nothing.
 var NoMatch = Match{Elem: None, attr: -1, text: -1}
 
-// MatchOf is an element as a match.
+// MatchOf returns an element as a match.
 func MatchOf(e Elem) Match { return Match{Elem: e, attr: -1, text: -1} }
 
 // IsElem says whether the match is an element.
 func (m Match) IsElem() bool { return m.Elem != None && m.attr < 0 && m.text < 0 }
 
-// nodeTests look like functions.
+// nodeTests look like function calls.
 var nodeTests = []string{"comment", "node", "processing-instruction", "text"}
 
-// CompileXPath compiles an expression. What is not supported is named: variables, other functions,
-// the namespace axis.
+// CompileXPath compiles an expression. Errors name what is not supported: variables, other
+// functions, the namespace axis.
 func CompileXPath(expr string) (*XPath, error) {
 	root, err := parseXPath(expr)
 	if err != nil {
@@ -39,12 +39,12 @@ func CompileXPath(expr string) (*XPath, error) {
 	return &XPath{root}, nil
 }
 
-// IsScalar says whether the expression gives a text, a number or a truth value instead of choosing
-// something.
+// IsScalar says whether the expression gives a text, a number or a boolean instead of choosing
+// nodes.
 func (x *XPath) IsScalar() bool { return x.root.kind != isNodes }
 
-// evaluate evaluates the expression at e, or at the document for None. What ends it is the
-// document's failure.
+// evaluate evaluates the expression at e, or at the document for None. If it ends early, the
+// document holds the error.
 func (x *XPath) evaluate(d *Document, e Elem) (value any) {
 	defer func() {
 		if failure := recover(); failure != nil && failure != any(errTooSlow) {
@@ -60,7 +60,7 @@ func (x *XPath) evaluate(d *Document, e Elem) (value any) {
 	return v.eval(x.root, focus{at: at, index: 1, all: 1})
 }
 
-// All are the expression's matches, each once, in the document's order.
+// All returns the expression's matches, each once, in document order.
 func (x *XPath) All(d *Document) []Match {
 	places, _ := x.evaluate(d, None).([]spot)
 	all := make([]Match, 0, len(places))
@@ -72,8 +72,8 @@ func (x *XPath) All(d *Document) []Match {
 	return all
 }
 
-// Value is what a scalar expression gives at e, or in the whole document for Whole: a string, a
-// float64 or a bool.
+// Value returns the value of a scalar expression at e, or in the whole document for Whole: a
+// string, a float64 or a bool. It is nil for NaN and infinities.
 func (x *XPath) Value(d *Document, e Elem) any {
 	if e == Whole {
 		e = None
@@ -102,14 +102,14 @@ func (d *Document) AppendMatch(dst []byte, m Match) []byte {
 	return d.AppendText(dst, m.Elem)
 }
 
-// appendCollapsed is AppendCollapsed that is paid for.
+// appendCollapsed is AppendCollapsed with its cost charged.
 func (d *Document) appendCollapsed(dst []byte, s string) []byte {
 	d.steps -= len(s) / bytesPerStep
 	return AppendCollapsed(dst, s)
 }
 
-// AppendCollapsed appends a text with each run of white space as one space, none at its start or
-// end.
+// AppendCollapsed appends a text with each run of white space as one space, and none at its start
+// or end.
 func AppendCollapsed(dst []byte, s string) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	c.add(s)

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// evaluation is the work of one expression on one document.
+// evaluation is the evaluation of one expression on one document.
 type evaluation struct {
 	d     *Document
-	known map[*expression][]spot // of paths from the document, which lead to the same everywhere
+	known map[*expression][]spot // results of absolute paths, which are the same everywhere
 	told  verdicts
 }
 
-// focus is where an expression is evaluated: a node, and its place among those that the filters
-// before have left.
+// focus is where an expression is evaluated: a node, and its position among the nodes that earlier
+// filters have left.
 type focus struct {
 	at         spot
 	index, all int
-	again      bool // the filter may be asked of this node from elsewhere, with other places
+	again      bool // the filter may be evaluated at this node again, with other positions
 }
 
-// What an evaluation is charged, in steps; one takes about as long as a step of a CSS selector.
+// moveSteps is the charge for a move. A step takes about as long as one of a CSS selector.
 const moveSteps = 10
 
-// spend takes steps and panics with errTooSlow when there were too many.
+// spend charges steps and panics with errTooSlow when there are too many.
 func (d *Document) spend(steps int) {
 	if d.steps -= steps; !d.goesOn() {
 		panic(errTooSlow)
 	}
 }
 
-// eval gives []spot in document order, a string, a float64 or a bool, as the expression's kind
-// says.
+// eval returns []spot in document order, a string, a float64 or a bool, depending on the
+// expression's kind.
 func (v *evaluation) eval(e *expression, f focus) any {
 	v.d.spend(1)
 	switch e.op {
@@ -74,12 +74,12 @@ func (v *evaluation) number(e *expression, f focus) float64 { return v.asNumber(
 
 func (v *evaluation) text(e *expression, f focus) string { return v.asText(v.eval(e, f)) }
 
-// isStep says whether the expression is a path of one step from where it is asked.
+// isStep says whether the expression is a relative path of one step.
 func (e *expression) isStep() bool {
 	return e.op == "/" && len(e.steps) == 1 && !e.absolute && len(e.args) == 0
 }
 
-// count is how many nodes an expression gives.
+// count returns the number of nodes that an expression gives.
 func (v *evaluation) count(e *expression, f focus) int {
 	if e.isStep() && !e.steps[0].placed {
 		if r := v.reachOf(&e.steps[0]); r != nil {
@@ -90,7 +90,7 @@ func (v *evaluation) count(e *expression, f focus) int {
 	return len(v.nodes(e, f))
 }
 
-// truth asks of a path of one step no more than whether it leads anywhere.
+// truth only checks whether a path of one step leads to any node.
 func (v *evaluation) truth(e *expression, f focus) bool {
 	if !e.isStep() || e.steps[0].placed {
 		return asTruth(v.eval(e, f))
@@ -108,7 +108,7 @@ func (v *evaluation) truth(e *expression, f focus) bool {
 	return found
 }
 
-// passes says whether a node passes filters none of which asks for places.
+// passes says whether a node passes a step's filters, none of which depends on positions.
 func (v *evaluation) passes(s *step, told []verdict, p spot) bool {
 	for i, filter := range s.filters {
 		var said verdict
@@ -174,7 +174,7 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 	if known {
 		return inOrder(all)
 	}
-	// The n-th alone needs no look at what is behind it.
+	// For the n-th node alone, later nodes are not needed.
 	most := math.Inf(1)
 	if first := s.filters[0]; first.op == "" && first.kind == isNumber {
 		most, _ = first.value.(float64)
@@ -196,7 +196,7 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 			return float64(len(found)) < most
 		})
 		if len(found) > 0 && slices.Equal(found, before) {
-			continue // the same nodes in the same places: their filters have been asked
+			continue // the same nodes in the same positions, already filtered
 		}
 		before = append(before[:0], found...)
 		all = v.filtered(s, found, all)
@@ -205,7 +205,7 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 	return inOrder(all)
 }
 
-// filtered appends those of found, in an axis' order, that pass all filters of a step.
+// filtered appends those of found, in axis order, that pass all filters of a step.
 func (v *evaluation) filtered(s *step, found, all []spot) []spot {
 	for _, filter := range s.filters {
 		found = v.filter(filter, found, s.meeting())
@@ -213,8 +213,8 @@ func (v *evaluation) filtered(s *step, found, all []spot) []spot {
 	return append(all, found...)
 }
 
-// filter leaves of nodes in an axis' order those that pass. again says that the filter may be asked
-// of the same nodes from elsewhere.
+// filter returns those of all, in axis order, that pass. again says that the filter may be
+// evaluated at the same nodes again.
 func (v *evaluation) filter(filter *expression, all []spot, again bool) []spot {
 	passed := make([]spot, 0, min(len(all), 4))
 	var told verdict
@@ -287,7 +287,7 @@ func (v *evaluation) asNumber(value any) float64 {
 	return readNumber(v.asText(value))
 }
 
-// readNumber reads digits with a point, and a minus sign before them, as XPath does.
+// readNumber reads digits with a decimal point and an optional minus sign, as XPath does.
 func readNumber(s string) float64 {
 	s = strings.Trim(s, " \t\r\n")
 	digits := strings.TrimPrefix(s, "-")
@@ -295,11 +295,11 @@ func readNumber(s string) float64 {
 		digits == "" || digits == "." {
 		return math.NaN()
 	}
-	number, _ := strconv.ParseFloat(s, 64) // infinite where it is too large
+	number, _ := strconv.ParseFloat(s, 64) // infinite if it is too large
 	return number
 }
 
-// compare compares as XPath does: of nodes, whether any fits.
+// compare compares as XPath does: a set of nodes fits if any of its nodes does.
 func (v *evaluation) compare(op string, left, right any) bool {
 	a, aNodes := left.([]spot)
 	b, bNodes := right.([]spot)
@@ -322,7 +322,7 @@ func (v *evaluation) compare(op string, left, right any) bool {
 	return v.holds(op, left, right)
 }
 
-// holds compares two values none of which is nodes.
+// holds compares two values that are not node sets.
 func (v *evaluation) holds(op string, left, right any) bool {
 	if op == "=" || op == "!=" {
 		_, aTruth := left.(bool)
@@ -352,7 +352,7 @@ func (v *evaluation) holds(op string, left, right any) bool {
 	return a >= b
 }
 
-// compareAll says whether a node of one side fits one of the other, looking at each once.
+// compareAll says whether any node of one side fits one of the other, examining each node once.
 func (v *evaluation) compareAll(op string, a, b []spot) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return false
@@ -376,7 +376,7 @@ func (v *evaluation) compareAll(op string, a, b []spot) bool {
 	return v.holds(op, mostA, leastB)
 }
 
-// bounds are the least and the largest number of some nodes, not a number if none is one.
+// bounds returns the least and the largest number of some nodes, NaN if there is none.
 func (v *evaluation) bounds(all []spot) (least, most float64) {
 	least, most = math.NaN(), math.NaN()
 	for _, p := range all {

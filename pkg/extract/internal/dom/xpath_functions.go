@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// function is what a call takes and gives.
+// function describes the arguments and the result of a call.
 type function struct {
 	least, most int // arguments
 	kind        kind
@@ -14,8 +14,8 @@ type function struct {
 	call        func(v *evaluation, args []*expression, f focus) any
 }
 
-// functions are those of XPath 1.0, and of later versions what is usual and gives no more than its
-// arguments' size.
+// functions are those of XPath 1.0, and common ones of later versions whose result is no larger
+// than their arguments.
 var functions = map[string]function{
 	"boolean": {1, 1, isTruth, false,
 		func(v *evaluation, args []*expression, f focus) any { return v.truth(args[0], f) }},
@@ -78,7 +78,7 @@ var functions = map[string]function{
 		func(*evaluation, []*expression, focus) any { return true }},
 }
 
-// ofNumber is a call with one number.
+// ofNumber makes a call with one number.
 func ofNumber(apply func(float64) float64) func(*evaluation, []*expression, focus) any {
 	return func(v *evaluation, args []*expression,
 		f focus) any {
@@ -86,7 +86,7 @@ func ofNumber(apply func(float64) float64) func(*evaluation, []*expression, focu
 	}
 }
 
-// ofTexts is a call with texts, of which the node's own stands for none. Their bytes are steps.
+// ofTexts makes a call with texts, by default the node's own. It charges their bytes.
 func ofTexts(apply func([]string) any) func(*evaluation, []*expression, focus) any {
 	return func(v *evaluation, args []*expression, f focus) any {
 		texts, total := make([]string, max(1, len(args))), 0
@@ -104,7 +104,7 @@ func ofTexts(apply func([]string) any) func(*evaluation, []*expression, focus) a
 	}
 }
 
-// ofName is a call with the name of the first node, or of the node itself.
+// ofName makes a call with the name of the argument's first node, or of the current node.
 func ofName(apply func(string) any) func(*evaluation, []*expression, focus) any {
 	return func(v *evaluation, args []*expression, f focus) any {
 		at := []spot{f.at}
@@ -135,8 +135,8 @@ func callSubstring(v *evaluation, args []*expression, f focus) any {
 	return substring(text, v.number(args[1], f), length)
 }
 
-// translate replaces characters by those at their places in another text. The first place of a
-// character counts.
+// translate replaces characters of from by those at the same positions of to. The first occurrence
+// of a character counts.
 func translate(s, from, to string) string {
 	others := []rune(to)
 	into := map[rune]rune{}
@@ -164,8 +164,8 @@ func round(n float64) float64 {
 	return math.Ceil(n)
 }
 
-// substring is the characters whose places, from 1, are at least from and less than from and length
-// together.
+// substring returns the characters at positions, counted from 1, of at least from and less than
+// from plus length.
 func substring(s string, from, length float64) string {
 	from = round(from)
 	end := from + round(length)

@@ -8,13 +8,13 @@ import (
 )
 
 // xpathNode is a node of a document as XPath sees it: the document itself, an element or a text.
-// They stand in document order, so that what a node holds is a range.
+// Nodes are in document order, so that a node's descendants are a range.
 type xpathNode struct {
-	elem          Elem  // the element, or a text's parent; None is the document itself
-	text, textEnd int32 // of a text node, in texts, otherwise -1
+	elem          Elem  // the element, or a text's parent; None for the document itself
+	text, textEnd int32 // of a text node, indexes in texts; otherwise -1
 	parent        int32
-	before        int32 // the sibling before it, -1 if there is none
-	end           int32 // behind all that it holds
+	before        int32 // the previous sibling, -1 if there is none
+	end           int32 // after all its descendants
 }
 
 // spot is a node, or one of its attributes.
@@ -24,16 +24,16 @@ func compareSpots(a, b spot) int {
 	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.attr, b.attr))
 }
 
-// xpathNodes are a document's nodes for XPath, made when the first expression asks for them.
+// xpathNodes are a document's nodes for XPath, made for the first expression.
 type xpathNodes struct {
 	nodes  []xpathNode
-	of     []int32 // elements
-	marks  []int32 // the round in which a node was last marked
+	of     []int32 // nodes of elements
+	marks  []int32 // the round in which each node was last marked
 	round  int32
 	filled bool
 
-	ways    map[*step]*way // across the page
-	reached int            // numbers that their reaches take
+	ways    map[*step]*way // of steps across the page
+	reached int            // total size of their reaches, in numbers
 }
 
 func (d *Document) fillNodes() {
@@ -51,7 +51,7 @@ func (d *Document) fillNodes() {
 	x.marks = append(x.marks[:0], make([]int32, len(x.nodes))...)
 }
 
-// addNodes adds an element and what it holds, and says where it stands.
+// addNodes adds an element and its contents, and returns the element's index.
 func (d *Document) addNodes(e Elem, parent, before int32) int32 {
 	x, el := &d.xpath, &d.elems[e]
 	at := int32(len(x.nodes))
@@ -65,7 +65,7 @@ func (d *Document) addNodes(e Elem, parent, before int32) int32 {
 			limit = d.elems[child].text
 		}
 		for text < limit {
-			if d.texts[text].parent != e { // of a head that was opened again behind it
+			if d.texts[text].parent != e { // it belongs to a head that was reopened before it
 				text++
 				continue
 			}
@@ -104,7 +104,7 @@ func (d *Document) nameAt(p spot) string {
 	return d.elems[n.elem].name()
 }
 
-// valueAt is the text of a node as it is.
+// valueAt returns the unchanged text of a node.
 func (d *Document) valueAt(p spot) string {
 	n := &d.xpath.nodes[p.node]
 	var value string
@@ -120,10 +120,10 @@ func (d *Document) valueAt(p spot) string {
 	return value
 }
 
-// asString is bytes that nobody changes any more, without a copy.
+// asString returns bytes as a string without a copy. They must not change afterwards.
 func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// meets says whether a node passes a step's test.
+// meets says whether a node passes a step's node test.
 func (d *Document) meets(s *step, p spot) bool {
 	n := &d.xpath.nodes[p.node]
 	switch s.test {
@@ -148,7 +148,7 @@ func (d *Document) meets(s *step, p spot) bool {
 	return name == s.test
 }
 
-// along visits what an axis leads to from a node, in the axis' order, until visit says to end.
+// along visits the nodes of an axis from a node, in axis order, until visit returns false.
 func (d *Document) along(axis string, p spot, visit func(spot) bool) {
 	nodes := d.xpath.nodes
 	n := &nodes[p.node]
@@ -193,7 +193,7 @@ func (d *Document) along(axis string, p spot, visit func(spot) bool) {
 		return
 	}
 	if p.attr >= 0 {
-		return // which has neither attributes nor children nor siblings
+		return // it has no attributes, children or siblings
 	}
 	switch axis {
 	case "attribute":
@@ -222,8 +222,8 @@ func (d *Document) along(axis string, p spot, visit func(spot) bool) {
 	}
 }
 
-// alongAll is where an axis leads from several nodes in document order, each place once, in no
-// order. It visits no node more often than an axis has to.
+// alongAll returns the nodes of an axis from several nodes in document order, each once, in no
+// order. It visits no node more often than necessary.
 func (d *Document) alongAll(s *step, from []spot) []spot {
 	var found []spot
 	keep := func(p spot) {
@@ -260,7 +260,7 @@ func (d *Document) alongAll(s *step, from []spot) []spot {
 		d.along(s.axis, from[len(from)-1], func(p spot) bool { keep(p); return true })
 		return found
 	}
-	// Of the others each goes on as another has gone before once it meets what that one met.
+	// On other axes, a walk ends where it meets an earlier one, which continued the same way.
 	x.round++
 	round := x.round
 	order := from
@@ -270,7 +270,7 @@ func (d *Document) alongAll(s *step, from []spot) []spot {
 	}
 	for _, p := range order {
 		d.along(s.axis, p, func(q spot) bool {
-			if q.attr >= 0 { // itself
+			if q.attr >= 0 { // the attribute itself
 				keep(q)
 				return true
 			}

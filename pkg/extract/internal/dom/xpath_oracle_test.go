@@ -26,7 +26,7 @@ var (
 	oracleSeed = flag.Uint64("oracle.seed", 1, "seed of the expressions")
 )
 
-// libxml2 answers expressions about the trees it is given.
+// libxml2 evaluates expressions on given trees.
 const libxml2 = `
 import sys, json
 from lxml import etree
@@ -51,14 +51,14 @@ for line in sys.stdin:
     print(json.dumps(answers), flush=True)
 `
 
-// expressionMaker makes expressions of the names and values of a page. Left out is what differs by
-// the tree given, not by XPath. That is node() below (there are comments), and the axes following
-// and preceding of attributes (libxml2 leaves out what their element holds). So are numbers as
-// texts (libxml2 writes 15 digits).
+// expressionMaker makes expressions from the names and values of a page. It avoids what differs by
+// the given tree rather than by XPath. That is node() on descendants (there are comments), and the
+// axes following and preceding of attributes (libxml2 leaves out what their element holds). It also
+// avoids numbers as texts (libxml2 writes 15 digits).
 type expressionMaker struct {
 	*rand.Rand
 	names, attrs, words []string
-	far                 int // axes that lead across the page
+	far                 int // number of axes that lead across the page
 }
 
 func (m *expressionMaker) of(all ...string) string { return all[m.IntN(len(all))] }
@@ -155,7 +155,7 @@ func (m *expressionMaker) expression() string {
 	return m.path(0)
 }
 
-// asXML is a document as XML, "" if it has what XML cannot.
+// asXML returns a document as XML, or "" if XML cannot express it.
 func asXML(d *Document) string {
 	d.fillNodes()
 	var b strings.Builder
@@ -213,8 +213,8 @@ func writeXML(b *strings.Builder, s string) bool {
 	return !strings.ContainsRune(escaped.String(), '\ufffd')
 }
 
-// TestXPathOracle holds generated expressions over saved pages to libxml2, which has to be there as
-// Python's lxml:
+// TestXPathOracle compares generated expressions over saved pages with libxml2, which must be
+// installed as Python's lxml:
 //
 //	go test -tags oracle -run XPathOracle ./pkg/extract/internal/dom -oracle.pages DIRECTORY
 func TestXPathOracle(t *testing.T) {
@@ -280,7 +280,7 @@ func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlo
 	return compared, tooSlow, wrong
 }
 
-// makerOf makes expressions of a document's names and attributes.
+// makerOf makes expressions from a document's names and attributes.
 func makerOf(random *rand.Rand, d *Document) *expressionMaker {
 	m := &expressionMaker{Rand: random, words: []string{"a", "the", "1", "e"}}
 	for e := range d.elems {
@@ -295,7 +295,7 @@ func makerOf(random *rand.Rand, d *Document) *expressionMaker {
 	return m
 }
 
-// askLibxml2 is what libxml2 answers expressions about a page, which is XML.
+// askLibxml2 returns libxml2's results for expressions on a page, which is XML.
 func askLibxml2(t *testing.T, page string, expressions []string) (answers []any) {
 	t.Helper()
 	input, err := json.Marshal(map[string]any{"page": page, "expressions": expressions})
@@ -314,8 +314,8 @@ func askLibxml2(t *testing.T, page string, expressions []string) (answers []any)
 	return answers
 }
 
-// TestMakeXPathSample makes the sample anew, of expressions whose answers are short and mostly hold
-// something:
+// TestMakeXPathSample rewrites the sample. It takes expressions whose results are short and mostly
+// not empty:
 //
 //	go test -tags oracle -run MakeXPathSample ./pkg/extract/internal/dom -oracle.sample
 func TestMakeXPathSample(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind is what an expression gives: XPath 1.0 tells it from the expression alone.
+// kind is the type of an expression's result. In XPath 1.0 the expression alone determines it.
 type kind uint8
 
 const (
@@ -20,34 +20,34 @@ const (
 
 // expression is a part of an XPath expression.
 type expression struct {
-	op    string // of literals "", paths "/", calls "(", else the operator
+	op    string // "" for literals, "/" for paths, "(" for calls, else the operator
 	kind  kind
 	value any // of a literal
 	args  []*expression
-	call  func(v *evaluation, args []*expression, f focus) any // of calls
-	// of paths, whose start is args[0] if there is one
+	call  func(v *evaluation, args []*expression, f focus) any // of a call
+	// of a path, which starts at args[0] if there is one
 	absolute bool
 	steps    []step
-	position bool // position() or last() decides
+	position bool // it depends on position() or last()
 	last     bool // it is last()
 }
 
-// step is one step of a path. Filters behind an expression in parentheses are a step on the axis
+// step is one step of a path. Filters after an expression in parentheses are a step on the axis
 // filter.
 type step struct {
-	// a name, "*", "prefix:*", "text()" or "node()", "none()" for what no page has
+	// a name, "*", "prefix:*", "text()" or "node()"; "none()" for nodes that no page has
 	axis, test string
 	filters    []*expression
-	placed     bool // a filter asks for places
+	placed     bool // a filter depends on positions
 	siblings   bool // the axis leads to siblings
-	counted    bool // it leads across the page, and asks for no places or for last() alone
+	counted    bool // it leads across the page, and depends on no positions or on last() alone
 }
 
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant",
 	"descendant-or-self", "following",
 	"following-sibling", "parent", "preceding", "preceding-sibling", "self"}
 
-// xpathParser reads tokens. A token is a name, a number, a text in its quotes, or a sign.
+// xpathParser reads tokens. A token is a name, a number, a quoted text, or a sign.
 type xpathParser struct {
 	tokens []string
 	at     int
@@ -153,7 +153,7 @@ func (p *xpathParser) here() string {
 
 func (p *xpathParser) unexpected() error { return fmt.Errorf("unexpected %s", p.here()) }
 
-// levels are the operators with two operands, those that bind least first.
+// levels are the binary operators, by increasing precedence.
 var levels = [...]struct {
 	signs []string
 	kind  kind
@@ -179,8 +179,8 @@ func (p *xpathParser) binary(level int) (*expression, error) {
 	return left, err
 }
 
-// join is an operator with two operands. Whether a node across the page is like a literal is the
-// same as whether there is one that is like it.
+// join makes a binary operator. It rewrites a comparison of a path across the page with a literal
+// into the question whether the path has a node that fits.
 func join(op string, kind kind, left, right *expression) *expression {
 	e := &expression{op: op, kind: kind, args: []*expression{left, right},
 		position: left.position || right.position}
@@ -210,14 +210,14 @@ func join(op string, kind kind, left, right *expression) *expression {
 	return e
 }
 
-// crosses says whether the expression is a path whose first step leads across the page from where
-// it is asked, and asks for no places.
+// crosses says whether the expression is a relative path whose first step leads across the page and
+// depends on no positions.
 func (e *expression) crosses() bool {
 	return e.op == "/" && !e.absolute && len(e.args) == 0 && len(e.steps) > 0 &&
 		!e.steps[0].placed && slices.Contains(across, e.steps[0].axis)
 }
 
-// with is a path whose last step has one more filter.
+// with returns a path with one more filter on its last step.
 func (e *expression) with(filter *expression) *expression {
 	path := &expression{op: "/"}
 	for i, s := range e.steps {
@@ -229,8 +229,8 @@ func (e *expression) with(filter *expression) *expression {
 	return path
 }
 
-// asked is an expression of which no more is asked than whether it holds. A path across the page is
-// then one step, with the others as its filter: of a node they are asked once.
+// asked rewrites an expression of which only the truth matters. A path across the page becomes one
+// step whose filter is the rest of the path, so the rest is evaluated once for a node.
 func (e *expression) asked() *expression {
 	if e.op == "|" {
 		return join("or", isTruth, e.args[0], e.args[1])
@@ -280,7 +280,7 @@ func (p *xpathParser) path() (*expression, error) {
 		start = &expression{kind: isText, value: token[1 : len(token)-1]}
 		p.at++
 	case isDigit(token[0]) || token[0] == '.' && len(token) > 1 && token != "..":
-		number, _ := strconv.ParseFloat(token, 64) // infinite where it is too large
+		number, _ := strconv.ParseFloat(token, 64) // infinite if it is too large
 		start = &expression{kind: isNumber, value: number}
 		p.at++
 	case call:
@@ -349,7 +349,7 @@ func (p *xpathParser) call() (*expression, error) {
 	return e, nil
 }
 
-// location reads the steps of a path; begins says that nothing stands before them.
+// location reads the steps of a path; begins says that nothing precedes them.
 func (p *xpathParser) location(e *expression, begins bool) (*expression, error) {
 	all := step{axis: "descendant-or-self", test: "node()"}
 	switch {
@@ -383,7 +383,7 @@ func (p *xpathParser) location(e *expression, begins bool) (*expression, error) 
 	}
 }
 
-// add adds a step. //x is descendant::x where no filter asks for places.
+// add adds a step. It turns //x into descendant::x unless a filter depends on positions.
 func (e *expression) add(s step) {
 	for _, f := range s.filters {
 		s.placed = s.placed || f.kind == isNumber || f.position

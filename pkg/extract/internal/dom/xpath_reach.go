@@ -4,32 +4,32 @@ import (
 	"slices"
 )
 
-// across are the axes that lead from each node across the page. What asks every node for all of
-// them would look at each pair.
+// across are the axes that lead from each node across the page. Walking them from every node would
+// examine each pair of nodes.
 var across = []string{"following", "following-sibling", "preceding", "preceding-sibling"}
 
-// maxReach bounds what reaches of one document take together, in numbers of four bytes.
+// maxReach bounds the total size of a document's reaches, in numbers of four bytes.
 const maxReach = 4 << 20
 
-// reach is all of a document that meets a step's test and passes its filters. How many there are
-// along an axis from a node, and which is the last of them, is looked up in it.
+// reach holds all nodes of a document that pass a step's test and filters. It serves to look up how
+// many of them lie along an axis from a node, and which is the last.
 type reach struct {
-	all []int32 // in document order; none on axes of siblings
-	// by node, on axes of siblings alone, of parents that were asked for
+	all []int32 // in document order; empty on sibling axes
+	// by node, on sibling axes only: whether its children have been examined
 	known       []bool
-	upTo        []int32 // how many of its siblings there are up to it, itself included
-	within      []int32 // how many of its children
-	first, last []int32 // its first and last child of them, 0 for none
+	upTo        []int32 // number of such siblings up to and including it
+	within      []int32 // number of its such children
+	first, last []int32 // its first and last such child, 0 for none
 }
 
-// way is what a step of an expression was asked for in a document.
+// way is the record of a step's evaluation in a document.
 type way struct {
-	spent int // steps of the budget by going the way
+	spent int // steps of the budget spent on walking
 	reach *reach
 }
 
-// reachOf is the reach of a step across the page that asks for no places, or for last() alone. Nil:
-// another step, or one whose way has cost less than a look at each node would.
+// reachOf returns the reach of a step across the page that depends on no positions or on last()
+// alone. It is nil for another step, or if walking has cost less than examining each node would.
 func (v *evaluation) reachOf(s *step) *reach {
 	if !s.counted {
 		return nil
@@ -54,7 +54,7 @@ func (v *evaluation) reachOf(s *step) *reach {
 	return w.reach
 }
 
-// went notes what going a step's way has cost, of which the budget was before.
+// went records the cost of walking a step; the budget was before.
 func (v *evaluation) went(s *step, before int) {
 	if !s.counted {
 		return
@@ -91,7 +91,7 @@ func (v *evaluation) makeReach(s *step) *reach {
 	return r
 }
 
-// know looks at the children of a node, once. Filters are asked of no others.
+// know examines the children of a node, once. Filters are evaluated only on children of such nodes.
 func (r *reach) know(v *evaluation, s *step, parent int32) {
 	if r.known[parent] {
 		return
@@ -115,7 +115,7 @@ func (r *reach) know(v *evaluation, s *step, parent int32) {
 	})
 }
 
-// count is how many nodes a step leads to from p.
+// count returns the number of nodes that a step leads to from p.
 func (r *reach) count(v *evaluation, s *step, p spot) int {
 	d := v.d
 	d.spend(moveSteps)
@@ -152,7 +152,7 @@ func (r *reach) has(node int32) bool {
 	return found
 }
 
-// behind is the first node that follows p.
+// behind returns the first node that follows p.
 func (d *Document) behind(p spot) int32 {
 	if p.attr >= 0 {
 		return p.node + 1
@@ -160,7 +160,7 @@ func (d *Document) behind(p spot) int32 {
 	return d.xpath.nodes[p.node].end
 }
 
-// lastFrom is the last node that a step leads to from p, as its axis goes.
+// lastFrom returns the last node, in axis order, that a step leads to from p.
 func (r *reach) lastFrom(v *evaluation, s *step, p spot) (last spot, found bool) {
 	d, nodes := v.d, v.d.xpath.nodes
 	d.spend(moveSteps)
@@ -185,7 +185,7 @@ func (r *reach) lastFrom(v *evaluation, s *step, p spot) (last spot, found bool)
 			at = r.all[n-1]
 		}
 	default:
-		for _, first := range r.all { // those before it that do not precede it hold it
+		for _, first := range r.all { // nodes before p that do not precede it are its ancestors
 			d.spend(1)
 			if first >= p.node {
 				break
@@ -199,10 +199,10 @@ func (r *reach) lastFrom(v *evaluation, s *step, p spot) (last spot, found bool)
 	return spot{at, -1}, at > 0
 }
 
-// nested takes a step whose filters ask for places from each of many nodes, on the axes that lead
-// across the whole page. From two nodes it leads to the same nodes, in the same places, when it
-// leads to as many. So filters are asked once for each number, and not for each node. Not known:
-// the step goes another way.
+// nested evaluates a step whose filters depend on positions, from many nodes, on an axis across the
+// whole page. From two nodes with equally many results, the step leads to the same nodes in the
+// same positions. So filters are evaluated once for each number of results instead of for each
+// node. known is false if the step must be evaluated otherwise.
 func (v *evaluation) nested(s *step, from []spot) (all []spot, known bool) {
 	first := s.filters[0]
 	if len(from) < 2 || s.counted || s.axis != "following" && s.axis != "preceding" ||
@@ -222,7 +222,7 @@ func (v *evaluation) nested(s *step, from []spot) (all []spot, known bool) {
 	return all, true
 }
 
-// from is what a step leads to from p, n nodes, in the order of its axis.
+// from returns the n nodes that a step leads to from p, in axis order.
 func (r *reach) from(d *Document, s *step, p spot, n int) []spot {
 	found := make([]spot, 0, n)
 	if s.axis == "following" {

@@ -16,7 +16,7 @@ const (
 	sampleSize    = 600
 )
 
-// sampled is an expression with what libxml2 answers.
+// sampled is an expression with libxml2's result.
 type sampled struct {
 	Expression string `json:"expression"`
 	Answer     any    `json:"answer"`
@@ -35,7 +35,7 @@ func samplePage(t *testing.T) *Document {
 	return &d
 }
 
-// TestXPathSample holds the evaluator to what libxml2 answers generated expressions.
+// TestXPathSample compares the evaluator with libxml2's results for generated expressions.
 func TestXPathSample(t *testing.T) {
 	answers, err := os.ReadFile(sampleAnswers)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestXPathSample(t *testing.T) {
 	}
 }
 
-// answerOf evaluates at the element html, as lxml does.
+// answerOf evaluates at the html element, as lxml does.
 func answerOf(d *Document, x *XPath) any {
 	value := x.evaluate(d, Root)
 	if n, ok := value.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// stepsOf counts the steps that an expression takes on a page within a budget, and says how it
-// ended.
+// stepsOf counts the steps that an expression takes on a page within a budget, and returns its
+// error.
 func stepsOf(t *testing.T, page, expr string, budget int) (int, error) {
 	t.Helper()
 	x, err := CompileXPath(expr)
@@ -28,7 +28,7 @@ const (
 	elements = 20_000
 )
 
-// What takes each node but once takes steps in proportion to the page, whichever axis it is.
+// An evaluation that examines each node once takes steps in proportion to the page, on every axis.
 func TestXPathStepsAreLinear(t *testing.T) {
 	for _, page := range []struct {
 		name, text string
@@ -67,7 +67,7 @@ func TestXPathStepsAreLinear(t *testing.T) {
 	}
 }
 
-// A filter that asks for no places is evaluated once for a node, from wherever steps come to it.
+// A filter that depends on no positions is evaluated once for a node, wherever steps come from.
 func TestXPathFiltersAreAskedOnce(t *testing.T) {
 	page := "<b>" + strings.Repeat("y", 40_000) + "x</b><b>x</b>" + strings.Repeat("<i></i>", 3000)
 	for _, expr := range []string{
@@ -83,8 +83,8 @@ func TestXPathFiltersAreAskedOnce(t *testing.T) {
 	}
 }
 
-// Filters that ask for places are asked once for each set of nodes that a step leads to. Of what
-// they ask, the parts that need no places are asked of a node once.
+// Filters that depend on positions are evaluated once for each set of nodes that a step leads to.
+// Their parts that need no positions are evaluated once for a node.
 func TestXPathPlacesAreAskedOnce(t *testing.T) {
 	cells := strings.Repeat("<table><tr><td>7</td><td>x</td></tr></table>", 300)
 	page := "<section>" + cells + strings.Repeat("<p>y<b>z</b></p>", 10_000) + "</section>"
@@ -103,7 +103,7 @@ func TestXPathPlacesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// Verdicts are bounded, and none is kept of a filter that asks for places.
+// Verdicts are bounded, and filters that depend on positions keep none.
 func TestXPathVerdictsAreBounded(t *testing.T) {
 	var v verdicts
 	kept := 0
@@ -128,10 +128,10 @@ func TestXPathVerdictsAreBounded(t *testing.T) {
 	}
 }
 
-// What asks each node for all before or behind it is paid for node by node, and ends with an error
-// where the budget does.
+// Expressions that examine all nodes before or after each node are charged node by node. They end
+// with an error when the budget does.
 func TestXPathStepsAreCharged(t *testing.T) {
-	const budget = maxSteps / 25 // each of these would take 400 million
+	const budget = maxSteps / 25 // each would take 400 million
 	page := strings.Repeat("<a>y</a>", elements)
 	for _, expr := range []string{
 		"//a/following::a[position() > 2]", "//a[contains(preceding::a, 'x')]",
@@ -146,8 +146,8 @@ func TestXPathStepsAreCharged(t *testing.T) {
 	}
 }
 
-// TestReachIsTheWay: what is looked up of an axis is what going along it finds, from every node and
-// attribute of a page.
+// TestReachIsTheWay: looking up an axis gives the same as walking it, from every node and attribute
+// of a page.
 func TestReachIsTheWay(t *testing.T) {
 	var d Document
 	page := `<p id=a>x<b>y</b>z<i><b id=b>u</b><b>v</b></i></p><b></b><ul><li><b>1</b><li>2</ul>`

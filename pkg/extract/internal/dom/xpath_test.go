@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// expressions of all axes and of what predicates can ask.
+// expressions cover all axes and all kinds of predicates.
 var expressions = []string{
 	"/html/body/*", "//p", "//p/text()", "//*", "//text()", "//@*", "//a/@href", "//li[1]",
 	"//li[last()]", "//ul/li[2]/text()",
@@ -31,7 +31,7 @@ var expressions = []string{
 	"//head/following-sibling::body", "//x-card/@data-a", "//p[b and i]", "//script/text()",
 }
 
-// checkXPath fails unless an expression chooses of a document what it chooses of the tree of
+// checkXPath fails unless an expression chooses the same in a document and in the tree of
 // x/net/html.
 func checkXPath(t *testing.T, page, expr string) {
 	t.Helper()
@@ -95,7 +95,7 @@ func TestXPathIsHTMLQuery(t *testing.T) {
 	for _, page := range pages {
 		if strings.Contains(page, "<svg") || strings.Contains(page, "</head> ") {
 			// attributes have no prefixes there, and white space around the head is not kept in
-			// order here
+			// order
 			continue
 		}
 		for _, expr := range expressions {
@@ -154,7 +154,7 @@ func TestXPathValues(t *testing.T) {
 	}
 }
 
-// Of nested elements of one name each has its own place, and places of an axis count along it.
+// Nested elements of one name have separate positions, and positions on an axis count along it.
 func TestXPathPlaces(t *testing.T) {
 	const page = `<div id=a><div id=b>1</div><div id=c>2<div id=d>3</div><div id=e>4</div></div></div><ul><li>5<li>6<p>7</p></ul><ul><li>8</ul>`
 	for expr, want := range map[string]string{
@@ -302,7 +302,7 @@ func FuzzXPath(f *testing.F) {
 	})
 }
 
-// What is refused is named: XPath 1.0 that is not supported, later versions, and slips.
+// Errors name what is refused: unsupported XPath 1.0, later versions, and mistakes.
 func TestRefusedXPathIsNamed(t *testing.T) {
 	for expr, named := range map[string]string{
 		"//a[$x]": "variables", "for $x in //a return $x": "variables",

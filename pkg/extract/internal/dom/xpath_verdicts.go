@@ -1,14 +1,14 @@
 package dom
 
-// maxVerdicts bounds what verdicts of one evaluation take together, in bytes.
+// maxVerdicts bounds the total size of one evaluation's verdicts, in bytes.
 const maxVerdicts = 4 << 20
 
-// verdicts are what filters said of nodes. Steps that lead across the page come to a node from each
-// of many. A filter that asks for no places says the same of it every time.
+// verdicts caches the results of filters on nodes. Steps across the page come to a node from many
+// others, and a filter that depends on no positions gives the same result every time.
 type verdicts struct {
 	said map[*expression]verdict // nil: asked once
 	size int
-	// numbers that parts of filters gave
+	// numeric results of parts of filters
 	numbers map[numberOf]float64
 }
 
@@ -17,9 +17,9 @@ type numberOf struct {
 	node int32
 }
 
-const numberBytes = 64 // about what a number of a node takes in its map
+const numberBytes = 64 // approximate size of one entry of numbers
 
-// verdict is what a filter said, by node: 0 for nothing yet, else one of these. Nil keeps nothing.
+// verdict holds a filter's results by node: 0 for none yet, else one of these. Nil stores none.
 type verdict []byte
 
 const (
@@ -27,7 +27,7 @@ const (
 	passes = 2
 )
 
-// meeting says that steps from different nodes meet on the axis.
+// meeting says that steps on the axis from different nodes may reach the same node.
 func (s *step) meeting() bool {
 	switch s.axis {
 	case "self", "attribute", "child":
@@ -36,7 +36,7 @@ func (s *step) meeting() bool {
 	return true
 }
 
-// toldOf is what the filters of a step said, nil for none.
+// toldOf returns the verdicts of a step's filters, nil if there are none.
 func (v *evaluation) toldOf(s *step) []verdict {
 	if len(s.filters) == 0 || !s.meeting() {
 		return nil
@@ -48,7 +48,7 @@ func (v *evaluation) toldOf(s *step) []verdict {
 	return told
 }
 
-// of is what a filter said. It is kept from when the filter is asked a second time.
+// of returns a filter's verdict. Results are kept from its second evaluation on.
 func (v *verdicts) of(filter *expression, nodes int) verdict {
 	if filter.kind == isNumber || filter.position {
 		return nil
@@ -68,7 +68,7 @@ func (v *verdicts) of(filter *expression, nodes int) verdict {
 	return v.said[filter]
 }
 
-// about tells what was said of a node. Attributes are not kept.
+// about returns a node's stored result. Results for attributes are not stored.
 func (v verdict) about(p spot) (passed, known bool) {
 	if v == nil || p.attr >= 0 {
 		return false, false
@@ -86,8 +86,8 @@ func (v verdict) keep(p spot, passed bool) {
 	}
 }
 
-// part is whether a part of a filter holds. Parts that ask for no places are asked of a node once,
-// though the filter asks.
+// part says whether a part of a filter holds. A part that depends on no positions is evaluated once
+// for a node, even if the whole filter depends on them.
 func (v *evaluation) part(e *expression, f focus) bool {
 	if !f.again || e.position {
 		return v.truth(e, f)
@@ -101,8 +101,8 @@ func (v *evaluation) part(e *expression, f focus) bool {
 	return passed
 }
 
-// operand is a side of a comparison, or a place. Numbers of a node that ask for no places are
-// read once.
+// operand returns a side of a comparison, or a position. Numbers that depend on no positions are
+// read once for a node.
 func (v *evaluation) operand(e *expression, f focus) any {
 	if !f.again || e.position || e.kind != isNumber || e.op == "" || f.at.attr >= 0 {
 		return v.eval(e, f)

@@ -1,11 +1,11 @@
 // Package jsondoc owns JSON bodies and JSONPath (RFC 9535). A body is a flat list of values in
-// document order, so that a value is a number and what it holds is a range. It knows no field and
-// no row.
+// document order, so that a value is a number and its descendants are a range. jsondoc knows
+// neither fields nor rows.
 //
-// Paths are read and evaluated by code of our own, and tests hold it to github.com/theory/jsonpath.
-// That library works on Go's maps. It visits the members of an object in another order each time.
-// So the first match of a path would be another one each time. It writes large numbers differently,
-// and nothing bounds what a path costs.
+// Our own code parses and evaluates paths; tests compare it with github.com/theory/jsonpath. That
+// library works on Go's maps and visits the members of an object in random order. The first match
+// of a path would therefore vary. The library also writes large numbers differently, and nothing
+// bounds the cost of a path.
 package jsondoc
 
 import (
@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// Node is a value of a document, by its place in document order.
+// Node is a value of a document: its index in document order.
 type Node int32
 
 // Root is the outermost value, which every document has.
@@ -32,37 +32,37 @@ const (
 	Root Node = 0
 )
 
-// Document is a parsed body. Its memory is used again by the next Parse. The body's bytes must not
-// change until Reset.
+// Document is a parsed body. The next Parse reuses its memory. The body's bytes must not change
+// until Reset.
 type Document struct {
 	src   string
 	nodes []node
-	steps int             // work that paths may still do
+	steps int             // work left for paths
 	names map[string]Node // of the object whose end is being read
-	lines bool            // src is one value a line
+	lines bool            // src has one value per line
 
-	check  int // when so few steps are left, the context is asked
+	check  int // when steps fall below this, the context is checked
 	ctx    context.Context
-	budget pattern.Budget // of the match at hand
-	ended  error          // of ctx
+	budget pattern.Budget // of the current match
+	ended  error          // ctx's error
 }
 
-// node is one value; what it holds are the values up to end.
+// node is one value. Its descendants are the values up to end.
 type node struct {
-	name        string // of a member, decoded
+	name        string // decoded name of a member
 	parent, end Node
 	from, to    int32 // in src
-	kids        int32 // how many elements or members it has
-	index       int32 // place in an array
+	kids        int32 // number of elements or members
+	index       int32 // position in an array
 	kind        kind
 	member      bool
-	dropped     bool // a later member of the same object has the same name
+	dropped     bool // a later member of the same object has its name
 }
 
 type kind uint8
 
 const (
-	kindNothing kind = iota // what a path to nowhere gives
+	kindNothing kind = iota // the result of a path to nowhere
 	kindNull
 	kindFalse
 	kindTrue
@@ -72,7 +72,7 @@ const (
 	kindObject
 )
 
-// Bounds of a body. Paths that need more steps than maxSteps are given up; ordinary ones need some
+// Bounds of a body. Paths that need more than maxSteps steps are given up; ordinary paths need some
 // thousand.
 const (
 	maxDepth = 500
@@ -87,15 +87,15 @@ var (
 	errTooSlow = errors.New("the paths take too long on this body")
 )
 
-// Parse reads a body: one JSON value, or, with lines, one a line, which are then read as an array's
-// elements.
+// Parse reads a body: one JSON value or, with lines, one value per line. The values of lines become
+// the elements of an array.
 func (d *Document) Parse(body []byte, lines bool) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong
 	}
 	d.Reset()
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	// The caller keeps the bytes unchanged until Reset, so names and values can point into them.
+	// The caller keeps the bytes unchanged until Reset, so names and values may point into them.
 	d.src, d.lines = unsafe.String(unsafe.SliceData(body), len(body)), lines
 	if lines {
 		return d.readLines(body)
@@ -107,7 +107,7 @@ func (d *Document) Parse(body []byte, lines bool) error {
 	return err
 }
 
-// check says what is wrong with a JSON text, so that read need not.
+// check returns the error of an invalid JSON text, so that read need not check.
 func check(text []byte) error {
 	if json.Valid(text) {
 		return nil
@@ -139,7 +139,7 @@ func (d *Document) readLines(body []byte) error {
 	return nil
 }
 
-// space is the first place from i on that is no white space.
+// space returns the first index from i on that is not white space.
 func space(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
 		i++
@@ -147,8 +147,8 @@ func space(s string, i int) int {
 	return i
 }
 
-// reserve makes room for what is to come from i on. So the list of a large body is not copied again
-// and again as it grows. It counts rather too many values, at most maxNodes.
+// reserve makes room for the values from i on, so that a large body's list is not copied repeatedly
+// as it grows. It overestimates the number of values, up to maxNodes.
 func (d *Document) reserve(i int) {
 	more, s := 1, d.src
 	for ; i < len(s); i++ {
@@ -168,7 +168,7 @@ func (d *Document) reserve(i int) {
 	d.nodes = room
 }
 
-// read adds the value that begins at i and gives the place behind it. The text is known to be JSON.
+// read adds the value that begins at i and returns the index after it. The text is valid JSON.
 func (d *Document) read(parent Node, i, depth int) (int, error) {
 	n := Node(len(d.nodes))
 	if len(d.nodes) == cap(d.nodes) && n >= keptNodes/2 {
@@ -251,7 +251,7 @@ func (d *Document) readMembers(parent Node, i, depth int) (int, error) {
 	}
 }
 
-// dropRepeated leaves only the last of an object's members that have the same name, as browsers do.
+// dropRepeated keeps only the last of an object's members with the same name, as browsers do.
 func (d *Document) dropRepeated(object Node) {
 	if d.nodes[object].kids < 2 {
 		return
@@ -269,7 +269,7 @@ func (d *Document) dropRepeated(object Node) {
 	}
 }
 
-// stringEnd is the place behind the string that begins at i.
+// stringEnd returns the index after the string that begins at i.
 func stringEnd(s string, i int) int {
 	for i++; s[i] != '"'; i++ {
 		if s[i] == '\\' {
@@ -279,7 +279,7 @@ func stringEnd(s string, i int) int {
 	return i + 1
 }
 
-// decode is what a string, written with its quotes, stands for.
+// decode returns the text of a quoted string.
 func decode(quoted string) string {
 	inner := quoted[1 : len(quoted)-1]
 	if strings.IndexByte(inner, '\\') < 0 {
@@ -287,19 +287,18 @@ func decode(quoted string) string {
 	}
 	var s string
 	if err := json.Unmarshal([]byte(quoted), &s); err != nil {
-		return inner // cannot be: the text is known to be JSON
+		return inner // cannot happen: the text is valid JSON
 	}
 	return s
 }
 
-// checkEvery is how many steps are made before the context is asked again, and others may go first.
+// checkEvery is the number of steps between checks of the context, at which others may go first.
 const checkEvery = 1_000_000
 
-// Within ends the work of paths when the context does, whatever bodies are parsed next.
+// Within ends the work of paths when the context ends, for all bodies parsed from now on.
 func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
 
-// look decides whether paths may go on: there are steps left, and who waits for them is still
-// there.
+// look says whether paths may continue: there are steps left, and the context has not ended.
 func (d *Document) look() bool {
 	if err := turns.Yield(d.ctx); err != nil {
 		d.ended, d.steps = err, -1
@@ -308,8 +307,8 @@ func (d *Document) look() bool {
 	return d.steps >= 0
 }
 
-// Err says that the paths asked so far took too long, or the context's error, so that what they
-// answered does not count.
+// Err says that the paths asked so far took too long, or returns the context's error. Their results
+// then do not count.
 func (d *Document) Err() error {
 	if d.ended != nil {
 		return d.ended
@@ -323,7 +322,7 @@ func (d *Document) Err() error {
 // keptNodes bounds the memory kept for the next body.
 const keptNodes = 1 << 14
 
-// Reset forgets the body and keeps the memory of an ordinary one.
+// Reset discards the body and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
 	if cap(d.nodes) > keptNodes || len(d.names) > keptNodes {
 		*d = Document{ctx: d.ctx}
@@ -336,17 +335,17 @@ func (d *Document) Reset() {
 	d.src, d.nodes, d.steps, d.check, d.ended = "", d.nodes[:0], maxSteps, maxSteps, nil
 }
 
-// GoesOn says whether rows may still be made: what is asked after that does not count, see Err.
+// GoesOn says whether rows may still be made. After false, results do not count; see Err.
 func (d *Document) GoesOn() bool { return d.step(0) }
 
-// Parent is the array or object around n, None for the root.
+// Parent returns the array or object around n, None for the root.
 func (d *Document) Parent(n Node) Node { return d.nodes[n].parent }
 
-// End is the first value after n and all that it holds.
+// End returns the first value after n and its descendants.
 func (d *Document) End(n Node) Node { return d.nodes[n].end }
 
-// child is the first element or member of a container from c on that counts, its end if there is
-// none. Those that it skips are steps, too.
+// child returns the first element or member from c on that is not dropped, or end. Each skipped one
+// costs a step.
 func (d *Document) child(c, end Node) Node {
 	for c < end && d.nodes[c].dropped {
 		d.steps--
@@ -358,7 +357,7 @@ func (d *Document) child(c, end Node) Node {
 // IsNull says whether the value is null.
 func (d *Document) IsNull(n Node) bool { return d.nodes[n].kind == kindNull }
 
-// String is a string's text, or a number as it is written; false for other values.
+// String returns a string's text, or a number as written; false for other values.
 func (d *Document) String(n Node) (string, bool) {
 	switch d.nodes[n].kind {
 	case kindString:
@@ -371,9 +370,9 @@ func (d *Document) String(n Node) (string, bool) {
 
 func (d *Document) written(n Node) string { return d.src[d.nodes[n].from:d.nodes[n].to] }
 
-// AppendJSON appends a value as JSON without white space: numbers exactly as they are written,
-// members in their order, strings by quote. It stops once dst is longer than most, with something
-// that is no JSON.
+// AppendJSON appends a value as JSON without white space: numbers exactly as written, members in
+// their order, strings by quote. It stops once dst is longer than most; the result is then not
+// valid JSON.
 func (d *Document) AppendJSON(dst []byte, n Node, most int,
 	quote func(dst, s []byte) []byte) []byte {
 	e := &d.nodes[n]
@@ -405,7 +404,7 @@ func (d *Document) AppendJSON(dst []byte, n Node, most int,
 	return dst
 }
 
-// length is that of the function length(): characters, elements or members; -1 for what has none.
+// length is the function length(): characters, elements or members; -1 for other values.
 func (d *Document) length(n Node) int {
 	switch d.nodes[n].kind {
 	case kindString:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// First is the path's first match in the order that RFC 9535 gives, None if there is none.
+// First returns the path's first match in the order of RFC 9535, or None.
 func (p *Path) First(d *Document) Node {
 	first := None
 	d.walk(&p.query, Root, func(n Node) bool {
@@ -16,7 +16,7 @@ func (p *Path) First(d *Document) Node {
 	return first
 }
 
-// All are the path's matches, each once, in the document's order.
+// All returns the path's matches, each once, in document order.
 func (p *Path) All(d *Document) []Node {
 	var all []Node
 	seen := make([]bool, len(d.nodes))
@@ -31,13 +31,13 @@ func (p *Path) All(d *Document) []Node {
 	return all
 }
 
-// step counts work; false when there was too much of it.
+// step charges work; false when there was too much.
 func (d *Document) step(n int) bool {
 	d.steps -= n
 	return d.steps >= d.check || d.look()
 }
 
-// walk visits what a query chooses until visit says false.
+// walk visits the values that a query chooses until visit returns false.
 func (d *Document) walk(q *query, current Node, visit func(Node) bool) {
 	if !q.relative {
 		current = Root
@@ -45,8 +45,8 @@ func (d *Document) walk(q *query, current Node, visit func(Node) bool) {
 	d.walkSegments(q.segments, current, visit)
 }
 
-// walkSegments visits what the segments choose from n on; false if visit has said so, or there was
-// too much work.
+// walkSegments visits the values that the segments choose from n on. It returns false if visit did,
+// or if there was too much work.
 func (d *Document) walkSegments(segments []segment, n Node, visit func(Node) bool) bool {
 	if !d.step(1) {
 		return false
@@ -78,7 +78,7 @@ func (d *Document) each(n Node, visit func(Node) bool) bool {
 	return true
 }
 
-// choose visits what a selector chooses of n's elements or members.
+// choose visits the elements or members of n that a selector chooses.
 func (d *Document) choose(s *selector, n Node, visit func(Node) bool) bool {
 	e := &d.nodes[n]
 	if e.kind != kindArray && e.kind != kindObject {
@@ -121,7 +121,7 @@ func (d *Document) choose(s *selector, n Node, visit func(Node) bool) bool {
 	}
 }
 
-// bounds are where a slice of an array begins and what it does not reach.
+// bounds returns the first index of a slice and its exclusive end.
 func (s *selector) bounds(length int) (from, to int) {
 	from, to = 0, length
 	if s.step < 0 {
@@ -146,12 +146,12 @@ func (s *selector) bounds(length int) (from, to int) {
 	return from, to
 }
 
-// slice visits the elements at from, from+step and so on, but not to.
+// slice visits the elements at from, from+step and so on, excluding to.
 func (d *Document) slice(n Node, from, to, step int, visit func(Node) bool) bool {
 	if step == 0 || from == to || from < to != (step > 0) {
 		return true
 	}
-	// of the places that may be chosen; last is excluded
+	// the range of indexes that may be chosen; last is excluded
 	first, last := min(from, to+1), max(from+1, to)
 	var chosen []Node
 	if !d.each(n, func(c Node) bool {
@@ -175,7 +175,7 @@ func (d *Document) slice(n Node, from, to, step int, visit func(Node) bool) bool
 	return true
 }
 
-// holds says whether a condition is true of the value n.
+// holds says whether a condition is true for the value n.
 func (d *Document) holds(l *logical, n Node) bool {
 	if !d.step(1) {
 		return false
@@ -211,7 +211,7 @@ func (d *Document) holds(l *logical, n Node) bool {
 	}
 }
 
-// value is that of an operand, of the kind kindNothing if there is none.
+// value returns an operand's value; its kind is kindNothing if there is none.
 func (d *Document) value(o *operand, n Node) value {
 	nothing := value{kind: kindNothing, node: None}
 	number := func(n int) value {
@@ -256,7 +256,7 @@ func (d *Document) valueOf(n Node) value {
 		v.text = decode(d.written(n))
 	case kindNumber:
 		v.text = d.written(n)
-		// out of range it is infinite, which is what it has to be here
+		// out of range, it is infinite as required
 		v.num, _ = strconv.ParseFloat(v.text, 64)
 	}
 	return v
@@ -332,7 +332,7 @@ func (d *Document) equalNodes(a, b Node) bool {
 	})
 }
 
-// Bounds of a pattern that stands in the body itself, in bytes and in steps for its compilation.
+// Bounds of a pattern from the body itself: its length in bytes, and its compilation in steps.
 const (
 	maxPattern   = 256
 	patternSteps = 100_000

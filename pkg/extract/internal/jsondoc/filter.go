@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// or reads a filter's condition.
+// or reads the condition of a filter.
 func (p *parser) or() (logical, error) {
 	if err := p.deeper(); err != nil {
 		return logical{}, err
@@ -18,7 +18,7 @@ func (p *parser) or() (logical, error) {
 		func() (logical, error) { return p.chain("&&", logicalAnd, p.basic) })
 }
 
-// chain reads conditions with an operator in between.
+// chain reads conditions joined by an operator.
 func (p *parser) chain(op string, k logicalKind, next func() (logical, error)) (logical, error) {
 	all := logical{kind: k}
 	for {
@@ -41,7 +41,7 @@ func (p *parser) chain(op string, k logicalKind, next func() (logical, error)) (
 	return all, nil
 }
 
-// basic reads a condition in brackets, a test or a comparison.
+// basic reads a condition in parentheses, a test or a comparison.
 func (p *parser) basic() (logical, error) {
 	if p.acceptText("!") {
 		p.skipSpace()
@@ -118,8 +118,8 @@ func (p *parser) compare(left operand, op string) (logical, error) {
 	return logical{kind: logicalCompare, left: left, op: op, right: right}, err
 }
 
-// test reads what may follow "!": a query that has to choose something, or a function that says yes
-// or no.
+// test reads what may follow "!": a query that must choose something, or a function with a boolean
+// result.
 func (p *parser) test() (logical, error) {
 	if c := p.peek(); c == '@' || c == '$' {
 		p.i++
@@ -132,7 +132,7 @@ func (p *parser) test() (logical, error) {
 	return logical{}, p.unexpected("a path, match( or search(")
 }
 
-// function reads a function's name and its opening bracket, "" if none comes next.
+// function reads a function's name and opening parenthesis, or returns "" if there is none.
 func (p *parser) function() string {
 	end := p.i
 	for end < len(p.s) && ('a' <= p.s[end] && p.s[end] <= 'z' || end > p.i &&
@@ -147,7 +147,7 @@ func (p *parser) function() string {
 	return name
 }
 
-// operand reads a value: a literal, a query that chooses one at most, or a function that gives a
+// operand reads a value: a literal, a query that chooses at most one, or a function that returns a
 // value.
 func (p *parser) operand() (operand, error) {
 	switch c := p.peek(); {
@@ -193,7 +193,7 @@ func (p *parser) operand() (operand, error) {
 	}
 }
 
-// argument reads the only argument of a function, a value, and the closing bracket.
+// argument reads a function's only argument, a value, and the closing parenthesis.
 func (p *parser) argument() (operand, error) {
 	if err := p.deeper(); err != nil {
 		return operand{}, err
@@ -208,7 +208,7 @@ func (p *parser) argument() (operand, error) {
 	return arg, p.expect(")")
 }
 
-// nodes reads the only argument of a function, a query, and the closing bracket.
+// nodes reads a function's only argument, a query, and the closing parenthesis.
 func (p *parser) nodes() (query, error) {
 	p.skipSpace()
 	c := p.peek()
@@ -224,7 +224,7 @@ func (p *parser) nodes() (query, error) {
 	return q, p.expect(")")
 }
 
-// match reads the arguments of match() and search(), a text and a pattern.
+// match reads the arguments of match() and search(): a text and a pattern.
 func (p *parser) match(whole bool) (logical, error) {
 	l := logical{kind: logicalMatch, whole: whole}
 	p.skipSpace()
@@ -252,7 +252,7 @@ func (p *parser) match(whole bool) (logical, error) {
 	return l, nil
 }
 
-// compilePattern compiles a regular expression of RFC 9485, whose point stands for no line's end.
+// compilePattern compiles a regular expression of RFC 9485, whose dot matches no line end.
 func compilePattern(source string, whole bool) (*pattern.Pattern, error) {
 	tree, err := syntax.Parse(source, syntax.Perl|syntax.DotNL)
 	if err != nil {

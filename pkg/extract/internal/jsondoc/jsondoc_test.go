@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// quote is enough for these tests.
+// quote suffices for these tests.
 func quote(dst, s []byte) []byte { return strconv.AppendQuote(dst, string(s)) }
 
 func parse(t testing.TB, body string) *Document {
@@ -29,7 +29,7 @@ func compile(t testing.TB, path string) *Path {
 	return p
 }
 
-// chosen are the values that a path chooses, as they are written, in its order.
+// chosen returns the values that a path chooses, as written, in the path's order.
 func chosen(d *Document, p *Path) []string {
 	all := []string{}
 	d.walk(&p.query, Root, func(n Node) bool {
@@ -39,7 +39,7 @@ func chosen(d *Document, p *Path) []string {
 	return all
 }
 
-// TestPaths gives the order too, which the library that the others are compared with does not keep.
+// TestPaths also checks the order, which the library used as oracle elsewhere does not keep.
 func TestPaths(t *testing.T) {
 	const shop = `{"store":{"book":[{"t":"A","price":8.95,"tags":["x"]},{"t":"B","price":12.99,"isbn":"1"},` +
 		`{"t":"C","price":8.99,"isbn":"2"},{"t":"D","price":22.99,"tags":[]}],"bicycle":{"price":399}},"max":10}`
@@ -104,7 +104,7 @@ func TestBodies(t *testing.T) {
 	for _, c := range []struct {
 		body  string
 		lines bool
-		want  string // what AppendJSON gives, "" where the body is refused
+		want  string // result of AppendJSON; "" if the body is refused
 	}{
 		{"\ufeff { \"b\" : [ 1.50 , true, null,\n{}] , \"a\\u0041\" :\"x\" } ", false,
 			`{"b":[1.50,true,null,{}],"aA":"x"}`},
@@ -134,7 +134,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestHostilePaths gives paths made to take long; a regression shows as a test that does not end.
+// TestHostilePaths evaluates paths made to take long; a regression shows as an endless test.
 func TestHostilePaths(t *testing.T) {
 	wide := "[" + strings.TrimSuffix(strings.Repeat(`"aaaaaaaa",`, 100_000), ",") + "]"
 	deep := strings.Repeat(`[0,`, 490) + "0" + strings.Repeat("]", 490)
@@ -184,7 +184,7 @@ func TestFirstAndAll(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembersCost: members that others of the same name replace are steps, too.
+// TestRepeatedMembersCost: members replaced by later ones with the same name cost steps, too.
 func TestRepeatedMembersCost(t *testing.T) {
 	d := parse(t, `{"o":{`+strings.Repeat(`"a":1,`, 300_000)+`"b":1},"items":[`+
 		strings.Repeat("1,", 150_000)+`1]}`)

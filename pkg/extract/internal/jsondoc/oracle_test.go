@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracle are the places that github.com/theory/jsonpath chooses, as normalized paths in their order
-// by text. ok is false where it is no measure: it panics where a function has nothing as its
-// argument. It also takes nothing <= nothing for false (RFC 9535, 2.3.5.3, says true) and leaves
-// the pattern of match() without brackets.
+// oracle returns the sorted normalized paths that github.com/theory/jsonpath chooses. ok is false
+// if the library is unreliable. It panics if a function has nothing as its argument. It also takes
+// nothing <= nothing for false (RFC 9535, 2.3.5.3, says true) and does not put the pattern of
+// match() in parentheses.
 func oracle(body, path string) (places []string, err error, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -40,7 +40,7 @@ func oracle(body, path string) (places []string, err error, ok bool) {
 	return places, nil, true
 }
 
-// pointer is a node's place as a JSON pointer.
+// pointer returns a node's JSON pointer.
 func (d *Document) pointer(n Node) string {
 	if n == Root {
 		return ""
@@ -68,7 +68,7 @@ func checkPath(t interface {
 	if !ok || err != nil && strings.Contains(err.Error(), "nested") {
 		return
 	}
-	if !utf8.ValidString(path) { // the library takes some
+	if !utf8.ValidString(path) { // the library accepts some of these
 		if err == nil {
 			t.Fatalf("%q is no text, and compiles", path)
 		}
@@ -94,7 +94,7 @@ func checkPath(t interface {
 var bodies = []string{`{"a":[{"b":1,"c":"x"},{"b":2.0},{"c":null,"a":{"b":[1,2,3]}}],"b":{"a":1,"c":[[],{}]},"c":"abc"}`,
 	`[0,1,2,3,4,5,6,7,8,9]`, `[[1,[2,[3]]],{"a":{"a":{"a":true}}},"a",false,null]`, `"x"`, `{}`}
 
-// TestPathsAreTheLibrarys strings pieces of paths together.
+// TestPathsAreTheLibrarys joins random pieces of paths.
 func TestPathsAreTheLibrarys(t *testing.T) {
 	segments := []string{".a", ".b", ".c", "..a", "..*", ".*", "[0]", "[-1]", "[1:3]", "[::-1]",
 		"[:2, 'a']", "[?@.b]", "['c',\"a\"]",
@@ -102,7 +102,7 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 	operands := []string{"@", "@.a", "@.b", "$.c", "@[0]", "1", "-0.5e1", "'x'", "null", "true",
 		"length(@)", "length(@.c)", "count(@.*)",
 		"count(@..b)", "value(@..b)", "@.a.b"}
-	// never structured
+	// never arrays or objects
 	plain := []string{"1", "-0.5e1", "'x'", "length(@)", "length(@.c)", "count(@.*)", "count(@..b)"}
 	rapid.Check(t, func(rt *rapid.T) {
 		var path strings.Builder
@@ -115,7 +115,7 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 			condition := func() string {
 				op := rapid.SampledFrom([]string{"==", " != ", "<", " > "}).Draw(rt, "op")
 				if op == "<" || op == " > " {
-					// The library orders objects and arrays, which the standard does not.
+					// The library orders objects and arrays; the standard does not.
 					return rapid.SampledFrom(plain).Draw(rt, "left") + op +
 						rapid.SampledFrom(plain).Draw(rt, "right")
 				}
@@ -146,7 +146,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// FuzzBody holds the reader to encoding/json.
+// FuzzBody compares the reader with encoding/json.
 func FuzzBody(f *testing.F) {
 	for _, body := range bodies {
 		f.Add(body)
@@ -162,7 +162,7 @@ func FuzzBody(f *testing.F) {
 		}
 		var got, want any
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(body, "\ufeff")), &want); err != nil {
-			return // a number beyond float64
+			return // a number outside the range of float64
 		}
 		if err := json.Unmarshal(d.AppendJSON(nil, Root, 1<<20, quote), &got); err != nil {
 			t.Fatalf("%q: %v", body, err)

@@ -10,10 +10,10 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// maxNesting bounds filters in filters, brackets and functions.
+// maxNesting bounds the nesting of filters, brackets and functions.
 const maxNesting = 20
 
-// Compile compiles a path. Errors name the place.
+// Compile compiles a path. Errors name the position.
 func Compile(path string) (*Path, error) {
 	p := &parser{s: path}
 	if !utf8.ValidString(path) {
@@ -57,7 +57,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// acceptText moves behind a text if it comes next.
+// acceptText skips a text if it comes next.
 func (p *parser) acceptText(text string) bool {
 	if !strings.HasPrefix(p.s[p.i:], text) {
 		return false
@@ -75,7 +75,7 @@ func (p *parser) expect(text string) error {
 
 func (p *parser) skipSpace() { p.i = space(p.s, p.i) }
 
-// query reads the segments behind $ or @.
+// query reads the segments after $ or @.
 func (p *parser) query(relative bool) (query, error) {
 	q := query{relative: relative}
 	for {
@@ -106,7 +106,7 @@ func (p *parser) query(relative bool) (query, error) {
 	}
 }
 
-// shorthand reads the name or * behind a point.
+// shorthand reads the name or * after a dot.
 func (p *parser) shorthand() ([]selector, error) {
 	if p.acceptText("*") {
 		return []selector{{kind: byWildcard}}, nil
@@ -188,7 +188,7 @@ func (p *parser) selector() (s selector, err error) {
 	return p.slice(start)
 }
 
-// slice reads what follows the first colon.
+// slice reads the rest of a slice after its first colon.
 func (p *parser) slice(start *int) (s selector, err error) {
 	s = selector{kind: bySlice, start: start, step: 1}
 	p.skipSpace()
@@ -212,8 +212,8 @@ func (p *parser) slice(start *int) (s selector, err error) {
 	return s, err
 }
 
-// integer reads an integer if there is one: no leading zeros, no -0, and none that a float64 cannot
-// hold exactly.
+// integer reads an integer if there is one. It refuses leading zeros, -0, and integers that a
+// float64 cannot hold exactly.
 func (p *parser) integer() (*int, error) {
 	start := p.i
 	digits := start
@@ -236,7 +236,7 @@ func (p *parser) integer() (*int, error) {
 	return &n, nil
 }
 
-// str reads a string in quotes of either kind.
+// str reads a string in single or double quotes.
 func (p *parser) str() (string, error) {
 	quote := p.s[p.i]
 	var text []byte
@@ -260,7 +260,7 @@ func (p *parser) str() (string, error) {
 	return "", p.unexpected("the string's end")
 }
 
-// escape reads a backslash and what it stands for.
+// escape reads a backslash and appends the character that it escapes.
 func (p *parser) escape(text []byte, quote byte) ([]byte, error) {
 	p.i++
 	c := p.peek()
@@ -306,7 +306,7 @@ func (p *parser) codeUnit() (rune, bool) {
 	return rune(code), true
 }
 
-// number reads a number of a filter.
+// number reads a number in a filter.
 func (p *parser) number() (value, error) {
 	start := p.i
 	end := start

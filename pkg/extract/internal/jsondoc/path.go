@@ -8,10 +8,10 @@ type Path struct {
 	patterns int
 }
 
-// Patterns is the size of the path's regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the path's regular expressions, as pattern.Total counts it.
 func (p *Path) Patterns() int { return p.patterns }
 
-// query is a path: from the root, or in a filter from the value at hand.
+// query is a path: from the root or, in a filter, from the current value.
 type query struct {
 	relative bool
 	segments []segment
@@ -32,13 +32,13 @@ const (
 	byFilter
 )
 
-// selector chooses among the elements or members of a value. Which of its members count depends on
-// the kind.
+// selector chooses among the elements or members of a value. Its kind determines which of its
+// fields count.
 type selector struct {
 	kind       selectorKind
 	name       string
 	index      int
-	start, end *int // nil where it is left out
+	start, end *int // nil if omitted
 	step       int
 	filter     *logical
 }
@@ -54,29 +54,29 @@ const (
 	logicalMatch   // of left, a text, with right, a pattern
 )
 
-// logical is what is true or false.
+// logical is a condition.
 type logical struct {
 	kind        logicalKind
 	of          []logical // of or, and, not
 	query       query
 	left, right operand
 	op          string // of compare: ==, !=, <, <=, >, >=
-	whole       bool   // match: all of the text has to fit, not only a part (search)
+	whole       bool   // match: the whole text must match, not only a part (search)
 	pattern     *pattern.Pattern
-	broken      bool // match: the pattern is no expression, so that nothing fits
+	broken      bool // match: the pattern is invalid, so nothing matches
 }
 
 type operandKind uint8
 
 const (
 	operandLiteral operandKind = iota
-	operandQuery               // the value of a query that chooses one at most
-	operandLength              // of arg
-	operandCount               // of query's values
-	operandValue               // of query, if it chooses just one
+	operandQuery               // the value of a query that chooses at most one
+	operandLength              // the length of arg
+	operandCount               // the number of query's values
+	operandValue               // the value of query, if it chooses exactly one
 )
 
-// operand is a value: what is compared, or what a function is given.
+// operand is a side of a comparison, or an argument of a function.
 type operand struct {
 	kind    operandKind
 	literal value
@@ -84,15 +84,15 @@ type operand struct {
 	arg     *operand
 }
 
-// value is a node's value, or a literal. A kind other than kindNothing tells what it is.
+// value is a node's value, or a literal or result. kindNothing means that there is none.
 type value struct {
 	kind kind
-	node Node // None for literals and for what functions give
+	node Node // None for literals and for results of functions
 	text string
 	num  float64 // of numbers
 }
 
-// isSingular says whether a query chooses one value at most by its form.
+// isSingular says whether a query's form lets it choose at most one value.
 func (q *query) isSingular() bool {
 	for i := range q.segments {
 		s := &q.segments[i]

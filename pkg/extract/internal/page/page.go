@@ -1,6 +1,6 @@
-// Package page owns what goes into an extraction and what comes out beside rows. That is fetched
-// pages, and what has to be asked before a page is complete. It knows what a page says that it is,
-// and no more of what it holds.
+// Package page owns the input of an extraction and its output besides rows. These are fetched
+// pages, and requests that must be answered before a page is complete. It knows what a page claims
+// to be, but not what it contains.
 package page
 
 import (
@@ -12,24 +12,24 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Page is what a fetch delivered, or, with a Code, that it delivered nothing.
+// Page is what a fetch delivered or, with a Code, a fetch that delivered nothing.
 type Page struct {
-	URL         string // the final address, base for links
+	URL         string // the final address, the base for links
 	ContentType string // as the server sent it; may be empty
-	Body        []byte // UTF-8; only read, and only during Extract
-	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come
-	// with one, and first pages of a type that makes rows of failures, too.
+	Body        []byte // UTF-8; read only during Extract, and never changed
+	// Code is why there is no page: a page code of pkg/fault. Only pages that an Ask requested have
+	// one, and first pages of a type that makes rows of failures.
 	Code fault.Code
-	// Asked is the address as listed, or as the Ask named it, and At when it was read.
+	// Asked is the address as listed, or as the Ask named it. At is when the page was read.
 	Asked string
 	At    time.Time
-	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep); the page then has no
-	// body any more.
+	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep). The page then has no
+	// body.
 	Kept []byte
 }
 
-// Media is the media type that the server named, without parameters, in lower case; "" for none. As
-// for browsers it ends at the first blank, too, or at a comma, where a server named it twice.
+// Media returns the server's media type without parameters, in lower case, or "". As in browsers,
+// it also ends at the first white space, or at a comma if a server sent it twice.
 func (p Page) Media() string {
 	media := strings.TrimLeft(p.ContentType, " \t")
 	if end := strings.IndexAny(media, "; \t,"); end >= 0 {
@@ -38,16 +38,16 @@ func (p Page) Media() string {
 	return strings.ToLower(media)
 }
 
-// Start is the body without what may stand before its first character.
+// Start returns the body without a byte order mark and leading white space.
 func (p Page) Start() []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(p.Body, []byte("\ufeff")), " \t\r\n\f")
 }
 
-// htmlWithin is how far into a page that begins like XML its html element is looked for, in bytes.
+// htmlWithin is how far into a page that begins as XML its html element is searched, in bytes.
 const htmlWithin = 1024
 
-// CheckHTML refuses what is no HTML page, coded not_html: another media type, or none and a body
-// that does not begin like one.
+// CheckHTML refuses a page that is not HTML with the code not_html. It has another media type, or
+// it has none and its body does not begin like HTML.
 func (p Page) CheckHTML() error {
 	switch media := p.Media(); media {
 	case "text/html", "application/xhtml+xml":
@@ -66,15 +66,15 @@ func (p Page) CheckHTML() error {
 	}
 }
 
-// IsHTML says whether a page is HTML by its media type, and begins like it.
+// IsHTML says whether a page passes CheckHTML and begins like HTML.
 func (p Page) IsHTML() bool {
 	body := p.Start()
 	return p.CheckHTML() == nil && len(body) > 0 && body[0] == '<'
 }
 
-// CheckJSON refuses what is no JSON body, coded not_json. Another media type is none. Under one
-// that says little, as many APIs send, a body has to begin like an object or an array. lines says
-// that each line is a value.
+// CheckJSON refuses a body that is not JSON with the code not_json. Other media types are refused.
+// With an unspecific one, as many APIs send, the body must begin like an object or an array. lines
+// says that each line is a value.
 func (p Page) CheckJSON() (lines bool, err error) {
 	media := p.Media()
 	switch {
@@ -94,21 +94,21 @@ func (p Page) CheckJSON() (lines bool, err error) {
 	return false, fault.New(fault.PageNotJSON, "the media type is %.100q", media)
 }
 
-// Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt
-// is set. Extract is then called again with the same pages and one more: the answer, or a Page that
+// Ask requests something from outside that a page's rows need. Exactly one of URL and Prompt is
+// set. Extract is then called again with the same pages and one more: the answer, or a Page that
 // says why there is none.
 type Ask struct {
-	// another page of the same unit, absolute http or https; fetched politely, never charged by
-	// itself
+	// another page of the same unit, absolute http or https; fetched politely, never charged
+	// separately
 	URL string
-	// a question to the language model; its answer is a Page of the type application/json
+	// a prompt to the language model; its answer is a Page of the type application/json
 	Prompt *Prompt
-	// Keep, when not empty, is handed in from now on in place of the last page's body, which is not
-	// needed any more.
+	// Keep, if not empty, replaces the last page's body in later calls, which no longer need the
+	// body.
 	Keep []byte
 }
 
-// Prompt is a question to a language model whose answer has to fit a schema.
+// Prompt is a request to a language model whose answer must fit a schema.
 type Prompt struct {
 	System string
 	User   string

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// bodies are what elements are called that hold the text of an article, as letters alone.
+// bodies are names, reduced to letters and digits, of elements that hold an article's text.
 var bodies = []string{"articlebody", "articlecontent", "articletext", "entrycontent", "postcontent",
 	"postbody", "postentry", "storybody", "storycontent", "storytext", "newstext", "newsbody",
 	"bodytext", "artikeltext", "contenidonota", "cuerponoticia"}
@@ -37,8 +37,8 @@ func isBody(n *html.Node) bool {
 	return false
 }
 
-// calledText is the text of the one element that is called the text of an article. It is "" where
-// none is. Several of them are on pages with many articles, and give "", too.
+// calledText returns the text of the single element that is named as an article's text, or "".
+// Pages with many articles have several such elements, which also give "".
 func calledText(root *html.Node) string {
 	best := ""
 	several := false
@@ -68,7 +68,7 @@ func calledText(root *html.Node) string {
 	return best
 }
 
-// isElsewhere says whether the longest paragraph of a text is not in another one.
+// isElsewhere says whether the longest paragraph of a text is missing in another one.
 func isElsewhere(called, text string) bool {
 	longest := ""
 	for paragraph := range strings.SplitSeq(called, "\n\n") {
@@ -80,7 +80,7 @@ func isElsewhere(called, text string) bool {
 	return len(longest) > minLead && !strings.Contains(plain(text), longest[:startsWith])
 }
 
-// Bounds of texts, in bytes: of an article, and of a paragraph that is no label.
+// Bounds of texts, in bytes: of an article, and of a paragraph that is not a label.
 const (
 	minBody = 200
 	minLead = 80
@@ -90,12 +90,12 @@ var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscri
 	atom.Template: true, atom.Head: true, atom.Svg: true, atom.Form: true, atom.Button: true,
 	atom.Select: true, atom.Nav: true, atom.Iframe: true, atom.Rt: true, atom.Rp: true}
 
-// blocks are the elements of a text that part it.
+// blocks are the elements that separate a text.
 var blocks = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Blockquote: true, atom.Pre: true,
 	atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.Td: true, atom.Th: true,
 	atom.Dd: true, atom.Dt: true}
 
-// paragraphs are the texts of an element in order, without what stands beside them or leads away.
+// paragraphs returns the texts of an element in order, without asides and links to elsewhere.
 func paragraphs(n *html.Node) (list []string) {
 	var heads []bool // which of them are headings
 	var visit func(n *html.Node)
@@ -119,7 +119,7 @@ func paragraphs(n *html.Node) (list []string) {
 	}
 	visit(n)
 	for len(list) > 0 && heads[len(list)-1] {
-		list = list[:len(list)-1] // a heading of nothing
+		list = list[:len(list)-1] // a heading without text below
 	}
 	return list
 }
@@ -135,8 +135,7 @@ func holdsBlock(n *html.Node) bool {
 
 func plain(text string) string { return strings.Join(strings.Fields(Visible(text)), " ") }
 
-// Visible is a text without the signs that readers do not see: they say where a line may break, or
-// nothing.
+// Visible removes the signs that readers do not see: they only allow a line break, or mean nothing.
 func Visible(text string) string {
 	for _, sign := range [...]string{"\u00ad", "\u200b", "\u2060", "\ufeff"} {
 		text = strings.ReplaceAll(text, sign, "")
@@ -144,14 +143,14 @@ func Visible(text string) string {
 	return text
 }
 
-// Bounds of what stands between a heading and its article.
+// Bounds of the text between a heading and its article.
 const (
 	maxLead    = 1_500 // bytes
-	startsWith = 40    // bytes of a paragraph by which it is found again
+	startsWith = 40    // bytes of a paragraph by which it is recognized
 )
 
-// lead is what stands between the heading and the text and belongs to it, with a line break behind
-// it. It is "" where the text does not follow, or has it.
+// lead returns the paragraphs between the heading and the text that belong to the text, with a line
+// break after them. It is "" if the text does not follow, or includes them.
 func lead(root, heading *html.Node, text string) string {
 	if heading == nil {
 		return ""
@@ -191,8 +190,8 @@ func lead(root, heading *html.Node, text string) string {
 	return strings.Join(found, "\n\n") + "\n\n"
 }
 
-// described is the lead that says what the page says of itself; "" where readers do not see it.
-// Captions may be leads.
+// described returns the visible text that begins with the page's description, or "". Captions may
+// be leads.
 func described(root *html.Node, description string) string {
 	description = plain(description)
 	if len(description) < minLead {
@@ -210,7 +209,7 @@ func described(root *html.Node, description string) string {
 	return ""
 }
 
-// isParagraph says whether an element has a text and no block in it.
+// isParagraph says whether an element may be a paragraph and contains no block.
 func isParagraph(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.P, atom.Div, atom.H2, atom.H3, atom.H4, atom.Li, atom.Strong:

@@ -1,6 +1,6 @@
-// Package prose owns the text of an article: the paragraphs that a page is about, without what
-// stands beside and between them. The library go-readability finds them, as the reader view of
-// browsers does. What bounds it is here. Which field the text belongs to is the caller's.
+// Package prose owns the text of an article: the paragraphs that a page is about, without anything
+// beside and between them. The library go-readability finds them, as browsers' reader views do.
+// This package bounds its work. The caller decides which field the text belongs to.
 package prose
 
 import (
@@ -11,27 +11,27 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Article is the article of a page. All of it is empty where there is none.
+// Article is the article of a page. It is empty if there is none.
 type Article struct {
-	Text   string // its paragraphs, divided by line breaks
-	Lead   string // what the page says of itself, where readers see it, too
-	Byline string // who wrote it, as the page says it
-	Sure   bool   // there is so much of it that the page is hardly about anything else
+	Text   string // its paragraphs, separated by line breaks
+	Lead   string // the page's description, if readers see it, too
+	Byline string // the author as the page names it
+	Sure   bool   // it is long enough that the page is hardly about anything else
 }
 
-// Bounds of a page that is read. The library goes over it up to four times, and over what an
-// element holds once for each element around it.
+// Bounds of a page. The library walks it up to four times, and visits each element once for each of
+// its ancestors.
 const (
 	maxElements = 10_000
 	maxLevels   = 100
-	maxVisits   = 20 * maxElements // elements within each element, all in all
-	maxText     = 1 << 20          // bytes of all its texts
-	maxNames    = 2 << 20          // bytes of all its classes and ids
+	maxVisits   = 20 * maxElements // elements, each counted once per ancestor
+	maxText     = 1 << 20          // bytes of all texts
+	maxNames    = 2 << 20          // bytes of all classes and ids
 )
 
-// Read finds the article of a page, whose heading is nil where it has none. What the page says of
-// itself is part of the text where readers see it, too. The tree stays as it is.
-// Pages of more than 10,000 elements, 1 MiB of text, or 2 MiB of classes and ids have none.
+// Read finds the article of a page; heading is nil if there is none. The page's description becomes
+// part of the text if readers see it, too. The tree is not changed. Pages of more than 10,000
+// elements, 1 MiB of text, or 2 MiB of classes and ids have no article.
 func Read(root, heading *html.Node, pageURL string, descriptions ...string) Article {
 	base, err := url.Parse(pageURL)
 	if err != nil || !isBounded(root) {
@@ -39,8 +39,8 @@ func Read(root, heading *html.Node, pageURL string, descriptions ...string) Arti
 	}
 	parser := readability.NewParser()
 	sure := parser.CheckDocument(root)
-	parser.DisableJSONLD = true // the caller knows what the page states
-	parser.KeepClasses = true   // trim reads them
+	parser.DisableJSONLD = true // the caller has the stated data
+	parser.KeepClasses = true   // trim needs them
 	found, err := parser.ParseDocument(root, base)
 	if err != nil || found.Node == nil {
 		return Article{}
@@ -53,7 +53,7 @@ func Read(root, heading *html.Node, pageURL string, descriptions ...string) Arti
 	text := strings.TrimSpace(Visible(rendered.String()))
 	if called := calledText(root); len(called)*2 > len(text)*3 || len(called) > len(text) &&
 		isElsewhere(called, text) {
-		text = called // the library has lost some of it, or read another block
+		text = called // the library lost some of it, or found another block
 	} else {
 		text = lead(root, heading, text) + text
 	}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestBounds: pages that would cost too much have no article, and the tree stays as it is.
+// TestBounds: pages that would cost too much have no article, and the tree is not changed.
 func TestBounds(t *testing.T) {
 	paragraph := "<p>" + strings.Repeat("The bridge has opened, and many came. ", 20) + "</p>"
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTextIsWhole: what an article has of text comes out, and nothing that stands in it or beside.
+// TestTextIsWhole: an article's text is complete, without other text inside or beside it.
 func TestTextIsWhole(t *testing.T) {
 	const lead = "The mayor has said that the bridge over the river has cost more than any before."
 	said := func(of string) string {

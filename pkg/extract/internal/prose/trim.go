@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// trim takes out of an article what is not its text: captions and pictures, what stands beside it,
-// and at its end what leads elsewhere.
+// trim removes from an article what is not its text: captions, pictures, asides, and links to
+// elsewhere at its end.
 func trim(article *html.Node) {
 	var apart []*html.Node
 	for n := range article.Descendants() {
@@ -35,20 +35,20 @@ func trim(article *html.Node) {
 	}
 }
 
-// apart are the words of elements that stand in an article and are none of its text.
+// apart are the words of elements that are in an article but not part of its text.
 var apart = wordset.Of("caption credit credits copyright bildunterschrift bildtext bildquelle " +
 	"legende related recommended recommendation recommendations newsletter subscribe share " +
 	"sharing social comments teaser teasers promo advert advertisement disclaimer breadcrumb " +
 	"breadcrumbs authorbox bio readmore tags ratings tweet embedded fb instagram author " +
 	"citation noprint cookie paywall")
 
-// comments are the words of elements with what readers wrote.
+// comments are the words of elements with readers' comments.
 var comments = wordset.Of("comment comments commentlist respond")
 
-// maxCalled is how much of an element's class or id is looked at, in bytes.
+// maxCalled bounds how much of an element's class or id is examined, in bytes.
 const maxCalled = 600
 
-// isApart says whether an element's name, class or id says that it is none of the text around it.
+// isApart says whether an element's name, class or id sets it apart from the text around it.
 func isApart(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Figcaption, atom.Aside, atom.Nav, atom.Footer, atom.Rt, atom.Rp:
@@ -57,16 +57,16 @@ func isApart(n *html.Node) bool {
 	return isCalled(n, apart)
 }
 
-// isComments says whether an element's name says that readers wrote it.
+// isComments says whether an element's name marks it as readers' comments.
 func isComments(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Html, atom.Body, atom.Main, atom.Article:
-		return false // they are called after whether there are any
+		return false // their names only say whether there are any
 	}
 	return isCalled(n, comments)
 }
 
-// isCalled says whether an element's class or id has one of the words.
+// isCalled says whether an element's class or id contains one of the words.
 func isCalled(n *html.Node, any map[string]bool) bool {
 	for _, a := range n.Attr {
 		if a.Key != "class" && a.Key != "id" {
@@ -82,10 +82,10 @@ func isCalled(n *html.Node, any map[string]bool) bool {
 	return false
 }
 
-// minMenu is how many links a list has that is a menu.
+// minMenu is the minimum number of links of a menu.
 const minMenu = 2
 
-// isMenu says whether an element is a list of links, each of them all of its item.
+// isMenu says whether an element is a list of links that fill their items.
 func isMenu(n *html.Node) bool {
 	if n.DataAtom != atom.Ul && n.DataAtom != atom.Ol {
 		return false
@@ -102,13 +102,13 @@ func isMenu(n *html.Node) bool {
 	return items >= minMenu
 }
 
-// minOnward is how long a text is that leads to another article, in bytes: it is a title.
+// minOnward is the minimum length of a link's text to be another article's title, in bytes.
 const minOnward = 20
 
-// maxLabel is how long a label is before such a link, in bytes.
+// maxLabel bounds the label before such a link, in bytes.
 const maxLabel = 40
 
-// leadsOn says whether a block is a link to another article and nothing else, but for a label.
+// leadsOn says whether a block is only a link to another article, possibly with a label.
 func leadsOn(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.P, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
@@ -147,14 +147,14 @@ func isLinked(text, block *html.Node) bool {
 	return false
 }
 
-// maxCaption is how long the text of a picture is, in bytes.
+// maxCaption bounds the text of a picture, in bytes.
 const maxCaption = 250
 
-// captioned is how the text of a picture begins.
+// captioned matches the beginning of a picture's text.
 var captioned = regexp.MustCompile(`^(?i:abbildung|abb\.|bild|foto|photo|figure|fig\.|image|imagen|immagine)` +
 	`[^\pL:.]{0,6}[:.©]`)
 
-// isPicture says whether an element is a picture with its text, and nothing else, or such a text.
+// isPicture says whether an element is only a picture with its text, or such a text.
 func isPicture(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.P, atom.Span:
@@ -181,12 +181,12 @@ func isPicture(n *html.Node) bool {
 
 func isSign(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// maxTrimmed is how many blocks are taken from the end of an article: each costs a look at all of
-// it.
+// maxTrimmed bounds the blocks removed from the end of an article: each costs a look at the whole
+// article.
 const maxTrimmed = 50
 
-// lastBlock is the last element with text in an article that holds no other block; nil if the
-// article is nothing but that.
+// lastBlock returns the last element with text in an article that contains no other block; nil if
+// that is the article itself.
 func lastBlock(article *html.Node) *html.Node {
 	n := article
 	for {
@@ -205,7 +205,7 @@ func lastBlock(article *html.Node) *html.Node {
 	return n
 }
 
-// longHeading is how long a line is that is no heading, in bytes.
+// longHeading is the maximum length of a heading, in bytes.
 const longHeading = 80
 
 func isHeading(n *html.Node) bool {
@@ -216,8 +216,8 @@ func isHeading(n *html.Node) bool {
 	return false
 }
 
-// leadsAway says whether the last block of an article is a heading of nothing, or links and little
-// else.
+// leadsAway says whether the last block of an article is a heading without text below, or mostly
+// links.
 func leadsAway(n *html.Node) bool {
 	text := strings.TrimSpace(textOf(n))
 	if isHeading(n) || isBold(n, text) {
@@ -232,8 +232,8 @@ func leadsAway(n *html.Node) bool {
 	return 10*linked > 8*len(text)
 }
 
-// isBold says whether all of a paragraph's text is in one bold element, as headings are where
-// editors have no others. A sentence to its end is none.
+// isBold says whether a paragraph's whole text is in one bold element, which some editors use as a
+// heading. A text that ends with a period is a sentence.
 func isBold(n *html.Node, text string) bool {
 	if n.DataAtom != atom.P && n.DataAtom != atom.Div || strings.HasSuffix(text, ".") {
 		return false
@@ -259,7 +259,7 @@ func textOf(n *html.Node) string {
 	return text.String()
 }
 
-// inLine are the elements that part no text.
+// inLine are the elements that do not separate text.
 var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Br: true,
 	atom.Code: true, atom.Em: true, atom.I: true, atom.Img: true, atom.Mark: true, atom.Q: true,
 	atom.Ruby: true, atom.Rb: true, atom.Small: true, atom.Span: true,

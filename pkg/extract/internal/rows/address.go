@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// isAddress says whether an attribute leads somewhere: rows have it as an absolute address
-// (decision 62).
+// isAddress says whether an attribute is an address, which rows have in absolute form (decision
+// 62).
 func isAddress(attr string) bool {
 	switch attr {
 	case "href", "src", "poster", "action", "data-src":
@@ -19,11 +19,11 @@ func isAddress(attr string) bool {
 	return false
 }
 
-// HasAddresses says whether a column is such an attribute: what it is depends on the page's base
-// element.
+// HasAddresses says whether a column is such an attribute, so that its values depend on the page's
+// base element.
 func (c *Column) HasAddresses() bool { return c.kind == model.Attr && isAddress(c.attr) }
 
-// Base chooses what a page's addresses are relative to.
+// Base returns the selector of the element that a page's addresses are relative to.
 func Base() *dom.Selector {
 	s, err := dom.CompileSelector("base[href]")
 	if err != nil {
@@ -32,11 +32,11 @@ func Base() *dom.Selector {
 	return s
 }
 
-// At says which address the page has. Without one, addresses in rows are as written.
+// At sets the page's address. Without one, addresses in rows stay as written.
 func (w *Writer) At(pageURL string) { w.page, w.href, w.base, w.based = pageURL, "", nil, false }
 
-// resolve makes an address absolute as a browser would, by the page's base element if it has one,
-// else by its address. What leads nowhere on the web is as written.
+// resolve makes an address absolute as a browser would, against the page's base element if it has
+// one, else against its address. An address that is not on the web stays as written.
 func (w *Writer) resolve(doc *dom.Document, cell []byte) []byte {
 	if len(cell) == 0 || w.page == "" {
 		return cell
@@ -67,8 +67,8 @@ func (w *Writer) resolve(doc *dom.Document, cell []byte) []byte {
 	return append(cell[:0], link.Href(false)...)
 }
 
-// BaseOf is what a page's links are relative to, nil if its address is none. A base element that
-// leads nowhere on the web does not count.
+// BaseOf returns the address that a page's links are relative to, or nil if page is not an address.
+// A base element whose address is not on the web does not count.
 func BaseOf(page, href string) *url.Url {
 	base, err := url.Parse(page)
 	if err != nil {
@@ -80,11 +80,11 @@ func BaseOf(page, href string) *url.Url {
 	return base
 }
 
-// What most pages have is resolved without being taken apart: addresses that a browser would write
-// just as they are.
+// The addresses of most pages are resolved without parsing, because a browser would not change
+// their spelling.
 
-// isPlainPath says that an address is a path, with query and fragment, of nothing that a browser
-// writes otherwise.
+// isPlainPath says that an address is a path, with query and fragment, whose spelling a browser
+// would not change.
 func isPlainPath(cell []byte) bool {
 	if cell[0] != '/' || len(cell) > 1 && cell[1] == '/' {
 		return false
@@ -93,7 +93,7 @@ func isPlainPath(cell []byte) bool {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
 			bytes.IndexByte([]byte("/-_~=&+,;:@!$()*?#"), c) >= 0:
-		case c == '.' && cell[i-1] != '/': // which may go up
+		case c == '.' && cell[i-1] != '/': // after a slash, it might go up
 		default:
 			return false
 		}
@@ -101,14 +101,14 @@ func isPlainPath(cell []byte) bool {
 	return true
 }
 
-// isPlain says so of an address with a scheme and a host.
+// isPlain says the same of an address with a scheme and a host.
 func isPlain(cell []byte) bool {
 	origin := originLength(cell)
 	return origin > 0 && isPlainPath(cell[origin:])
 }
 
-// originLength is the length of an address's scheme and host. It is 0 if a browser may
-// write them otherwise: numbers for hosts, ports and names beyond ASCII.
+// originLength returns the length of an address's scheme and host. It is 0 if a browser might
+// change their spelling: numeric hosts, ports and names beyond ASCII.
 func originLength[T string | []byte](address T) int {
 	from := len("http://")
 	if len(address) > from && address[4] == 's' {
@@ -125,7 +125,7 @@ func originLength[T string | []byte](address T) int {
 			dashes = 0
 		case c == '.':
 			top, dashes = end+1, 0
-		case c == '-' && dashes == 0: // two are of names beyond ASCII
+		case c == '-' && dashes == 0: // two mark a name beyond ASCII
 			dashes++
 		default:
 			return 0

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 )
 
-// TestResolve: what is resolved without being taken apart is what it is resolved to otherwise.
+// TestResolve: addresses resolved without parsing are the same as with parsing.
 func TestResolve(t *testing.T) {
 	part := rapid.SampledFrom([]string{"/", "//", "/.", "/..", ".", "..", "a", "B", "1", "0x7f",
 		"-", "--", "xn--a", "http://", "https://", "shop.test",

@@ -1,5 +1,5 @@
-// Package rows owns what the scraper types have in common: checked and compiled fields, and rows as
-// JSON under their bounds.
+// Package rows owns what the scraper types share: checked and compiled fields, and rows as JSON
+// within their bounds.
 package rows
 
 import (
@@ -26,48 +26,48 @@ const (
 	maxAttr     = 256
 )
 
-// Maker makes the rows of a page, by one of Rows, JSON and Read.
+// Maker makes the rows of a page, with one of Rows, JSON and Read.
 type Maker struct {
-	// Rows works on a parsed HTML page. Where Only is not empty, the first matches of these
-	// selectors and what they hold are all that it asks of the document.
+	// Rows reads a parsed HTML page. If Only is not empty, Rows asks the document for nothing but
+	// the first matches of these selectors and their contents.
 	Rows func(*dom.Document, *Writer) error
 	Only []*dom.Selector
-	// JSON works on a parsed JSON body.
+	// JSON reads a parsed JSON body.
 	JSON func(*jsondoc.Document, *Writer) error
-	// Read works on pages as they came; see Extractor.Extract. It is a function of the pages alone.
+	// Read reads pages as they came; see Extractor.Extract. Its result depends on the pages alone.
 	Read func(pages []page.Page, out *Writer) (More, error)
-	// Unfetched, when not nil, makes the rows of an address that needs no fetch, and says whether
-	// it is one. The page has no body.
+	// Unfetched, if not nil, makes the rows of an address that needs no fetch, and says whether it
+	// is such an address. The page has no body.
 	Unfetched func(p page.Page, out *Writer) (bool, error)
-	// Failures says that Read makes rows also of a first page that could not be fetched.
+	// Failures says that Read also makes rows of a first page that could not be fetched.
 	Failures bool
-	// Fetches bounds the tries at pages of a unit, Within the time for them from the first
-	// request's start; 0: as for any page.
+	// Fetches bounds the fetch attempts for pages of a unit, Within the time since the first
+	// request started. 0 means the usual limit.
 	Fetches int
 	Within  time.Duration
-	// Patterns is the size of its regular expressions, as pattern.Total counts it.
+	// Patterns is the size of the regular expressions, as pattern.Total counts it.
 	Patterns int
 }
 
-// More is what Read found beside rows.
+// More is what Read returns besides rows.
 type More struct {
 	Next     string    // as in extract.Result
-	Ask      *page.Ask // nil: the page is complete; otherwise what was written does not count
+	Ask      *page.Ask // nil: the page is complete; otherwise the rows written do not count
 	Rejected int
 	Free     bool
 }
 
-// Column is a compiled field, by Selector or, of JSON bodies, by Path.
+// Column is a compiled field with a Selector or, for JSON bodies, a Path.
 type Column struct {
 	Selector Selector
 	Path     *jsondoc.Path
 	kind     model.FieldKind
 	attr     string
-	key      []byte // the name as JSON with its colon
+	key      []byte // the name as JSON, with the colon
 }
 
-// CompileColumns checks and compiles itemsConfig; isJSON says that all of it is for JSON bodies.
-// Names that begin with "_" lose that prefix, since only the server writes such keys (decision 20).
+// CompileColumns checks and compiles itemsConfig; isJSON says that the fields are for JSON bodies.
+// Names lose leading underscores, because only the server writes such keys (decision 20).
 func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults fault.List) {
 	report := func(path, format string, args ...any) {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, path, format, args...))
@@ -119,7 +119,7 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 	return columns, isJSON, faults
 }
 
-// patterns is the size of the column's regular expressions.
+// patterns returns the size of the column's regular expressions.
 func (c *Column) patterns() int {
 	if c.Path != nil {
 		return c.Path.Patterns()
@@ -127,7 +127,7 @@ func (c *Column) patterns() int {
 	return c.Selector.Patterns()
 }
 
-// Patterns is the size of the selector's regular expressions.
+// Patterns returns the size of the selector's regular expressions.
 func (s Selector) Patterns() int {
 	if s.CSS != nil {
 		return s.CSS.Patterns()
@@ -135,7 +135,7 @@ func (s Selector) Patterns() int {
 	return 0 // XPath has none
 }
 
-// Patterns is the size of the regular expressions of columns, as pattern.Total counts it.
+// Patterns returns the size of the columns' regular expressions, as pattern.Total counts it.
 func Patterns(columns []Column) int {
 	size := 0
 	for i := range columns {
@@ -144,7 +144,7 @@ func Patterns(columns []Column) int {
 	return size
 }
 
-// badName says what is wrong with a field's name; stripped is the name without its "_" prefix.
+// badName returns the problem with a field's name, or ""; stripped is the name without "_" prefix.
 func badName(name, stripped string) string {
 	switch {
 	case strings.TrimSpace(stripped) == "":

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// language is what a selector is written in.
+// language is the language of a selector.
 type language uint8
 
 const (
@@ -20,11 +20,11 @@ const (
 	jsonPath
 )
 
-// prefixes name a selector's language where its form would not.
+// prefixes name a selector's language if its form would not.
 var prefixes = map[string]language{"css": css, "xpath": xPath, "jsonpath": jsonPath}
 
-// languageOf tells a selector's language by its form, unless a prefix names it, and gives the
-// selector without that.
+// languageOf returns a selector's language, given by a prefix or by the selector's form, and the
+// selector without the prefix.
 func languageOf(selector string) (language, string) {
 	selector = strings.TrimSpace(selector)
 	if name, rest, ok := strings.Cut(selector, ":"); ok {
@@ -41,13 +41,13 @@ func languageOf(selector string) (language, string) {
 	return css, selector
 }
 
-// xpathForm is how no CSS selector begins: with a step, an axis, a bracket, an attribute or the
-// call of a function.
+// xpathForm matches beginnings that no CSS selector has: a step, an axis, a parenthesis, an
+// attribute or a function call.
 var xpathForm = regexp.MustCompile(`^(/|\.{1,2}/|\(|@|[a-zA-Z][a-zA-Z-]*\s*\(|` +
 	`(ancestor|descendant)(-or-self)?\s*::|(following|preceding)(-sibling)?\s*::|` +
 	`(attribute|child|namespace|parent|self)\s*::)`)
 
-// IsJSON says whether fields are for JSON bodies: the first one is a JSONPath.
+// IsJSON says whether fields are for JSON bodies, because the first one is a JSONPath.
 func IsJSON(fields []model.Field) bool {
 	if len(fields) == 0 {
 		return false
@@ -56,10 +56,10 @@ func IsJSON(fields []model.Field) bool {
 	return l == jsonPath
 }
 
-// embeddedForm is how a path into the JSON begins that an HTML page embeds.
+// embeddedForm matches the beginning of a path into JSON that an HTML page embeds.
 var embeddedForm = regexp.MustCompile(`^\$(\.embedded\b|\[['"]embedded['"]\])`)
 
-// IsEmbedded says whether fields are for JSON that HTML pages embed: the first one is such a path.
+// IsEmbedded says whether fields are for JSON embedded in HTML pages: the first one is such a path.
 func IsEmbedded(fields []model.Field) bool {
 	if !IsJSON(fields) {
 		return false
@@ -87,16 +87,16 @@ func (c *Column) compile(path, selector string, isJSON bool) (f *fault.Error) {
 	return f
 }
 
-// Selector finds what is wanted in HTML pages: by CSS or, where that is nil, by XPath.
+// Selector selects in HTML pages: by CSS or, if that is nil, by XPath.
 type Selector struct {
 	CSS   *dom.Selector
 	XPath *dom.XPath
 }
 
-// IsScalar says whether the selector gives a value instead of choosing something.
+// IsScalar says whether the selector gives a value instead of choosing nodes.
 func (s Selector) IsScalar() bool { return s.XPath != nil && s.XPath.IsScalar() }
 
-// First is the first match in the document, dom.NoMatch if there is none.
+// First returns the first match in the document, or dom.NoMatch.
 func (s Selector) First(doc *dom.Document) dom.Match {
 	if s.CSS != nil {
 		return dom.MatchOf(s.CSS.First(doc, dom.Whole))
@@ -107,7 +107,7 @@ func (s Selector) First(doc *dom.Document) dom.Match {
 	return dom.NoMatch
 }
 
-// All are the matches in the document, in its order; none for what gives a value.
+// All returns the matches in the document, in its order; none for a selector that gives a value.
 func (s Selector) All(doc *dom.Document) []dom.Match {
 	switch {
 	case s.CSS != nil:
@@ -123,7 +123,7 @@ func (s Selector) All(doc *dom.Document) []dom.Match {
 	return s.XPath.All(doc)
 }
 
-// CompileSelector checks and compiles a selector of HTML pages; path names it in the fault.
+// CompileSelector checks and compiles a selector for HTML pages; path names it in the fault.
 func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 	l, rest, f := checkSelector(path, selector)
 	if f != nil {
@@ -147,10 +147,10 @@ func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 	return s, nil
 }
 
-// notInBrowsers are what our selectors have beyond those of browsers.
+// notInBrowsers matches what our selectors support beyond browsers.
 var notInBrowsers = regexp.MustCompile(`(?i):(contains|containsown|matches|matchesown|haschild|input)\b|[!#]=`)
 
-// CheckClick checks a selector that a browser is given as it is; path names it in the fault.
+// CheckClick checks a selector that is passed to a browser unchanged; path names it in the fault.
 func CheckClick(path, selector string) *fault.Error {
 	l, rest, f := checkSelector(path, selector)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Whole keeps a row that is a JSON object already. The error is coded row_too_large.
+// Whole keeps a row that is already a JSON object. The error is coded row_too_large.
 func (w *Writer) Whole(row []byte) error {
 	if len(row) > MaxRowBytes {
 		return TooLarge()
@@ -22,10 +22,10 @@ func (w *Writer) Whole(row []byte) error {
 	return nil
 }
 
-// TooLarge is the error of a row with more than MaxRowBytes bytes.
+// TooLarge returns the error of a row with more than MaxRowBytes bytes.
 func TooLarge() error {
 	return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes", MaxRowBytes)
 }
 
-// BadName says what is wrong with the name of a field, "" if nothing is.
+// BadName returns the problem with the name of a field, or "".
 func BadName(name string) string { return badName(name, strings.TrimLeft(name, "_")) }

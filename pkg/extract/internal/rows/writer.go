@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of a page's rows as JSON, in bytes. There is no bound for one value besides: cutting it
-// would lose data silently.
+// Bounds of a page's rows as JSON, in bytes, and of their number. Single values have no bound of
+// their own, because cutting them would lose data silently.
 const (
 	MaxRowBytes  = 1_000_000
 	MaxRows      = 100_000
@@ -24,7 +24,7 @@ const (
 // keptBytes bounds the memory kept for the next page.
 const keptBytes = 1 << 16
 
-// Writer gathers the rows of one page.
+// Writer collects the rows of one page.
 type Writer struct {
 	rows [][]byte
 	size int
@@ -33,12 +33,12 @@ type Writer struct {
 	ctx  context.Context
 
 	page  string   // its address
-	href  string   // of its base element, "" without one
-	base  *url.Url // what its links are relative to, nil until it is asked for
+	href  string   // href of its base element, "" without one
+	base  *url.Url // base of its links, nil until needed
 	based bool     // href is known
 }
 
-// Reset starts a page. Rows handed out stay as they are.
+// Reset starts a page. Rows already returned stay unchanged.
 func (w *Writer) Reset() {
 	w.rows, w.size = nil, 0
 	if cap(w.buf) > keptBytes || cap(w.row.cell) > keptBytes {
@@ -46,10 +46,10 @@ func (w *Writer) Reset() {
 	}
 }
 
-// Within says that the work on pages ends when the context does.
+// Within ends the work on pages when the context ends.
 func (w *Writer) Within(ctx context.Context) { w.ctx = ctx }
 
-// Context is that of Within.
+// Context returns the context set by Within.
 func (w *Writer) Context() context.Context {
 	if w.ctx == nil {
 		return context.Background()
@@ -57,15 +57,15 @@ func (w *Writer) Context() context.Context {
 	return w.ctx
 }
 
-// Rows are the rows written.
+// Rows returns the rows written.
 func (w *Writer) Rows() [][]byte { return w.rows }
 
 // Row is a row being written.
 type Row struct {
 	w      *Writer
-	cell   []byte // decoded value of the cell at hand
+	cell   []byte // decoded value of the current cell
 	filled bool   // some field is neither null nor false
-	full   bool   // the row's bound is exceeded: nothing is added any more
+	full   bool   // the row exceeds its bound; nothing is added any more
 }
 
 // BeginRow starts a row.
@@ -75,8 +75,8 @@ func (w *Writer) BeginRow() *Row {
 	return &w.row
 }
 
-// Add writes a column's value, taken from the match or, for dom.NoMatch, missing. Expressions that
-// give a value are evaluated at the element at.
+// Add writes a column's value, taken from the match m or, for dom.NoMatch, missing. An expression
+// that gives a value is evaluated at the element at.
 func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
 	if !r.key(c) {
 		return
@@ -94,8 +94,8 @@ func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
-// addScalar writes a value of an expression. What XPath takes for false fills no row: it is what
-// expressions give where a page has nothing.
+// addScalar writes the value of an expression. Values that XPath takes for false do not fill the
+// row, because expressions give them where a page has nothing.
 func (r *Row) addScalar(c *Column, value any) {
 	w := r.w
 	filled, start := false, len(w.buf)
@@ -132,9 +132,9 @@ func (r *Row) key(c *Column) bool {
 	return true
 }
 
-// AddJSON writes a column's value as it stands in a JSON body: numbers exactly as they are written,
-// arrays and objects as JSON. A missing one, jsondoc.None, is null, or false where the column asks
-// whether it exists.
+// AddJSON writes a column's value as in a JSON body: numbers exactly as written, arrays and objects
+// as JSON. A missing value, jsondoc.None, becomes null, or false for a column that asks whether it
+// exists.
 func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
 	if !r.key(c) {
 		return
@@ -153,7 +153,7 @@ func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
-// AddText writes a member that no field of the recipe gives.
+// AddText writes a member that is not a field of the recipe.
 func (r *Row) AddText(name, value string) {
 	if r.full {
 		return
@@ -210,7 +210,7 @@ func (r *Row) End() error {
 	return nil
 }
 
-// TooMany is the error of a page with more than MaxRows rows.
+// TooMany returns the error of a page with more than MaxRows rows.
 func TooMany() error {
 	return fault.New(fault.PageRowTooLarge, "the page has more than %d rows", MaxRows)
 }

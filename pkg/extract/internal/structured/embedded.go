@@ -8,13 +8,13 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// maxEmbedded is the most JSON of a page that is read as a document, in bytes.
+// maxEmbedded bounds the JSON of a page that is read as a document, in bytes.
 const maxEmbedded = 8 << 20
 
-// Embedded is the JSON that a page embeds for its scripts, as one document. Its member "embedded"
-// has a member for each of the page's blobs. It is empty where there are none. A blob is called
-// after its variable or script, and "data" without a name. Of several with one name, the second is
-// NAME_2. Those of attributes of one name are an array. Blobs beyond 8 MiB in all are left out.
+// Embedded returns the JSON that a page embeds for its scripts as one document, or nothing. Its
+// member "embedded" has a member for each of the page's blobs. A blob is named after its variable
+// or script, "data" without a name. A second blob with the same name becomes NAME_2. Blobs from
+// attributes with one name form an array. The total is limited to 8 MiB; later blobs are left out.
 func Embedded(body []byte) ([]byte, error) {
 	root, err := tree.Parse(body, tree.MaxBytes/2)
 	if err != nil {
@@ -38,10 +38,10 @@ func Embedded(body []byte) ([]byte, error) {
 	return append(out, "}}"...), nil
 }
 
-// NamedBlobs are blobs under the names that they have in a document of Embedded.
+// NamedBlobs returns blobs under the names that they have in a document of Embedded.
 func NamedBlobs(blobs []Blob) []Blob {
 	var named []Blob
-	at := map[string]int{} // in named, of the arrays of attributes
+	at := map[string]int{} // indexes in named of the arrays from attributes
 	times := map[string]int{}
 	for _, b := range blobs {
 		b.Name = strings.TrimSpace(b.Name)

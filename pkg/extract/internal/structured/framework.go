@@ -10,11 +10,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// minBlob is the size of JSON, in bytes, below which an attribute or a variable says nothing about
-// the page.
+// minBlob is the size of JSON, in bytes, below which an attribute or a variable is not informative.
 const minBlob = 16
 
-// blobsOf are the page's blobs. Nothing else of it is read.
+// blobsOf returns the page's blobs and reads nothing else.
 func blobsOf(root *html.Node) []Blob {
 	r := reader{data: &Data{Root: root}, root: root}
 	for n := range root.Descendants() {
@@ -26,7 +25,7 @@ func blobsOf(root *html.Node) []Blob {
 	return r.data.Framework
 }
 
-// readBlobs reads what an element holds for scripts: JSON in data-* attributes, or a script itself.
+// readBlobs reads an element's data for scripts: JSON in data-* attributes, or a script itself.
 func (r *reader) readBlobs(n *html.Node) {
 	for i := range n.Attr {
 		a := &n.Attr[i]
@@ -40,7 +39,7 @@ func (r *reader) readBlobs(n *html.Node) {
 	}
 }
 
-// readScript reads a script element: JSON-LD, JSON, or the data that a script begins with.
+// readScript reads a script element: JSON-LD, JSON, or the variables that a script sets to data.
 func (r *reader) readScript(n *html.Node) {
 	if n.FirstChild == nil {
 		return
@@ -81,7 +80,7 @@ func (r *reader) addJSON(name, text string) {
 	}
 }
 
-// isJSON does without a copy, as these texts may be large.
+// isJSON avoids a copy, because these texts may be large.
 func isJSON(text string) bool {
 	return json.Valid(unsafe.Slice(unsafe.StringData(text),
 		len(text)))
@@ -123,8 +122,8 @@ func (r *reader) readAssignments(s string) {
 	}
 }
 
-// assignment reads the value of a variable, or the string that is parsed for it. It returns how far
-// that went.
+// assignment reads a variable's value, or the string that is parsed for it. It returns how far it
+// read.
 func (r *reader) assignment(name, s string, data bool) int {
 	p := parser{s: s, left: maxValues}
 	v, err := p.value(0)
@@ -146,8 +145,7 @@ func (r *reader) assignment(name, s string, data bool) int {
 	return p.i
 }
 
-// assigned is the name of the global variable that the text before an equals sign names, "" for
-// anything else.
+// assigned returns the name of the global variable before an equals sign, or "" for anything else.
 func assigned(before string) string {
 	before = strings.TrimRight(before, " \t\r\n")
 	if inner, ok := strings.CutSuffix(before, "]"); ok && inner != "" { // window["NAME"]
@@ -196,7 +194,7 @@ func isIdentifier(c byte) bool {
 		c == '$'
 }
 
-// flightPush is how Next.js streams a page's data: strings that together are lines of id:JSON.
+// flightPush marks Next.js's streamed data: strings that together form lines of id:JSON.
 const flightPush = "__next_f.push("
 
 func (r *reader) readFlight(s string) {
@@ -216,7 +214,7 @@ func (r *reader) readFlight(s string) {
 	}
 }
 
-// finishFlight adds what was streamed as one array.
+// finishFlight adds the streamed data as one array.
 func (r *reader) finishFlight() {
 	var all strings.Builder
 	flight := strings.Join(r.flight, "")
@@ -238,8 +236,8 @@ func (r *reader) finishFlight() {
 	}
 }
 
-// revive undoes how Nuxt 3 writes data: one array of values, in which objects and arrays hold the
-// places of others. It is the text itself if that is something else.
+// revive decodes Nuxt 3's data format: one array of values, in which objects and arrays hold the
+// indexes of others. It returns any other text unchanged.
 func revive(text string) string {
 	flat, err := ParseJSON(text)
 	if err != nil || flat.Kind != Array || len(flat.Members) == 0 {
@@ -255,7 +253,7 @@ type reviver struct {
 	left int
 }
 
-// at is the value at a place.
+// at returns the value at an index.
 func (v *reviver) at(place string, depth int) JSON {
 	index := 0
 	for _, c := range []byte(place) {
@@ -285,7 +283,7 @@ func (v *reviver) at(place string, depth int) JSON {
 	return whole
 }
 
-// tagged is a value of a type that JSON does not have.
+// tagged returns a value of a type that JSON lacks.
 func (v *reviver) tagged(parts []Member, depth int) JSON {
 	if len(parts) < 2 {
 		return JSON{}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// check holds what every caller relies on.
+// check verifies what every caller relies on.
 func check(t *testing.T, d *Data) {
 	t.Helper()
 	var item func(it *Item, depth int)
@@ -75,8 +75,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzParseJSON: valid JSON means what it says, anything else at least comes out as valid JSON or
-// as an error.
+// FuzzParseJSON: valid JSON keeps its meaning; anything else becomes valid JSON or an error.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,-2.50e+3,true,null,"x\u00e9\ud83d\ude00\n"]}`, `{a:'b',}`, `[1 2]`, `{"a":{"b":`,
@@ -115,7 +114,7 @@ func decode(t *testing.T, s []byte) any {
 	return v
 }
 
-// TestBounds: pages made to be expensive are read up to a bound, and say so.
+// TestBounds: costly pages are read up to a bound, and Cut says so.
 func TestBounds(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
@@ -148,15 +147,15 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHugeTrees: pages whose tree would take much memory are refused, however they are made; large
-// ones are not.
+// TestHugeTrees: pages whose tree would take much memory are refused, whatever causes it; large
+// ones are accepted.
 func TestHugeTrees(t *testing.T) {
 	for name, c := range map[string]struct {
 		page    string
 		refused bool
 	}{
 		"tags":       {strings.Repeat("<b>", 1_000_000), true},
-		"end tags":   {strings.Repeat("</p>", 300_000), true}, // each is an empty element
+		"end tags":   {strings.Repeat("</p>", 300_000), true}, // each creates an empty element
 		"attributes": {"<p " + strings.Repeat("a ", 1_000_000) + ">", true},
 		"slashes":    {"<p a" + strings.Repeat("/a", 1_000_000) + ">", true},
 		"a large page": {strings.Repeat(`<div class="a b"><a href="/x">text</a></div>`, 20_000),
@@ -182,7 +181,7 @@ func manyNames(n int) string {
 	return b.String()
 }
 
-// refs are n items, each of which takes in all the others.
+// refs makes n items, each of which includes all the others.
 func refs(n int) string {
 	var ids, b strings.Builder
 	for i := range n {

@@ -17,13 +17,13 @@ type JSON struct {
 	Members []Member // Array: elements, without names; Object: members in order
 }
 
-// Member is a member of an object. Of several members of one name the last counts.
+// Member is a member of an object. If several have the same name, the last counts.
 type Member struct {
 	Name  string
 	Value JSON
 }
 
-// Get is a member of an object, nil if it does not have it.
+// Get returns a member of an object, or nil.
 func (j *JSON) Get(name string) *JSON {
 	if j == nil || j.Kind != Object {
 		return nil
@@ -41,10 +41,10 @@ var (
 	errTooLarge = errors.New("structured: too many values, or nested too deep")
 )
 
-// ParseJSON reads JSON as pages write it: what browsers' engines would take as data and more. It
-// takes trailing and missing commas, comments, raw line breaks in strings, and strings in single
-// quotes. It also takes names without quotes, and an end before all is closed. Valid JSON means
-// what it says. At most maxValues values, nested at most maxDepth deep.
+// ParseJSON reads JSON as pages write it, more leniently than JavaScript engines. It accepts
+// trailing and missing commas, comments, raw line breaks in strings, and strings in single quotes.
+// It also accepts unquoted names, and input that ends before everything is closed. Valid JSON keeps
+// its meaning. At most maxValues values are read, nested at most maxDepth deep.
 func ParseJSON(s string) (*JSON, error) {
 	p := parser{s: s, left: maxValues}
 	v, err := p.value(0)
@@ -62,8 +62,8 @@ func ParseJSON(s string) (*JSON, error) {
 type parser struct {
 	s     string
 	i     int
-	left  int  // values that may still come
-	loose bool // something was not JSON
+	left  int  // number of values that may follow
+	loose bool // something was not valid JSON
 	buf   []byte
 }
 
@@ -119,7 +119,7 @@ func (p *parser) value(depth int) (JSON, error) {
 	return p.word()
 }
 
-// members reads what an object or an array holds, up to its end.
+// members reads the contents of an object or an array, up to its end.
 func (p *parser) members(j JSON, end byte, depth int) (JSON, error) {
 	p.i++
 	comma := true
@@ -156,7 +156,7 @@ func (p *parser) members(j JSON, end byte, depth int) (JSON, error) {
 	}
 }
 
-// name reads a member's name and the colon behind it.
+// name reads a member's name and the colon after it.
 func (p *parser) name() (string, error) {
 	var name string
 	if c := p.s[p.i]; c == '"' || c == '\'' {
@@ -189,7 +189,7 @@ func isWord(c byte) bool {
 		c == '+' || c == '-' || c == '@'
 }
 
-// word reads a number or a name of a constant. Other words are no data.
+// word reads a number or a constant. Other words are not data.
 func (p *parser) word() (JSON, error) {
 	start := p.i
 	for p.i < len(p.s) && isWord(p.s[p.i]) {
@@ -207,13 +207,13 @@ func (p *parser) word() (JSON, error) {
 		return JSON{Kind: Number, Text: word}, nil
 	case word != "" && word[0] <= '9':
 		p.loose = true
-		// 007, .5, +1: no JSON, but what was meant is plain
+		// 007, .5, +1: not JSON, but the meaning is plain
 		return JSON{Kind: String, Text: word}, nil
 	}
 	return JSON{}, errNotJSON
 }
 
-// isNumber says whether s is a number by the grammar of JSON.
+// isNumber says whether s is a number in JSON's grammar.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	digits := func() bool {
@@ -245,8 +245,7 @@ func isNumber(s string) bool {
 	return s == ""
 }
 
-// text reads a string. Escapes that JSON does not know stand for the character behind the
-// backslash.
+// text reads a string. An escape unknown to JSON stands for the character after the backslash.
 func (p *parser) text(quote byte) (string, error) {
 	p.loose = p.loose || quote != '"'
 	p.i++
@@ -276,7 +275,7 @@ func (p *parser) text(quote byte) (string, error) {
 	return "", errNotJSON
 }
 
-// escape reads what stands behind a backslash.
+// escape reads the rest of an escape after the backslash.
 func (p *parser) escape() {
 	c := p.s[p.i]
 	p.i++
@@ -320,7 +319,7 @@ func (p *parser) hex(n int) (rune, bool) {
 	return rune(code), true
 }
 
-// pair is the character that a surrogate and the one behind it make.
+// pair returns the character of a surrogate and the one that follows.
 func (p *parser) pair(r rune) rune {
 	if !utf16.IsSurrogate(r) {
 		return r
@@ -338,7 +337,7 @@ func (p *parser) pair(r rune) rune {
 	return utf8.RuneError
 }
 
-// Item is an object as an item without type: its members are properties, nested objects items.
+// Item returns an object as an untyped item: its members are properties, nested objects items.
 func (j *JSON) Item() *Item {
 	it := &Item{}
 	var values func([]Value, *JSON) []Value
@@ -364,7 +363,7 @@ func (j *JSON) Item() *Item {
 	return it
 }
 
-// Append appends the value as valid JSON. Of members of one name only the last is written.
+// Append appends the value as valid JSON. Of members with the same name, only the last is written.
 func (j *JSON) Append(dst []byte) []byte {
 	switch j.Kind {
 	case Null:

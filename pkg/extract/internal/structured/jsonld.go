@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// readBlock reads a block of JSON-LD. One that is broken leaves the others as they are.
+// readBlock reads a block of JSON-LD. A broken block does not affect the others.
 func (r *reader) readBlock(text string) {
 	if r.blocks++; r.blocks > maxBlocks {
 		r.data.Cut = true
 		return
 	}
 	values, ok := r.parseBlock(text)
-	if !ok && strings.Contains(text, "&") { // quotes written for an attribute, or an editor's doing
+	if !ok && strings.Contains(text, "&") { // escaped for an attribute or by an editor
 		values, ok = r.parseBlock(html.UnescapeString(text))
 	}
 	if !ok {
@@ -26,7 +26,7 @@ func (r *reader) readBlock(text string) {
 	}
 }
 
-// parseBlock reads the values of a block: one, as the standard says, or several in a row.
+// parseBlock reads the values of a block: one, as the standard says, or several in sequence.
 func (r *reader) parseBlock(text string) ([]JSON, bool) {
 	if r.parsed += len(text); r.parsed > maxParsed {
 		r.data.Cut = true
@@ -58,16 +58,16 @@ func (p *parser) skipSeparators() {
 	}
 }
 
-// wrappers are what old advice and content systems put before the data of a script. A
-// comment of JavaScript that the parser skips is none of them.
+// wrappers match what old advice and content systems put before the data of a script. A JavaScript
+// comment that the parser skips is not one of them.
 var wrappers = regexp.MustCompile(`^(?:\s|\x{feff}|<!--[^{\[]*-->|(?://|/\*)?\s*(?:<!\[CDATA\[|<!--)\s*(?:\*/|-->)?)+`)
 
-// unwrap is a script without the wrapper. What follows the data is not looked at.
+// unwrap returns a script without the wrapper. What follows the data is ignored.
 func unwrap(s string) string {
 	return s[len(wrappers.FindString(s)):]
 }
 
-// topLevel makes items of a value that is no property.
+// topLevel makes items of a value that is not a property.
 func (r *reader) topLevel(j *JSON, depth int) {
 	switch {
 	case depth > maxDepth:
@@ -133,7 +133,7 @@ func typesOf(j *JSON) []string {
 	return types
 }
 
-// valuesOf appends the values that a member states: lists in lists are one list, as JSON-LD has it.
+// valuesOf appends the values of a member. It flattens nested lists, as JSON-LD does.
 func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 	switch j.Kind {
 	case Null:
@@ -163,12 +163,12 @@ func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 	return values
 }
 
-// maxValue is how much is kept of a text, in bytes. It is more than any row takes, so that one that
-// is longer is an error of the row.
+// maxValue bounds the kept part of a text, in bytes. It is more than any row takes, so a longer
+// text makes its row fail.
 const maxValue = 1 << 20
 
-// reference is a character reference as systems write it into JSON that they take for HTML. Without
-// a semicolon it may be part of an address: ?a=1&copy=2.
+// reference matches a character reference in JSON that some systems escape as HTML. Without a
+// semicolon, it may be part of an address: ?a=1&copy=2.
 var reference = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});$`)
 
 const maxReference = 34 // bytes

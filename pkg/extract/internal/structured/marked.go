@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readMicrodata reads the items that itemscope, itemprop and itemref mark.
+// readMicrodata reads the items marked by itemscope, itemprop and itemref.
 func (r *reader) readMicrodata() {
 	m := microdata{reader: r, open: map[*html.Node]bool{}}
 	m.children(r.root, nil)
@@ -15,10 +15,10 @@ func (r *reader) readMicrodata() {
 
 type microdata struct {
 	*reader
-	ids   map[string]*html.Node // made when an itemref asks
-	open  map[*html.Node]bool   // scopes being read: itemref may lead in circles
+	ids   map[string]*html.Node // built when an itemref needs it
+	open  map[*html.Node]bool   // scopes being read, because itemref may be circular
 	refs  int
-	steps int // elements looked at, again and again where itemref leads there
+	steps int // elements examined, including repetitions through itemref
 }
 
 const (
@@ -26,7 +26,7 @@ const (
 	bytesPerStep = 16
 )
 
-// children reads what n holds as properties of it; nil where no item is around.
+// children reads the contents of n as properties of it, which is nil outside items.
 func (m *microdata) children(n *html.Node, it *Item) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode {
@@ -76,7 +76,7 @@ func (m *microdata) element(n *html.Node, it *Item) {
 	}
 }
 
-// nameByText gives an item that says nothing but its text this text as its name.
+// nameByText uses an item's text as its name if it states nothing else.
 func (r *reader) nameByText(n *html.Node, it *Item) {
 	if len(it.Props) > 0 || it.ID != "" {
 		return
@@ -90,7 +90,7 @@ func (r *reader) nameByText(n *html.Node, it *Item) {
 	}
 }
 
-// referred reads the elements that itemref names as if they stood in the item.
+// referred reads the elements that itemref names as if they were in the item.
 func (m *microdata) referred(n *html.Node, it *Item) {
 	for id := range strings.FieldsSeq(attr(n, "itemref")) {
 		if m.refs++; m.refs > maxBlocks {
@@ -111,7 +111,7 @@ func (m *microdata) referred(n *html.Node, it *Item) {
 	}
 }
 
-// valueOf is the value of an element that is marked as a property.
+// valueOf returns the value of an element marked as a property.
 func (r *reader) valueOf(n *html.Node) string {
 	if content, ok := lookAttr(n, "content"); ok {
 		return strings.TrimSpace(content)
@@ -139,21 +139,21 @@ func (r *reader) valueOf(n *html.Node) string {
 	return r.textOf(n)
 }
 
-// readRDFa reads the items that typeof and property mark: RDFa Lite, and of RDFa 1.0 what shops
-// used.
+// readRDFa reads the items marked by typeof and property: RDFa Lite, and the parts of RDFa 1.0 that
+// shops used.
 func (r *reader) readRDFa() {
 	r.rdfaChildren(r.root, scope{})
 }
 
-// scope is what the elements around one say.
+// scope is the context set by the ancestors of an element.
 type scope struct {
 	item     *Item
 	prefixes *prefix
-	declared int      // how many prefixes there are
-	rel      []string // properties of item that the next item is a value of
+	declared int      // number of prefixes
+	rel      []string // properties of item whose value is the next item
 }
 
-// prefix is a declared prefix and those declared before it.
+// prefix is a declared prefix, linked to those declared before it.
 type prefix struct {
 	name, vocabulary string
 	outer            *prefix
@@ -175,7 +175,7 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 	types, typed := lookAttr(n, "typeof")
 	property := r.expanded(&s, attr(n, "property"))
 	for token := range strings.FieldsSeq(attr(n, "rel")) {
-		if strings.Contains(token, ":") { // others say how links relate
+		if strings.Contains(token, ":") { // others describe relations of links
 			property = append(property, r.expanded(&s, token)...)
 		}
 	}
@@ -231,11 +231,11 @@ func (r *reader) rdfaValue(n *html.Node) string {
 	return r.textOf(n)
 }
 
-// maxPrefixes bounds the prefixes that hold at an element, each of which a name is held against.
-// Pages that declare any have some ten.
+// maxPrefixes bounds the prefixes in effect at an element, with each of which a name is compared.
+// Pages that declare any have about ten.
 const maxPrefixes = 200
 
-// declare takes over the prefixes that an element declares.
+// declare adds the prefixes that an element declares.
 func (r *reader) declare(s *scope, n *html.Node) {
 	add := func(name, vocabulary string) {
 		if s.declared == maxPrefixes {
@@ -257,7 +257,7 @@ func (r *reader) declare(s *scope, n *html.Node) {
 	}
 }
 
-// names are the names in a list. A page has as many of them as values.
+// names returns the names in a list. A page may have as many of them as values.
 func (r *reader) names(list string) []string {
 	var names []string
 	for name := range strings.FieldsSeq(list) {
@@ -270,7 +270,7 @@ func (r *reader) names(list string) []string {
 	return names
 }
 
-// expanded are the names in a list, those with a declared prefix by what it stands for.
+// expanded returns the names in a list, with declared prefixes expanded.
 func (r *reader) expanded(s *scope, list string) []string {
 	names := r.names(list)
 	for i := range names {

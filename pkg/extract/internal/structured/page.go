@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// ReadPage reads a fetched page: HTML, or a document that is JSON-LD itself. Errors are coded:
-// not_html, unparsable.
+// ReadPage reads a fetched page: HTML, or a JSON-LD document. Errors are coded: not_html,
+// unparsable.
 func ReadPage(p page.Page) (*Data, error) {
 	if media := p.Media(); media == "application/json" || strings.HasSuffix(media, "+json") {
 		return ReadJSONLD(p.Start()), nil

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of a labelled value, in bytes. Longer labels are prose, longer values no facts.
+// Bounds of a labelled value, in bytes. A longer label is prose, a longer value not a fact.
 const (
 	maxLabel = 80
 	maxFact  = 2_000
@@ -30,7 +30,7 @@ func (r *reader) pair(label, value string) {
 func (r *reader) label(n *html.Node) string { return r.textUpTo(n, maxLabel) }
 func (r *reader) fact(n *html.Node) string  { return r.textUpTo(n, maxFact) }
 
-// readTable reads a table whose rows are a label and a value, or whose head labels its only other
+// readTable reads a table whose rows have a label and a value, or whose head labels its only other
 // row.
 func (r *reader) readTable(table *html.Node) {
 	rows := rowsOf(table)
@@ -60,7 +60,7 @@ func (r *reader) readTable(table *html.Node) {
 	}
 }
 
-// rowsOf are the cells of a table's own rows.
+// rowsOf returns the cells of a table's own rows.
 func rowsOf(table *html.Node) [][]*html.Node {
 	var rows [][]*html.Node
 	var visit func(*html.Node)
@@ -102,7 +102,7 @@ func hasTable(n *html.Node) bool {
 	return false
 }
 
-// readDefinitions reads a definition list; several definitions of one term are one value.
+// readDefinitions reads a definition list; several definitions of one term form one value.
 func (r *reader) readDefinitions(list *html.Node) {
 	label := ""
 	var values []string
@@ -134,8 +134,8 @@ func (r *reader) readDefinitions(list *html.Node) {
 	flush()
 }
 
-// readLine reads a line such as <li><b>Brand:</b> Acme</li>: a short element that ends with a
-// colon, or is followed by one, and then the value.
+// readLine reads a line such as <li><b>Brand:</b> Acme</li>: a short element that ends with, or is
+// followed by, a colon, and then the value.
 func (r *reader) readLine(n *html.Node) {
 	label := firstChild(n)
 	if label == nil || label.Type != html.ElementNode || isBreak(label) &&
@@ -169,7 +169,7 @@ func firstChild(n *html.Node) *html.Node {
 	return nil
 }
 
-// isShort says whether an element is a line: few elements, little text.
+// isShort says whether an element has few elements and little text.
 func isShort(n *html.Node) bool {
 	elements, text := 0, 0
 	for c := range n.Descendants() {

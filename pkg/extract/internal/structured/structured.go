@@ -1,12 +1,12 @@
 // Package structured owns what a page states about itself. That is typed items (JSON-LD, microdata,
 // RDFa), meta elements, data that frameworks embed for their scripts, and labelled values of tables
-// and lists. No script is run. It knows no field and no row: what of all this matters is the
-// caller's question.
+// and lists. It runs no script and knows neither fields nor rows: the caller decides what is
+// relevant.
 //
-// Everything is read in one parse of the page and stays as the page wrote it: numbers keep their
-// digits, properties their order. Names of schema.org (and its forerunner data-vocabulary.org) lose
-// their vocabulary: http://schema.org/Product, schema:Product and Product are all Product; names of
-// other vocabularies stay as written.
+// Everything is read in one parse of the page and kept as written: numbers keep their digits,
+// properties their order. Names of schema.org (and its forerunner data-vocabulary.org) lose their
+// vocabulary: http://schema.org/Product, schema:Product and Product are all Product. Names of other
+// vocabularies stay as written.
 package structured
 
 import (
@@ -19,21 +19,21 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-// Bounds of what is read of one page. What lies beyond is left out, and Data.Cut says so.
+// Bounds for reading one page. What exceeds them is left out, and Data.Cut says so.
 const (
-	maxBlocks = 500       // JSON-LD blocks, and as many framework blobs
+	maxBlocks = 500       // of JSON-LD, and likewise of framework blobs
 	maxDepth  = 64        // of nested JSON
 	maxValues = 200_000   // JSON values
 	maxStated = 100_000   // values of items
-	maxPairs  = 5_000     // labelled values, and as many meta elements
+	maxPairs  = 5_000     // labelled values, and likewise meta elements
 	maxText   = 8_000_000 // bytes of text copied out of elements
-	// nodes and parts of white space looked at for text, those in nested elements again and again
+	// nodes and chunks of white space examined for text, repeatedly for nested elements
 	maxLooked = 20_000_000
-	// bytes given to the parser of JSON, again and again where scripts look like data
+	// bytes given to the JSON parser, repeatedly where scripts look like data
 	maxParsed = 64_000_000
 )
 
-// Source says how a page wrote an item.
+// Source is the format in which a page stated an item.
 type Source uint8
 
 // The sources, in the order of Data.Items.
@@ -49,11 +49,11 @@ func (s Source) String() string {
 
 // Data is what a page states.
 type Data struct {
-	// Items are the items that are no property of another one: JSON-LD first, then microdata, then
-	// RDFa, each in document order. The elements of a @graph are items of their own.
+	// Items are the items that are not properties of others: JSON-LD first, then microdata, then
+	// RDFa, each in document order. The elements of a @graph are separate items.
 	Items []*Item
 	Meta  []Pair // meta elements in document order: name, property or itemprop → content
-	// Framework are the blobs of JSON that pages embed for their scripts, in document order.
+	// Framework holds the JSON blobs that pages embed for their scripts, in document order.
 	Framework []Blob
 	Pairs     []Pair // labelled values of tables, definition lists and lines, in document order
 
@@ -62,7 +62,7 @@ type Data struct {
 	Canonical string   // absolute address of link rel=canonical
 	Lang      string   // of the html element
 
-	Root *html.Node // of the page's parse tree; nil for a document that is JSON-LD itself
+	Root *html.Node // of the page's parse tree; nil for a JSON-LD document
 	Cut  bool       // a bound left something out
 
 	byID map[string]*Item
@@ -74,20 +74,20 @@ type Item struct {
 	Source Source
 	Types  []string
 	ID     string // @id, itemid or resource, as written
-	Props  []Prop // in the order of the page, each name once
+	Props  []Prop // in page order, each name once
 }
 
-// Prop is a property; it has at least one value.
+// Prop is a property with at least one value.
 type Prop struct {
 	Name   string
 	Values []Value
 }
 
-// Kind says what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
-// The kinds. Items occur as values of properties only, arrays and objects in JSON only, where null
-// is one, too.
+// The kinds. Entity occurs only as a value of properties. Null, Array and Object occur only in
+// JSON.
 const (
 	Null Kind = iota
 	Bool
@@ -110,11 +110,11 @@ type Pair struct{ Name, Value string }
 
 // Blob is JSON that a page embeds for its scripts.
 type Blob struct {
-	Name string // of the variable, of the script's id or of the attribute; may be empty
+	Name string // of the variable, the script's id or the attribute; may be empty
 	JSON string // valid JSON, an object or an array
 }
 
-// Is says whether the item has one of the types; case does not count.
+// Is says whether the item has one of the types, ignoring case.
 func (it *Item) Is(types ...string) bool {
 	for _, have := range it.Types {
 		for _, want := range types {
@@ -126,7 +126,7 @@ func (it *Item) Is(types ...string) bool {
 	return false
 }
 
-// Get is the values of a property, nil if the item does not have it.
+// Get returns the values of a property, or nil.
 func (it *Item) Get(name string) []Value {
 	for i := range it.Props {
 		if it.Props[i].Name == name {
@@ -136,7 +136,7 @@ func (it *Item) Get(name string) []Value {
 	return nil
 }
 
-// Text is the first scalar value of a property, "" if there is none.
+// Text returns the first scalar value of a property, or "".
 func (it *Item) Text(name string) string {
 	for _, v := range it.Get(name) {
 		if v.Kind != Entity {
@@ -146,8 +146,8 @@ func (it *Item) Text(name string) string {
 	return ""
 }
 
-// Follow is the item that a reference means, where the page has it, and otherwise the item itself.
-// References may lead in circles: callers bound how often they follow.
+// Follow returns the item that a reference means if the page has it, otherwise the item itself.
+// References may be circular, so callers must bound how often they follow.
 func (d *Data) Follow(it *Item) *Item {
 	if len(it.Props) == 0 && it.ID != "" {
 		if found := d.byID[it.ID]; found != nil {
@@ -157,11 +157,11 @@ func (d *Data) Follow(it *Item) *Item {
 	return it
 }
 
-// Resolve is a link of the page as an absolute address, or as written where it is none.
+// Resolve returns a link's absolute address, or the link as written if that fails.
 func (d *Data) Resolve(link string) string { return (&reader{base: d.base}).resolve(link) }
 
-// MetaValue is the content of the first of the meta elements that has one, "" if none does; case
-// does not count.
+// MetaValue returns the first content that is not empty of the named meta elements, in the order of
+// names and ignoring case, or "".
 func (d *Data) MetaValue(names ...string) string {
 	for _, name := range names {
 		for i := range d.Meta {
@@ -173,8 +173,8 @@ func (d *Data) MetaValue(names ...string) string {
 	return ""
 }
 
-// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base
-// element. Pages beyond the bounds of package tree are refused.
+// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or against the page's
+// base element. Pages beyond the bounds of package tree are refused.
 func Read(body []byte, pageURL string) (*Data, error) {
 	root, err := tree.Parse(body, tree.MaxBytes)
 	if err != nil {
@@ -183,7 +183,7 @@ func Read(body []byte, pageURL string) (*Data, error) {
 	return ReadTree(root, pageURL), nil
 }
 
-// ReadTree is Read for a page that is parsed already.
+// ReadTree is Read for a parsed page.
 func ReadTree(root *html.Node, pageURL string) *Data {
 	r := reader{data: &Data{Root: root}, root: root, base: baseOf(root, pageURL)}
 	r.walk(root)
@@ -198,7 +198,7 @@ func ReadTree(root *html.Node, pageURL string) *Data {
 	return r.data
 }
 
-// ReadJSONLD reads a document that is JSON-LD itself, without a page around it.
+// ReadJSONLD reads a JSON-LD document without a page around it.
 func ReadJSONLD(body []byte) *Data {
 	r := reader{data: new(Data)}
 	r.readBlock(string(body))
@@ -206,8 +206,8 @@ func ReadJSONLD(body []byte) *Data {
 	return r.data
 }
 
-// byID finds the items that references may mean: the first with properties of each id, nested ones
-// too.
+// byID maps ids to the items that references mean: the first item with properties, including nested
+// items.
 func byID(items []*Item) map[string]*Item {
 	found := map[string]*Item{}
 	var visit func(*Item)
@@ -229,7 +229,7 @@ func byID(items []*Item) map[string]*Item {
 	return found
 }
 
-// vocabularies are those whose names stand without them.
+// vocabularies are omitted from names.
 var vocabularies = []string{
 	"http://schema.org/", "https://schema.org/", "http://www.schema.org/",
 	"https://www.schema.org/", "schema:",
@@ -239,7 +239,7 @@ var vocabularies = []string{
 	"https://data-vocabulary.org/", "http://www.data-vocabulary.org/",
 }
 
-// local is a name without the vocabulary that everybody uses.
+// local returns a name without the common vocabulary.
 func local(name string) string {
 	name = strings.TrimSpace(name)
 	for _, v := range vocabularies {

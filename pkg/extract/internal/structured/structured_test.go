@@ -274,8 +274,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestCostlyMarks: what pages repeat in attributes and white space is read up to a bound, which
-// they are told of.
+// TestCostlyMarks: repeated attributes and white space are read up to a bound, and Cut says so.
 func TestCostlyMarks(t *testing.T) {
 	repeat := strings.Repeat
 	var declared strings.Builder
@@ -313,7 +312,7 @@ func TestCostlyMarks(t *testing.T) {
 	}
 }
 
-// TestBaseOffTheWeb: a base element that leads nowhere on the web says nothing of links.
+// TestBaseOffTheWeb: a base element whose address is not on the web does not count.
 func TestBaseOffTheWeb(t *testing.T) {
 	for _, base := range []string{"javascript:x", "about:blank", "data:,"} {
 		d := read(t, `<base href="`+base+`"><link rel=canonical href="/c">`)

@@ -5,12 +5,12 @@ import "strings"
 // Thing is a thing that the page is about.
 type Thing struct {
 	*Item
-	Position string // in the list that named it, as written; "" outside of lists
-	Group    *Item  // the product group whose variant it is; nil if it is none
+	Position string // in its list, as written; "" outside lists
+	Group    *Item  // the product group of a variant, otherwise nil
 }
 
-// Rank says how much a thing is what a page is about. Products, articles, events and all that is
-// not named below come first. What usually comes along comes second, and the page itself last.
+// Rank says how likely the page is about a thing. Products, articles, events and all types not
+// named below come first. Secondary types come second, and the page itself last.
 type Rank uint8
 
 // The ranks.
@@ -21,7 +21,7 @@ const (
 	Never
 )
 
-// ranks are the types that are not Main, in lower case.
+// ranks lists the types that are not Main, in lower case.
 var ranks = rankTable(map[Rank]string{
 	Beside: "Organization Corporation OnlineStore OnlineBusiness NewsMediaOrganization " +
 		"LocalBusiness Store Person Brand " +
@@ -48,7 +48,7 @@ func rankTable(types map[Rank]string) map[string]Rank {
 	return table
 }
 
-// Rank of an item is that of its most telling type.
+// Rank returns the best rank among an item's types.
 func (it *Item) Rank() Rank {
 	if len(it.Types) == 0 {
 		return Beside
@@ -60,9 +60,9 @@ func (it *Item) Rank() Rank {
 	return best
 }
 
-// Things are the things that the page is about, of one source, in document order: those of the best
-// rank that there is. Elements of an ItemList stand for the list, and what a page names as its
-// mainEntity for the page. The variants of a ProductGroup stand for the group.
+// Things returns the things of one source that the page is about, in document order: those of the
+// best rank that occurs. Elements of an ItemList stand for the list, and a page's mainEntity for
+// the page. The variants of a ProductGroup stand for the group.
 func (d *Data) Things(source Source) ([]Thing, Rank) {
 	f := finder{data: d, seen: map[*Item]bool{}}
 	for _, it := range d.Items {
@@ -84,7 +84,7 @@ type finder struct {
 	found [Never][]Thing
 }
 
-// visit adds what an item stands for, not better than least.
+// visit adds what an item stands for, at rank least or worse.
 func (f *finder) visit(e Thing, least Rank, depth int) {
 	e.Item = f.data.Follow(e.Item)
 	if f.seen[e.Item] || depth > maxDepth {
@@ -124,8 +124,8 @@ func (f *finder) each(it *Item, property string, like Thing, least Rank, depth i
 	}
 }
 
-// elements visits the elements of a list. One that only says where the thing is, is the thing's
-// address.
+// elements visits the elements of a list. An element that is only an address becomes a thing with
+// that address.
 func (f *finder) elements(list *Item, property string, least Rank, depth int) {
 	for _, v := range list.Get(property) {
 		if v.Kind != Entity {

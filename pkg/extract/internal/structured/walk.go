@@ -18,14 +18,14 @@ type reader struct {
 	root *html.Node
 	base *url.Url
 
-	blocks, values, parsed, text int      // of the bounds
-	named, looked                int      // of the bounds, too
+	blocks, values, parsed, text int      // counted against the bounds
+	named, looked                int      // likewise
 	flight                       []string // parts of one text
 	hasScopes, hasTypeof         bool
 }
 
-// baseOf is what the page's links are relative to, nil if that is no address. A base element that
-// leads nowhere on the web does not count.
+// baseOf returns the address that the page's links are relative to, or nil if pageURL is not an
+// address. A base element whose address is not on the web does not count.
 func baseOf(root *html.Node, pageURL string) *url.Url {
 	base, err := url.Parse(pageURL)
 	if err != nil {
@@ -46,10 +46,10 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 	return base
 }
 
-// maxLink is the length of the longest address, in bytes.
+// maxLink bounds the length of an address, in bytes.
 const maxLink = 8192
 
-// resolve is a link as an absolute address, or as written where it is none.
+// resolve returns a link's absolute address, or the link as written if that fails.
 func (r *reader) resolve(link string) string {
 	link = strings.TrimSpace(link)
 	if r.base == nil || link == "" || len(link) > maxLink {
@@ -62,7 +62,7 @@ func (r *reader) resolve(link string) string {
 	return u.Href(false)
 }
 
-// walk reads all but the items that attributes mark.
+// walk reads everything but the items marked by attributes.
 func (r *reader) walk(root *html.Node) {
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
@@ -97,7 +97,7 @@ func (r *reader) walk(root *html.Node) {
 	}
 }
 
-// noteMarks notes what the readers of marked items will find.
+// noteMarks records which kinds of marked items there are.
 func (r *reader) noteMarks(n *html.Node) {
 	for i := range n.Attr {
 		switch n.Attr[i].Key {
@@ -126,7 +126,7 @@ func (r *reader) readMeta(n *html.Node) {
 	}
 }
 
-// addValue counts a value of an item; false when there are too many.
+// addValue counts a value of an item; false if there are too many.
 func (r *reader) addValue() bool {
 	if r.values++; r.values > maxStated {
 		r.data.Cut = true
@@ -135,7 +135,7 @@ func (r *reader) addValue() bool {
 	return true
 }
 
-// add adds a value to a property. A property seen before goes on.
+// add adds a value to a new or known property.
 func (r *reader) add(it *Item, name string, v Value) {
 	if name == "" || !r.addValue() {
 		return
@@ -153,14 +153,14 @@ func (r *reader) add(it *Item, name string, v Value) {
 	it.Props = append(it.Props, Prop{name, []Value{v}})
 }
 
-// maxProps bounds the names of one item.
+// maxProps bounds the properties of one item.
 const maxProps = 500
 
-// textOf is what a browser would show of an element: white space collapsed, without scripts, styles
-// and templates.
+// textOf returns an element's text as a browser would show it: white space collapsed, without
+// scripts, styles and templates.
 func (r *reader) textOf(n *html.Node) string { return r.textUpTo(n, maxValue) }
 
-// textUpTo is textOf that stops behind some bytes.
+// textUpTo is textOf that stops after about most bytes.
 func (r *reader) textUpTo(n *html.Node, most int) string {
 	var b strings.Builder
 	gap := false
@@ -208,7 +208,7 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 	return b.String()
 }
 
-// hasTime says whether more text may be copied, and more nodes and white space looked at for it.
+// hasTime says whether more text may be copied, and more nodes and white space examined for it.
 func (r *reader) hasTime() bool { return r.text < maxText && r.looked < maxLooked }
 
 func startsWithSpace(s string) bool {
@@ -221,7 +221,7 @@ func endsWithSpace(s string) bool {
 	return unicode.IsSpace(last)
 }
 
-// isBreak says whether an element's text stands apart from what is around it.
+// isBreak says whether an element's text is separate from the text around it.
 func isBreak(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Cite, atom.Code, atom.Data, atom.Del,

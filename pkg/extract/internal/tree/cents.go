@@ -7,20 +7,20 @@ import (
 	"golang.org/x/net/html"
 )
 
-// cents are parts of the class names that shops give the last two digits of a price.
+// cents are parts of the class names that shops use for the last two digits of a price.
 var cents = [...]string{"cent", "cts", "fraction", "decimal", "kop", "grosz", "minor", "sup",
 	"öre", "pence", "haler"}
 
-// others are words with such a part that say nothing of cents.
+// others removes words that contain such a part but do not mean cents.
 var others = strings.NewReplacer("center", "", "centre", "", "central", "", "centr", "",
 	"percent", "", "accent", "", "recent", "", "ascent", "", "innocent", "", "century", "",
 	"kopf", "", "kopi", "", "support", "", "suppl", "", "superscript", "sup", "super", "")
 
-// Between is what parts a text that ends with a digit from an element that begins with one and
-// stands in the same line. It is the point or comma that a page leaves out before raised cents
-// ($12<sup>95</sup>), behind spaces too. It is ^ before three raised digits, which are no group. It
-// is a space before other raised digits, which are notes or powers, and nothing before all other
-// elements.
+// Between returns the separator between a text that ends with a digit and an inline element that
+// begins with one. It is the point or comma that a page leaves out before raised cents
+// ($12<sup>95</sup>), even after spaces. It is ^ before three raised digits, which are not a digit
+// group. It is a space before other raised digits, which are notes or powers, and "" before all
+// other elements.
 func Between(before string, n *html.Node) string {
 	before = before[max(0, len(before)-maxNear):]
 	near := strings.TrimRight(before, " \n\t\r\f\u00a0")
@@ -38,7 +38,7 @@ func Between(before string, n *html.Node) string {
 			func(r rune) bool { return r != '.' && r != ',' && (r < '0' || r > '9') })+1:]
 		switch point, comma := strings.Contains(number, "."), strings.Contains(number, ","); {
 		case point && comma:
-			return " " // its own fraction is there
+			return " " // the number has a fraction already
 		case point:
 			return ","
 		}
@@ -52,14 +52,14 @@ func Between(before string, n *html.Node) string {
 	return ""
 }
 
-// Bounds of what stands before cents, in bytes: white space, and the number with it. A text grows
-// element by element, and is not gone over again at each.
+// Bounds of the text before cents, in bytes: its trailing white space, and that with the number.
+// They avoid scanning the whole text again at each element.
 const (
 	maxGap  = 64
 	maxNear = 2 * maxGap
 )
 
-// isCurrency says whether what stands behind two raised digits is a currency or a sign at most.
+// isCurrency says whether the text after two raised digits is at most a currency or a sign.
 func isCurrency(rest string) bool {
 	return utf8.RuneCountInString(strings.TrimLeft(rest, " \u00a0")) <= 3 &&
 		!strings.ContainsAny(rest, "0123456789.,%")
@@ -67,8 +67,8 @@ func isCurrency(rest string) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// leading is the first text of an element, at most maxLeading bytes, and whether that is all of it.
-// An element that holds nothing but another one begins as that does.
+// leading returns the first text of an element, at most maxLeading bytes, and whether that is the
+// whole text. If an element contains only another one, it looks into that one.
 func leading(n *html.Node) (text string, whole bool) {
 	for depth := 0; depth < 3; depth++ {
 		child := onlyElement(n)
@@ -89,10 +89,10 @@ func leading(n *html.Node) (text string, whole bool) {
 	return text, true
 }
 
-// maxLeading is enough for two digits and a currency.
+// maxLeading suffices for two digits and a currency.
 const maxLeading = 12
 
-// onlyElement is the element that is all of another one, nil if there is more or none.
+// onlyElement returns an element's only content if that is an element, otherwise nil.
 func onlyElement(n *html.Node) *html.Node {
 	var only *html.Node
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

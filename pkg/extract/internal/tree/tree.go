@@ -1,6 +1,6 @@
-// Package tree owns the parse of a page into the nodes of x/net/html under bounds. A page may have
-// many more nodes than tags. What a page may take of memory and time is said here, before anything
-// is made. What is read in the tree is its caller's.
+// Package tree owns the parse of a page into the nodes of x/net/html within bounds. A page may have
+// many more nodes than tags. The package estimates a page's memory and time before it parses
+// anything. Callers read the tree.
 package tree
 
 import (
@@ -14,31 +14,31 @@ import (
 	"golang.org/x/net/html"
 )
 
-// MaxBytes is what a page's tree may take of memory, in bytes: its nodes and a copy of its texts
-// and attributes. Ordinary pages have some thousand elements, the largest lists tens of thousands.
+// MaxBytes bounds the memory of a page's tree, in bytes: its nodes and a copy of its texts and
+// attributes. Ordinary pages have some thousand elements, the largest lists tens of thousands.
 const MaxBytes = 26 << 20
 
 const (
-	elementBytes   = 240 // and the text behind it: two nodes of 112 bytes
+	elementBytes   = 240 // including the text after it: two nodes of 112 bytes
 	attributeBytes = 48
-	// the longest text: what x/net/html reads it into doubles until it fits, beside the copy that
-	// is kept
+	// for the longest text: x/net/html reads it into a buffer that doubles until it fits, besides
+	// the copy that is kept
 	longestTimes = 2
-	// maxGiven bounds the attributes of one tag: x/net/html clears a table as large as the largest
-	// tag at each of them.
+	// maxGiven bounds the attributes of one tag: for each of them, x/net/html clears a table as
+	// large as the largest tag.
 	maxGiven = 1_000
-	// maxSteps bounds the work. A tag may look at some of the elements that are open. One that ends
-	// nothing looks at all of them, at most maxOpen, which is eight times as dear.
+	// maxSteps bounds the work. A tag may look at some of the open elements. An end tag that ends
+	// nothing looks at all of them, at most maxOpen, which costs eight times as much.
 	maxSteps     = 20_000_000
 	nothingEnded = maxOpen / 2
 )
 
-// ErrTooMany says that a page's tree would take more memory or time than a page may have.
+// ErrTooMany says that a page's tree would take more memory or time than allowed.
 var ErrTooMany = errors.New("the page has too many elements or attributes")
 
-// Parse parses a page in UTF-8, with or without a byte order mark. Pages whose tree would take more
-// bytes than most, or too long, are refused, and those with more than 512 nested elements. The tree
-// holds copies: body may be used again.
+// Parse parses a page in UTF-8, with or without a byte order mark. It refuses pages whose tree
+// would take more than most bytes, or too long, and pages with more than 512 nested elements. The
+// tree holds copies, so body may be reused.
 func Parse(body []byte, most int) (*html.Node, error) {
 	page := text(body)
 	if !fits(page, most) {
@@ -51,8 +51,8 @@ func Parse(body []byte, most int) (*html.Node, error) {
 	return root, nil
 }
 
-// Check refuses what Parse would for the page's elements and attributes, for those who read a page
-// without its tree.
+// Check refuses what Parse refuses for a page's elements and attributes. It is for callers that
+// read a page without its tree.
 func Check(body []byte) error {
 	if !fits(text(body), MaxBytes) {
 		return ErrTooMany
@@ -64,8 +64,8 @@ func text(body []byte) string {
 	return strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
 }
 
-// NewReader reads a page, and says at its last byte that it ends: a tokenizer makes room for twice
-// as much otherwise.
+// NewReader reads a page and reports its end with the last byte. Otherwise a tokenizer would double
+// its buffer.
 func NewReader(page string) io.Reader { return &reader{page} }
 
 type reader struct{ rest string }
@@ -78,13 +78,13 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fits says whether a page's tree takes no more bytes than most, and not too long.
+// fits says whether a page's tree takes no more than most, in bytes, and not too long.
 func fits(page string, most int) bool { return count(page, most).fits(most) }
 
-// cost is what a tree is made of, and the work for it.
+// cost counts the parts of a tree and the work for it.
 type cost struct {
 	bytes                       int // of the page
-	longest                     int // bytes between two tags
+	longest                     int // most bytes between two tags
 	elements, attributes, steps int
 	wide                        bool // a tag has too many attributes
 }
@@ -95,14 +95,14 @@ func (c cost) fits(most int) bool {
 	return bytes <= most && c.steps <= maxSteps && !c.wide
 }
 
-// count counts what a tree is made of, up to a bound. It counts rather too many. What looks like a
-// tag in a script or a comment counts, too, and an element is open until its end tag comes. What a
-// tree has beyond it are copies that misnested tags lead to, a few for a tag. There are also bodies
-// and rows of tables that the page leaves out.
+// count counts the parts of a tree, up to a bound. It overestimates: tags in scripts and comments
+// count, too, and an element is open until its end tag comes. A tree has more parts only in two
+// cases. Misnested tags lead to copies, a few for each tag. The parser also adds bodies and rows of
+// tables that the page leaves out.
 func count(page string, most int) cost {
 	f := formatting{alike: map[string]int{}}
 	c := cost{bytes: len(page)}
-	open, names := 0, map[string]int{} // elements, in all and by name
+	open, names := 0, map[string]int{} // open elements, in total and by name
 	for text := page; c.fits(most); {
 		at := strings.IndexByte(page, '<')
 		if at < 0 || at+1 == len(page) {
@@ -128,7 +128,7 @@ func count(page string, most int) cost {
 		again := f.next(name, tag, kind, given, isEnd)
 		c.elements += again.elements
 		c.attributes += again.attributes
-		if !isEnd || name == "p" || name == "br" { // </p> alone is <p></p>
+		if !isEnd || name == "p" || name == "br" { // a lone </p> is <p></p>
 			c.elements++
 		}
 		switch {
@@ -161,7 +161,7 @@ func nameLength(s string) int {
 	return len(s)
 }
 
-// attributesOf counts the attributes of a tag from behind its name, and says where it ends.
+// attributesOf counts the attributes of a tag after its name, and returns where the tag ends.
 func attributesOf(s string) (n, end int) {
 	const blanks = " \t\n\r\f"
 	i := 0
@@ -183,7 +183,7 @@ func attributesOf(s string) (n, end int) {
 			return n, i
 		}
 		n++
-		i++ // an equals sign is a name's first character there
+		i++ // here, an equals sign begins a name
 		until(blanks + "/>=")
 		skip(blanks)
 		if i == len(s) || s[i] != '=' {
@@ -202,13 +202,13 @@ func attributesOf(s string) (n, end int) {
 	}
 }
 
-// formatting reckons with elements that a tree builder makes again. <b> that is open where its
-// block ends is open in the next block, too, as a further element there. Without a bound, five
-// hundred of them times ten thousand paragraphs are five million elements.
+// formatting counts the elements that a tree builder reopens. A <b> that is open where its block
+// ends is reopened in the next block as another element. Without a bound, five hundred of them
+// times ten thousand paragraphs would be five million elements.
 type formatting struct {
 	alike map[string]int // open elements by tag
 	open  []opened       // in order
-	size  size           // of all that is open
+	size  size           // of all open elements
 }
 
 type opened struct {
@@ -216,16 +216,16 @@ type opened struct {
 	attributes int
 }
 
-// size is what elements take.
+// size counts elements and their attributes.
 type size struct{ elements, attributes int }
 
-// kind is what counts of a tag's name.
+// kind classifies a tag's name.
 type kind uint8
 
 const (
 	ordinary kind = iota
-	formats       // its element is made again behind the block in which it is open
-	void          // its element is never open
+	formats       // reopened after the block in which it is open
+	void          // never open
 )
 
 var kinds = func() map[string]kind {
@@ -240,19 +240,19 @@ var kinds = func() map[string]kind {
 	return all
 }()
 
-// A tree builder has no more than three open elements of one name with the same attributes, and
-// never more than fit into each other.
+// A tree builder has at most three open elements of one name with the same attributes, and no more
+// in total than may nest.
 const (
 	maxAlike = 3
 	maxOpen  = 512
 )
 
-// next is what a tag may lead to besides its own element.
+// next returns the elements that a tag may cause besides its own.
 func (f *formatting) next(name, tag string, k kind, attributes int, isEnd bool) (again size) {
 	if k != formats {
 		return f.size
 	}
-	if isEnd || name == "a" || name == "nobr" { // where one ends the other
+	if isEnd || name == "a" || name == "nobr" { // one ends the other
 		again = f.close(name)
 	}
 	if !isEnd && f.alike[tag] < maxAlike && len(f.open) < maxOpen {
@@ -264,8 +264,8 @@ func (f *formatting) next(name, tag string, k kind, attributes int, isEnd bool) 
 	return again
 }
 
-// close ends the last open element of a name. Those that were opened in it go on behind it: it says
-// what they are.
+// close ends the last open element of a name. Elements opened inside it continue after it; close
+// returns their size.
 func (f *formatting) close(name string) (behind size) {
 	for i := len(f.open) - 1; i >= 0; i-- {
 		o := f.open[i]

@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMemory: what fits takes less than a page may.
+// TestMemory: a page that fits takes less memory than allowed.
 func TestMemory(t *testing.T) {
 	page := []byte(strings.Repeat("<b a=b>x</b>", MaxBytes/(elementBytes+attributeBytes+12)))
 	var before, after runtime.MemStats
@@ -92,7 +92,7 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(root)
 }
 
-// FuzzFits: the count is never below what a tree has.
+// FuzzFits: the count is never below the tree's actual size.
 func FuzzFits(f *testing.F) {
 	for _, page := range []string{"<p>x", `<a href="x>y">z</a><b/ c=d e = f g>`,
 		"<p><b a=1><b a=2><p>x<p>y</b>z", "<table><b><tr><td>x</td>y</table>",

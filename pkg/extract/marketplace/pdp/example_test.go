@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A product page is one row, whatever the shop system.
+// A product page gives one row, whatever the shop system.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.Marketplace,
 		Endpoint: "/plugin/marketplace/pdp"})

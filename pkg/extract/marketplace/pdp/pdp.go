@@ -1,5 +1,5 @@
-// Package pdp owns the plugin for product detail pages: one row a page, none when the page is about
-// no product.
+// Package pdp owns the plugin for product detail pages: one row a page, or none if the page is not
+// about a product.
 package pdp
 
 import (
@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Plugin is the plugin.
+// Plugin returns the plugin.
 func Plugin() shop.Plugin {
 	return shop.Plugin{Tag: model.ProductPageTag, Read: read}
 }

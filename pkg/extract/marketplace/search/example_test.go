@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Each product of a result list is a row, with its place.
+// Each product of a result list is a row with its position.
 func Example() {
 	extractor, err := extract.Compile(model.Recipe{Type: model.Marketplace,
 		Endpoint: "/plugin/marketplace/search"})

@@ -1,5 +1,5 @@
-// Package search owns the plugin for result lists of shops, of a search or of a category. Each
-// product is a row, in the order of the page.
+// Package search owns the plugin for a shop's result lists, of a search or of a category. Each
+// product is a row, in the page's order.
 package search
 
 import (
@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Plugin is the plugin.
+// Plugin returns the plugin.
 func Plugin() shop.Plugin {
 	return shop.Plugin{Tag: model.ProductListTag, Read: (*shop.Reader).List}
 }

@@ -9,7 +9,7 @@ import (
 
 func noData(*Page) Product { return Product{} }
 
-// blobs are the page's embedded values of a name, which may be a part of what it is called.
+// blobs returns the page's embedded values whose name contains name, ignoring case.
 func (p *Page) blobs(name string) []structured.Blob {
 	var found []structured.Blob
 	for _, blob := range p.data.Framework {
@@ -20,17 +20,17 @@ func (p *Page) blobs(name string) []structured.Blob {
 	return found
 }
 
-// into decodes JSON whose numbers keep their digits; false when it has another shape.
+// into decodes JSON and keeps the digits of numbers; false if the JSON does not fit value.
 func into(data string, value any) bool {
 	d := json.NewDecoder(strings.NewReader(data))
 	d.UseNumber()
 	return d.Decode(value) == nil
 }
 
-// loose is a text or a number, as shops write either.
+// loose is a text or a number, because shops write either.
 type loose string
 
-// UnmarshalJSON implements json.Unmarshaler; other values are empty.
+// UnmarshalJSON implements json.Unmarshaler. Values of other kinds become "".
 func (l *loose) UnmarshalJSON(data []byte) error {
 	var text string
 	switch {
@@ -42,7 +42,7 @@ func (l *loose) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// shopifyProduct is a product as Shopify's themes embed it: amounts are in hundredths.
+// shopifyProduct is a product as Shopify's themes embed it, with amounts in hundredths.
 type shopifyProduct struct {
 	ID          loose       `json:"id"`
 	Title       string      `json:"title"`
@@ -63,8 +63,8 @@ type shopifyProduct struct {
 	} `json:"variants"`
 }
 
-// shopifyData reads the product that a theme embeds whole, and the one of the page's analytics.
-// Cards of other products may have such data, too.
+// shopifyData reads the whole product that a theme embeds, and the one in the page's analytics.
+// Cards of other products may embed such data, too.
 func shopifyData(p *Page) Product {
 	var all []*shopifyProduct
 	own := -1
@@ -101,7 +101,7 @@ func shopifyData(p *Page) Product {
 	return found
 }
 
-// isAbout says whether the page is about a product by its heading or its address.
+// isAbout says whether the page's heading or address names the product.
 func (p *Page) isAbout(title, handle string) bool {
 	if title != "" && strings.EqualFold(strings.TrimSpace(title), p.heading) {
 		return true
@@ -147,8 +147,8 @@ func shopify(p *Page, from *shopifyProduct) Product {
 	return found
 }
 
-// wooData reads the variations of a product that has some. Forms behind the first are other
-// products'.
+// wooData reads the variations of a product, if it has any. Later forms on the page belong to other
+// products.
 func wooData(p *Page) Product {
 	var found Product
 	for _, blob := range p.blobs("product_variations") {
@@ -178,7 +178,7 @@ func wooData(p *Page) Product {
 	return found
 }
 
-// prestaData reads the product that the theme keeps for its scripts.
+// prestaData reads the product that the theme embeds for its scripts.
 func prestaData(p *Page) Product {
 	for _, blob := range p.blobs("product") {
 		var from struct {

@@ -1,6 +1,6 @@
-// Package shop owns what is known of shop systems: how to tell which one made a page, and where
-// each keeps a product's properties. One form of row comes of it. Which page is read how is the
-// plugins' business.
+// Package shop owns the knowledge of shop systems: how to recognize the system behind a page, and
+// where each keeps a product's properties. All systems give the same form of row. The plugins
+// decide which kind of page to read.
 package shop
 
 import (
@@ -18,20 +18,19 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Page is a page of a shop, parsed.
+// Page is a parsed page of a shop.
 type Page struct {
 	root     *html.Node
 	data     *structured.Data
 	base     *url.URL
 	address  string
-	platform *platform           // nil: none that is known
-	items    map[*html.Node]bool // elements whose contents do not count
-	heading  string              // of a product's page
+	platform *platform           // nil if the system is unknown
+	items    map[*html.Node]bool // list items, whose contents do not count
+	heading  string              // of a product page
 	work     *pattern.Budget
 }
 
-// Open parses a page, which is read while the context lasts. Errors are coded not_html or
-// unparsable.
+// Open parses a page; reading it ends with the context. Errors are coded not_html or unparsable.
 func Open(ctx context.Context, p page.Page) (*Page, error) {
 	if err := p.CheckHTML(); err != nil {
 		return nil, err
@@ -48,8 +47,8 @@ func Open(ctx context.Context, p page.Page) (*Page, error) {
 	return opened, nil
 }
 
-// Err says that the page took too long to read, coded too_costly, or is the context's error. What
-// was read does not count then.
+// Err returns an error coded too_costly if the page took too long to read, or the context's error.
+// After either, what was read does not count.
 func (p *Page) Err() error {
 	err := p.work.Err()
 	if errors.Is(err, pattern.ErrExhausted) {
@@ -60,7 +59,7 @@ func (p *Page) Err() error {
 
 var errNoAddress = errors.New("the address is not absolute")
 
-// baseOf is what links of the page are relative to.
+// baseOf returns the address that the page's links are relative to.
 func baseOf(root *html.Node, address string) (*url.URL, error) {
 	base, err := url.Parse(address)
 	if err != nil {
@@ -83,7 +82,7 @@ func baseOf(root *html.Node, address string) (*url.URL, error) {
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// counts says that an element stands in none of the items that do not count.
+// counts says that an element lies outside the list items that do not count.
 func (p *Page) counts(n *html.Node) bool {
 	if len(p.items) == 0 {
 		return true
@@ -96,7 +95,7 @@ func (p *Page) counts(n *html.Node) bool {
 	return true
 }
 
-// Platform is the shop system's name, "schema.org" where none is known.
+// Platform returns the shop system's name, or "schema.org" for an unknown system.
 func (p *Page) Platform() string {
 	if p.platform == nil {
 		return "schema.org"
@@ -104,7 +103,7 @@ func (p *Page) Platform() string {
 	return p.platform.name
 }
 
-// resolve is a link as an absolute address, "" when it is none that can be fetched.
+// resolve returns a link's absolute address, or "" if it cannot be fetched.
 func (p *Page) resolve(link string) string {
 	if link = strings.TrimSpace(link); link == "" || strings.HasPrefix(link, "#") {
 		return ""
@@ -125,10 +124,10 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// maxText bounds a text, in bytes.
+// maxText is the bound on an element's text, in bytes.
 const maxText = 1 << 16
 
-// text is what a browser shows of an element, white space collapsed.
+// text returns the text that a browser shows of an element, with white space collapsed.
 func (p *Page) text(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -159,13 +158,13 @@ func (p *Page) text(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// inline are the elements that stand in a line of text.
+// inline lists the elements that do not interrupt a line of text.
 var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "bdo": true,
 	"em": true, "font": true, "i": true, "ins": true,
 	"mark": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
 
-// image is the address of an img element, wherever a script that loads it late has put it; ""
-// without one.
+// image returns the address of an img element, even where a lazy-loading script keeps it, or "" if
+// there is none.
 func (p *Page) image(n *html.Node) string {
 	if n.Data != "img" && n.Data != "source" {
 		for c := range n.Descendants() {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 )
 
-// Reader reads pages of all the systems. It is safe for concurrent use.
+// Reader reads pages of all known systems. It is safe for concurrent use.
 type Reader struct {
 	products map[string]reading
 	cards    map[string]reading
@@ -19,16 +19,16 @@ type Reader struct {
 	heading  []place
 }
 
-// reading is a compiled places.
+// reading is a compiled places map.
 type reading map[string][]place
 
-// place is one alternative; without a selector it is the element itself.
+// place is one alternative. Without a selector, it stands for the element itself.
 type place struct {
 	css  *selector
 	attr string
 }
 
-// NewReader compiles what is known of the systems.
+// NewReader compiles the tables of all known systems.
 func NewReader() *Reader {
 	r := &Reader{products: map[string]reading{}, cards: map[string]reading{},
 		lists: map[string][]*selector{},
@@ -65,7 +65,7 @@ func compile(alternatives string) []place {
 	return list
 }
 
-// value is what the element itself says.
+// value returns the place's value in the matched element n.
 func (pl place) value(p *Page, n *html.Node) string {
 	switch pl.attr {
 	case "":
@@ -76,7 +76,7 @@ func (pl place) value(p *Page, n *html.Node) string {
 	return strings.TrimSpace(attribute(n, pl.attr))
 }
 
-// first is the first value that is not empty, by the order of the alternatives.
+// first returns the first value that is not empty, in the order of the alternatives.
 func (p *Page) first(n *html.Node, list []place) string {
 	for _, alternative := range list {
 		if alternative.css == nil {
@@ -94,7 +94,7 @@ func (p *Page) first(n *html.Node, list []place) string {
 	return ""
 }
 
-// all are the values of the first alternative that has any, each once.
+// all returns up to most distinct values of the first alternative that has any.
 func (p *Page) all(n *html.Node, list []place, most int) []string {
 	for _, alternative := range list {
 		var values []string
@@ -111,7 +111,7 @@ func (p *Page) all(n *html.Node, list []place, most int) []string {
 	return nil
 }
 
-// read reads a product out of an element, by the places of its parts.
+// read reads a product from an element, using the places of its fields.
 func (p *Page) read(n *html.Node, at reading) Product {
 	get := func(field string) string { return p.first(n, at[field]) }
 	var found Product
@@ -133,7 +133,7 @@ func (p *Page) read(n *html.Node, at reading) Product {
 	return found
 }
 
-// setAmounts reads prices; currency is a code, or a text with a sign in it.
+// setAmounts reads the prices. currency is a code, or a text that contains a currency sign.
 func (p *Product) setAmounts(now, before, currency string) {
 	var listed Product
 	in := amount.Reader{}.WithCurrency(currency)
@@ -156,13 +156,13 @@ func (p *Product) setAmounts(now, before, currency string) {
 	}
 }
 
-// isPlain says that an amount is written for machines.
+// isPlain says that an amount is in machine form.
 func isPlain(text string) bool {
 	whole, fraction, dot := strings.Cut(text, ".")
 	return isDigits(whole) && (!dot || isDigits(fraction)) && len(fraction) != 3
 }
 
-// label is a value without the label that some themes put before it: SKU: 123.
+// label strips the label that some themes put before a value, as in SKU: 123.
 func label(value string) string {
 	if head, rest, ok := strings.Cut(value, ":"); ok && len(head) <= 20 &&
 		!strings.ContainsAny(head, "0123456789/") {
@@ -174,7 +174,7 @@ func label(value string) string {
 	return value
 }
 
-// stars is a rating: Rated 4.5 out of 5 is 4.5, and 90% are as many of five stars.
+// stars returns a rating: "Rated 4.5 out of 5" gives 4.5, and a percentage is scaled to five stars.
 func stars(text string) string {
 	number, rest := firstNumber(text)
 	if number == "" {
@@ -190,8 +190,8 @@ func stars(text string) string {
 	return number
 }
 
-// firstNumber is the first number of a text with a dot or a comma before the fraction, as JSON, and
-// what follows it.
+// firstNumber returns the first number of a text as JSON, and the text after it. A dot or a comma
+// may precede the fraction.
 func firstNumber(text string) (number, rest string) {
 	start := strings.IndexAny(text, "0123456789")
 	if start < 0 {

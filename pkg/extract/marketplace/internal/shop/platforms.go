@@ -2,23 +2,23 @@ package shop
 
 import "bytes"
 
-// platform is a shop system: what tells its pages, and where their parts stand in its own themes
-// and the common ones.
+// platform describes a shop system: how to recognize its pages, and where its own and common themes
+// keep each field.
 type platform struct {
 	name    string
-	signals []string // bytes of its pages; the more of them, the surer
-	product places   // of a product page
-	cards   []string // selectors of a result list's items, the first that finds any counts
-	card    places   // within an item
+	signals []string // substrings of its pages; the most matches win
+	product places   // on a product page
+	cards   []string // selectors of list items; the first that gives items counts
+	card    places   // within a list item
 	data    func(*Page) Product
 }
 
-// places says where a field stands: alternatives divided by " | ". Each is a CSS selector and,
-// behind an @, the attribute that holds the value; @image is an image's address. & is the item
-// itself.
+// places maps each field to its alternatives, separated by " | ". Each alternative is a CSS
+// selector, optionally with @ and the attribute that holds the value. @image takes an image's
+// address. & is the item itself.
 type places map[string]string
 
-// Platforms are the names of the systems that are known, besides schema.org.
+// Platforms returns the names of the known systems, without schema.org.
 func Platforms() []string {
 	names := make([]string, len(platforms))
 	for i := range platforms {
@@ -27,7 +27,7 @@ func Platforms() []string {
 	return names
 }
 
-// detect finds the system with the most signals, nil when there is none of any.
+// detect returns the system with the most signals, or nil if none is found.
 func detect(body []byte) *platform {
 	var best *platform
 	most := 0

@@ -5,13 +5,13 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 )
 
-// Plugin reads one kind of page of any shop.
+// Plugin reads one kind of page, whatever the shop system.
 type Plugin struct {
 	Tag  string
 	Read func(*Reader, *Page) []Product
 }
 
-// Maker makes rows of pages. It is safe for concurrent use.
+// Maker returns a rows.Maker for the plugin's pages. It is safe for concurrent use.
 func (p Plugin) Maker() rows.Maker {
 	reader := NewReader()
 	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {

@@ -15,16 +15,16 @@ const (
 	maxDescription = 20_000 // bytes
 )
 
-// Product is a row of either plugin. What a page does not say is empty, and null in the row.
+// Product is a row of either plugin. Values that the page does not state are empty, null in a row.
 type Product struct {
-	Position     int    // place in a result list, from 1; 0 on a product page
-	Title        string // needed: a product without one is no row
+	Position     int    // position in a result list, from 1; 0 on a product page
+	Title        string // required: a product without a title gives no row
 	URL          string // absolute
 	Image        string // absolute
 	Images       []string
-	Price        string // what it costs now, of several variants the least; a JSON number
-	PriceMax     string // of variants with other prices the most
-	ListPrice    string // before a reduction
+	Price        string // current price, the lowest of several variants; a JSON number
+	PriceMax     string // highest price if the variants' prices differ
+	ListPrice    string // price before a reduction
 	Currency     string // ISO 4217
 	Availability string // IN_STOCK, OUT_OF_STOCK, PRE_ORDER, BACK_ORDER, LIMITED, DISCONTINUED
 	Condition    string // NEW, USED, REFURBISHED, DAMAGED
@@ -32,15 +32,15 @@ type Product struct {
 	SKU          string
 	GTIN         string // 8 to 14 digits
 	MPN          string
-	ProductID    string // in the shop's own numbers
-	Category     string // as a path: Shoes > Boots
+	ProductID    string // the shop's own identifier
+	Category     string // a path, such as Shoes > Boots
 	Description  string
-	Rating       string // a JSON number, in the shop's own scale
+	Rating       string // a JSON number on the shop's own scale
 	ReviewCount  string // a JSON number
 	Platform     string // see Platforms
 }
 
-// Append appends the row as JSON: all members, always in this order.
+// Append appends the row as JSON, with all members, always in this order.
 func (p *Product) Append(dst []byte) []byte {
 	dst = append(dst, '{')
 	sep := func(name string) {
@@ -98,8 +98,8 @@ func (p *Product) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// fill takes over what p lacks. Prices and their currency come from one source: amounts of several
-// would not fit.
+// fill copies what p lacks. Price, PriceMax and their currency come from one source, because
+// amounts from several sources would not fit together.
 func (p *Product) fill(from Product) {
 	if p.Price == "" && from.Price != "" {
 		p.Price, p.PriceMax = from.Price, from.PriceMax
@@ -129,7 +129,7 @@ func (p *Product) fill(from Product) {
 	}
 }
 
-// finish brings a gathered product into the form of rows.
+// finish normalizes a gathered product for its row.
 func (p *Product) finish() {
 	if p.Image == "" && len(p.Images) > 0 {
 		p.Image = p.Images[0]
@@ -152,14 +152,14 @@ func (p *Product) finish() {
 	}
 }
 
-// less compares amounts; one that is missing is not less.
+// less compares amounts. It is false if either is missing.
 func less(a, b string) bool {
 	left, errLeft := strconv.ParseFloat(a, 64)
 	right, errRight := strconv.ParseFloat(b, 64)
 	return errLeft == nil && errRight == nil && left < right
 }
 
-// setPrice reads an amount as people write it, with the currency if it says which.
+// setPrice reads an amount as people write it, and its currency if the text names one.
 func (p *Product) setPrice(in amount.Reader, text string) {
 	read, ok := in.Parse(text)
 	if !ok {
@@ -171,8 +171,8 @@ func (p *Product) setPrice(in amount.Reader, text string) {
 	}
 }
 
-// plainAmount reads an amount as machines write it: with a dot before the fraction, whatever its
-// length.
+// plainAmount reads an amount in machine form, with a dot before a fraction of any length. It falls
+// back to parsing it as people write it.
 func plainAmount(text string) string {
 	text = strings.TrimSpace(text)
 	if whole, fraction, _ := strings.Cut(text, "."); isDigits(whole) &&
@@ -191,7 +191,7 @@ func isDigits(s string) bool {
 	return s != "" && len(s) <= 15 && strings.Trim(s, "0123456789") == ""
 }
 
-// cents is an amount that a shop keeps in hundredths.
+// cents converts an amount that a shop keeps in hundredths.
 func cents(n json.Number) string {
 	text := n.String()
 	if !isDigits(text) {
@@ -203,8 +203,8 @@ func cents(n json.Number) string {
 	return text[:len(text)-2] + "." + text[len(text)-2:]
 }
 
-// availabilities are the words of schema.org and of shops, without spaces and in lower case, longer
-// ones first.
+// availabilities lists the words of schema.org and of shops in lower case, without spaces. Longer
+// words come first.
 var availabilities = []struct{ word, value string }{
 	{"outofstock", "OUT_OF_STOCK"}, {"notavailable", "OUT_OF_STOCK"},
 	{"unavailable", "OUT_OF_STOCK"}, {"soldout", "OUT_OF_STOCK"},
@@ -226,7 +226,7 @@ var availabilities = []struct{ word, value string }{
 	{"inventory", "IN_STOCK"},
 }
 
-// availability reads what a page says of the stock, "" when it is nothing known.
+// availability reads what a page says about stock, or returns "" if it recognizes nothing.
 func availability(text string) string {
 	return known(text, availabilities)
 }
@@ -237,7 +237,7 @@ var conditions = []struct{ word, value string }{
 
 func condition(text string) string { return known(text, conditions) }
 
-// gaps are what words are written with or without.
+// gaps removes separators, which words are written with or without.
 var gaps = strings.NewReplacer(" ", "", "-", "", "_", "", "\u00a0", "")
 
 func known(text string, words []struct{ word, value string }) string {

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Product reads a product page; ok is false when the page is about no product. What the page states
-// for machines goes before what its shop system is known to show, that before what it tells social
-// networks. Items of lists that the page shows beside, or that are all there is on it, are other
-// products.
+// Product reads a product page; ok is false if the page is not about a product. Structured data
+// goes first, then what the shop system's pages are known to show, then the metadata for social
+// networks. Items of lists on the page are other products, even if the page has nothing else.
 func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	p.items = r.items(p)
 	defer func() { p.items = nil }()
@@ -42,7 +41,7 @@ func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	return found, true
 }
 
-// items are the elements that stand for items of a list.
+// items returns the elements that stand for list items.
 func (r *Reader) items(p *Page) map[*html.Node]bool {
 	if p.platform == nil {
 		return nil
@@ -50,7 +49,7 @@ func (r *Reader) items(p *Page) map[*html.Node]bool {
 	items := map[*html.Node]bool{}
 	for _, css := range r.lists[p.platform.name] {
 		for _, item := range p.query(p.root, css) {
-			if p.first(item, r.heading) == "" { // some themes name the product itself like an item
+			if p.first(item, r.heading) == "" { // some themes mark up the product itself as an item
 				items[item] = true
 			}
 		}
@@ -58,7 +57,7 @@ func (r *Reader) items(p *Page) map[*html.Node]bool {
 	return items
 }
 
-// social is what the page tells of itself where links to it are shown.
+// social reads the metadata that social networks use to show links to the page.
 func (p *Page) social() Product {
 	found := Product{Title: p.data.MetaValue("og:title"),
 		Image:        p.resolve(p.data.MetaValue("og:image", "og:image:secure_url")),
@@ -72,7 +71,7 @@ func (p *Page) social() Product {
 	return found
 }
 
-// List reads a result list: its items in the order of the page, each address once.
+// List reads a result list: its items in the page's order, each address once.
 func (r *Reader) List(p *Page) []Product {
 	stated := p.listed()
 	list := r.cardsOf(p)
@@ -95,7 +94,7 @@ func (r *Reader) List(p *Page) []Product {
 	return kept
 }
 
-// cardsOf are the items as the page shows them.
+// cardsOf reads the items as the page shows them.
 func (r *Reader) cardsOf(p *Page) []Product {
 	if p.platform == nil {
 		return nil
@@ -115,8 +114,8 @@ func (r *Reader) cardsOf(p *Page) []Product {
 	return nil
 }
 
-// enrich adds what the page states of the same products, found by address or by title. A title that
-// several have says nothing of which is which.
+// enrich adds stated data of the same products, matched by address or by title. A title that
+// several products have matches none.
 func enrich(list, stated []Product) {
 	byURL, byTitle := map[string]*Product{}, map[string]*Product{}
 	inStated, inList := titles(stated), titles(list)
@@ -137,7 +136,7 @@ func enrich(list, stated []Product) {
 	}
 }
 
-// titles counts the products that have each title, by their addresses: a page may name one twice.
+// titles counts the products with each title. A product named twice, with one address, counts once.
 func titles(list []Product) map[string]int {
 	counts, seen := map[string]int{}, map[[2]string]bool{}
 	for i := range list {

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxWork bounds what is looked at on a page, in elements and parts of their attributes and texts.
-// A system has some sixty selectors, and of a page of 30,000 elements they look at a third of that.
+// maxWork bounds the work on a page, counted in elements and in chunks of attributes and texts. A
+// system has about sixty selectors; on a page of 30,000 elements they cost a third of maxWork.
 const (
 	maxWork      = 50_000_000
 	bytesPerStep = 16
-	perOffer     = 50 // steps, of data that many products may share
+	perOffer     = 50 // steps, because many products may share an offer
 )
 
-// selector is a compiled selector of the tables.
+// selector is a compiled selector from the tables.
 type selector struct {
 	whole cascadia.Matcher
-	own   cascadia.Matcher // what a match has to match itself; nil where that is all
+	own   cascadia.Matcher // a match's own compound; nil if whole is all
 }
 
-// mustCompile compiles a selector of the tables, in which spaces only part compounds: a bad one is
-// a slip, which a test finds.
+// mustCompile compiles a selector from the tables, where only spaces separate compounds. It panics
+// on a bad selector, which is a programming error that a test finds.
 func mustCompile(css string) *selector {
 	parse := func(css string) cascadia.Matcher {
 		group, err := cascadia.ParseGroup(css)
@@ -39,8 +39,8 @@ func mustCompile(css string) *selector {
 	return s
 }
 
-// query is what a selector matches of what an element holds, in document order. What stands around
-// an element is looked at, and paid for, only where the element itself may match.
+// query returns the descendants of n that match s, in document order. An element's ancestors are
+// looked at, and paid for, only if the element itself may match.
 func (p *Page) query(n *html.Node, s *selector) []*html.Node {
 	var found []*html.Node
 	for c := range n.Descendants() {
@@ -68,7 +68,7 @@ func (p *Page) query(n *html.Node, s *selector) []*html.Node {
 	return found
 }
 
-// weight is what a look at an element costs.
+// weight is the cost of looking at an element.
 func weight(n *html.Node) int {
 	bytes := 0
 	for i := range n.Attr {

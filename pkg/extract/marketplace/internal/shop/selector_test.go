@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// TestCostlyPages: what the places of a system look at is paid for, whatever a page makes of it.
+// TestCostlyPages: the work of a system's selectors is paid for, whatever the page contains.
 func TestCostlyPages(t *testing.T) {
 	repeat := strings.Repeat
 	product := func(r *Reader, p *Page) { r.Product(p) }

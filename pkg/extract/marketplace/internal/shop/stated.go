@@ -8,18 +8,18 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// productTypes are the types of schema.org that products have.
+// productTypes are the schema.org types of products.
 var productTypes = []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
 	"SomeProducts", "Vehicle", "Book"}
 
-// maxDepth bounds how deep offers are followed.
+// maxDepth bounds how deep nested offers are followed.
 const maxDepth = 3
 
-// certain is the score of a product that the page is about by its address or its title.
+// certain is the score from which a product's address or title makes the page about it.
 const certain = 2
 
-// stated is the product that the page's structured data is about. ok is false when it states none,
-// or several and none of them rather than another; several of one name are its variants.
+// stated returns the product that the structured data is about. ok is false if it states none, or
+// several without a clear best one. Several of one name are variants.
 func (p *Page) stated(title string) (found Product, ok bool) {
 	var best []*structured.Item
 	bestScore := -1
@@ -56,7 +56,7 @@ func (p *Page) stated(title string) (found Product, ok bool) {
 
 func (p *Page) nameOf(item *structured.Item) string { return strings.ToLower(p.name(item, "name")) }
 
-// products are the items of the page that are products by themselves, or what a page is about.
+// products returns the page's items that are products, or whose mainEntity is one.
 func (p *Page) products() []*structured.Item {
 	var list []*structured.Item
 	for _, item := range p.data.Items {
@@ -76,7 +76,7 @@ func (p *Page) products() []*structured.Item {
 	return list
 }
 
-// productOf reads an item, with what its further variants are offered for.
+// productOf reads an item, including the offers of its further variants.
 func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Product {
 	found := Product{Title: strings.TrimSpace(item.Text("name")), URL: p.resolve(item.Text("url")),
 		SKU: item.Text("sku"),
@@ -131,7 +131,7 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 	return found
 }
 
-// name is a property that is a text, or an item with a name.
+// name returns a property's text, or the name of the item that it holds.
 func (p *Page) name(item *structured.Item, property string) string {
 	for _, v := range item.Get(property) {
 		if v.Kind != structured.Entity {
@@ -157,7 +157,7 @@ func (p *Page) imageOf(v structured.Value) string {
 	return image.ID
 }
 
-// entities are the items that a property holds.
+// entities returns the items that a property holds.
 func (p *Page) entities(item *structured.Item, property string) []*structured.Item {
 	var list []*structured.Item
 	values := item.Get(property)
@@ -172,7 +172,7 @@ func (p *Page) entities(item *structured.Item, property string) []*structured.It
 	return list
 }
 
-// holders are the page's items, and the items that they hold by a property. Each is there once,
+// holders returns the page's items and the items that they hold in a property. Each appears once,
 // however often the page names it.
 func (p *Page) holders(property string) []*structured.Item {
 	var list []*structured.Item
@@ -195,14 +195,14 @@ func (p *Page) holders(property string) []*structured.Item {
 // offers sums up what a product is offered for.
 type offers struct {
 	page                                    *Page
-	seen                                    map[*structured.Item]int // 1 more than the least depth
+	seen                                    map[*structured.Item]int // least depth + 1
 	summed                                  map[*structured.Item]bool
 	least, most, list, currency             string
 	availability, condition, url, sku, gtin string
 }
 
-// read sums up an item's offers. What was read as near before adds nothing: references lead in
-// circles, and each way of going round would be gone.
+// read sums up an item's offers. An item already read at the same or a lesser depth adds nothing:
+// references may be circular, and every way around would be followed.
 func (o *offers) read(item *structured.Item, depth int) {
 	if before := o.seen[item]; depth > maxDepth || before > 0 && before <= depth+1 {
 		return
@@ -278,11 +278,11 @@ func (o *offers) price(text string) {
 	}
 }
 
-// listed are the products of the page's lists: of an ItemList, else all that stand beside each
-// other.
+// listed returns the products of the page's ItemLists, or else all its products if there are
+// several.
 func (p *Page) listed() []Product {
 	var list []Product
-	known := map[*structured.Item]Product{} // a list may name one product as often as it likes
+	known := map[*structured.Item]Product{} // a list may name one product many times
 	add := func(item *structured.Item, address string) {
 		found, is := known[item]
 		if !is {
@@ -335,7 +335,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// trail is the category by the page's breadcrumb list, without the product itself.
+// trail returns the category from the page's breadcrumb list, without the product itself.
 func (p *Page) trail(title string) string {
 	for _, holder := range p.holders("breadcrumb") {
 		if !holder.Is("BreadcrumbList") {
@@ -352,7 +352,7 @@ func (p *Page) trail(title string) string {
 	return ""
 }
 
-// path joins a breadcrumb, without the way home and the product itself.
+// path joins a breadcrumb, leaving out the home page and the product itself.
 func path(names []string, title string) string {
 	var kept []string
 	for i, name := range names {

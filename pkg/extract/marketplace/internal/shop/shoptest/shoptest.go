@@ -1,5 +1,5 @@
-// Package shoptest owns what the tests of the plugins share: pages as the shop systems' themes make
-// them. They are held against the truth that a page states of itself and against golden rows.
+// Package shoptest owns what the plugins' tests share: pages as the shop systems' themes make them.
+// The tests compare a page's rows with the truth in its comment and with golden rows.
 package shoptest
 
 import (
@@ -17,14 +17,14 @@ import (
 	"shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
 )
 
-// leastPages is one for each shop system that is known, and one of none.
+// leastPages counts one page for each known shop system, and one for none.
 const leastPages = 7
 
 var truths = regexp.MustCompile(`<!-- truth (.*) -->`)
 
-// Pages reads each page of testdata. What it says of itself in a comment, one row or an array of
-// them, must be in its rows. The rows whole are in the golden file beside it, which update writes
-// anew.
+// Pages reads each page of testdata. Its rows must contain the truth in the page's comment, which
+// is one row or an array of rows. The complete rows must equal the golden file beside the page,
+// which update rewrites.
 func Pages(t *testing.T, plugin shop.Plugin, update bool) {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join("testdata", "*.html"))
@@ -55,7 +55,7 @@ func read(plugin shop.Plugin, body []byte) ([][]byte, error) {
 	return out.Rows(), err
 }
 
-// hold holds rows against what the page says of itself.
+// hold compares rows with the truth in the page's comment.
 func hold(t *testing.T, found [][]byte, body []byte) {
 	t.Helper()
 	var want []map[string]any
@@ -100,7 +100,7 @@ func golden(t *testing.T, path string, got []byte, update bool) {
 	}
 }
 
-// Fuzz demands of whatever a page holds that its rows are JSON objects with a title.
+// Fuzz checks that the rows of any page are JSON objects with a title.
 func Fuzz(f *testing.F, plugin shop.Plugin) {
 	f.Helper()
 	pages, err := filepath.Glob(filepath.Join("testdata", "*.html"))
@@ -120,7 +120,7 @@ func Fuzz(f *testing.F, plugin shop.Plugin) {
 		}
 		found, err := read(plugin, body)
 		if err != nil {
-			return // too deep
+			return // nested too deep
 		}
 		for _, row := range found {
 			var got map[string]any

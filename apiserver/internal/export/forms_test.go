@@ -311,7 +311,8 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// All of a parquet file's row groups together have the rows, and none of them is long.
+// A parquet file's row groups hold all rows, and none of them is long. Long values that compress
+// well make a small file.
 func TestParquetRowGroups(t *testing.T) {
 	rows := make([]string, 60)
 	for i := range rows {
@@ -328,6 +329,9 @@ func TestParquetRowGroups(t *testing.T) {
 	}
 	if in.NumRows() != 60 || most > 17 {
 		t.Errorf("%d rows, of which %d are in one group", in.NumRows(), most)
+	}
+	if len(file) > 20_000_000 {
+		t.Errorf("60 MB of text that repeats itself take %d MB", len(file)/1_000_000)
 	}
 }
 

@@ -90,8 +90,11 @@ func newParquet(w io.Writer, t *table) *parquetFile {
 	for _, field := range group.Group.Fields() {
 		group.fields[place[field.Name()]] = field
 	}
+	// A page's header would repeat its least and greatest value four times, uncompressed. The
+	// footer has them for readers that skip.
 	p.out = parquet.NewGenericWriter[any](w, parquet.NewSchema("row", group),
-		parquet.Compression(&quickSnappy{}), parquet.PageBufferSize(256<<10))
+		parquet.Compression(&quickSnappy{}), parquet.PageBufferSize(256<<10),
+		parquet.DataPageStatistics(false))
 	return p
 }
 

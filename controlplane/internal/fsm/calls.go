@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Bounds of decision 5, and how long answers to command ids are kept for proposers that did not
@@ -256,6 +257,13 @@ func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (command.None, erro
 
 func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (command.None, error) {
 	return command.None{}, nil
+}
+
+// noteRevoked notes what was revoked, so that a restore does not bring it back.
+func noteRevoked(tx *state.Tx, id ids.ID) {
+	if tx.ClusterVersion() >= 2 { // which have the table
+		tx.PutRevoked(&state.Revoked{ID: id, At: tx.Now})
+	}
 }
 
 // expireRevoked forgets revocations that are older than any backup that is restored, a bounded

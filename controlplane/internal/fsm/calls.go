@@ -117,7 +117,7 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 			"the key was used for another request")}, true
 	case claim.Done:
 		result := m.replay(claim, payload)
-		result.Replayed = true
+		result.Replayed, result.Body = true, claim.Body
 		return result, true
 	case claim.Ticket == call.Ticket && !call.Ticket.IsZero():
 		return Result{}, false
@@ -161,7 +161,7 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 	}
 	record := tx.NewClaim(call.Customer, call.Operation, call.Key)
 	record.Request, record.Done, record.Number = call.Request, true, uint16(env.Number)
-	record.Expires = tx.Now + claimKeptMillis
+	record.Body, record.Expires = call.Body, tx.Now+claimKeptMillis
 	if record.Kept = m.brief(tx, payload, result); record.Kept == nil {
 		record.Result, record.Fault = m.save(result)
 	}

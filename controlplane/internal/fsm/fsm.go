@@ -383,8 +383,8 @@ func refuse(err error) *fault.Error {
 }
 
 // Result is what applying a command gave: a value of the command's result type, or a fault.
-// Replayed says that it is the stored answer of an earlier call under the same idempotency key, and
-// Body is the hash of the streamed body that one came with.
+// Replayed says that it is the stored answer of an earlier call under the same idempotency key.
+// Body is the hash of the streamed body that the earlier one came with.
 type Result struct {
 	ID       ids.ID // of the command
 	Value    any

@@ -25,7 +25,7 @@ func (c caller) Propose(ctx context.Context, payload command.Payload, call *clie
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
 			Request: call.Request,
-			Ticket:  call.Ticket}
+			Ticket:  call.Ticket, Body: call.Body}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.config.patience)
 	defer cancel()
@@ -34,7 +34,7 @@ func (c caller) Propose(ctx context.Context, payload command.Payload, call *clie
 		return nil, err
 	}
 	if call != nil {
-		call.Replayed = result.Replayed
+		call.Replayed, call.FirstBody = result.Replayed, result.Body
 	}
 	if result.Err != nil {
 		return nil, result.Err

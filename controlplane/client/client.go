@@ -244,6 +244,9 @@ type Call struct {
 	Key       string // the client's key, 1 to 255 bytes
 	Request   uint64 // hash of the request: another one under the same key is refused
 	Replayed  bool   // out
+	// Body is the hash of the streamed body, once it has come, 0: it has not, or there is none.
+	// FirstBody is that of the call that is Replayed.
+	Body, FirstBody uint64
 	// Ticket is set by a ClaimCall that went through: what is proposed under this Call afterwards
 	// completes, or releases, the claim.
 	Ticket ids.ID

@@ -116,8 +116,7 @@ func (r Resource) startList() *operation.Operation {
 			"taken once. The first run of a list makes its scraper. With scraperId it runs " +
 			"again: rerun takes what was never charged, and force takes all. They take it from " +
 			"urls or, without urls, from the list last given. urls without either are all taken. " +
-			"The bytes of a streamed list are not compared when an Idempotency-Key is used " +
-			"again. With endpointTag websitecontacts each website has one row: website, email, " +
+			"With endpointTag websitecontacts each website has one row: website, email, " +
 			"emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, " +
 			"checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. " +
 			"EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and " +

@@ -247,6 +247,23 @@ func media(contentType string) map[string]string {
 	return map[string]string{"Content-Type": contentType}
 }
 
+// A streamed list is compared by its bytes when its key is used again, not by its length alone.
+func TestStreamedListIsRepeated(t *testing.T) {
+	r := start(t)
+	sc := apitest.Scenario{Name: "first", As: apitest.User, Do: r.stream("one"), Status: 200,
+		Header: map[string]string{"Content-Type": "text/uri-list", "Idempotency-Key": "k"},
+		Body:   "https://shop.test/1\n", Has: map[string]any{"linksQueued": 1}}
+	again := sc
+	again.Name, again.Headers = "again", map[string]string{"Idempotency-Replayed": "true"}
+	other := sc
+	other.Name, other.Body, other.Has = "another list", "https://shop.test/2\n", nil
+	other.Status, other.Code = 422, "idempotency_key_reused"
+	other.Headers = map[string]string{"Idempotency-Replayed": ""}
+	empty := other
+	empty.Name, empty.Body = "no list", ""
+	r.Run(t, sc, again, other, empty, again)
+}
+
 func TestListRunStreams(t *testing.T) {
 	r := start(t)
 	plain, lines := media("text/uri-list; charset=utf-8"), media("application/x-ndjson")

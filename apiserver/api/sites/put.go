@@ -37,10 +37,9 @@ func (r Resource) put() *operation.Operation {
 			"visited first, then the others; without a site they begin at the scraper's own " +
 			"address. The links come as links of a JSON body, or as the body itself. That is " +
 			"text/uri-list (an address a line, # begins a comment) or application/x-ndjson " +
-			"({\"url\": …, \"title\": …} a line). The other members are query parameters then, " +
-			"and the bytes are not compared when an Idempotency-Key is used again. A link has at " +
-			"most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with " +
-			"10,000,000 links. Scrapers of lists, searches and files have none.",
+			"({\"url\": …, \"title\": …} a line). The other members are query parameters then. " +
+			"A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer " +
+			"1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.",
 		Access: auth.Write, Agents: operation.Destroys, Feature: plans.SiteMap,
 		Rate:        limits.General,
 		Idempotency: operation.Required, Timeout: putTime,

@@ -194,6 +194,18 @@ func TestSites(t *testing.T) {
 			Do: "GET " + path + "/links", Status: 400, Code: "not_found"})
 }
 
+// Links that are the body are compared by their bytes when its key is used again.
+func TestStreamedSiteIsRepeated(t *testing.T) {
+	r := newRig(t)
+	first := r.streamed("first", "text/uri-list", "name=s&scraperRef="+r.scraper.String(),
+		"https://a.test/1\n", 200, "")
+	again, other := first, first
+	again.Name, again.Headers = "again", map[string]string{"Idempotency-Replayed": "true"}
+	other.Name, other.Body = "other links", "https://a.test/2\n"
+	other.Status, other.Code = 422, "idempotency_key_reused"
+	r.Run(t, first, again, other, again)
+}
+
 // More links than an answer has are left out of it, and come by lines, too.
 func TestLargeSite(t *testing.T) {
 	r := newRig(t)

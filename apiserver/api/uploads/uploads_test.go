@@ -340,6 +340,14 @@ func TestUploadIsRepeated(t *testing.T) {
 		two.Header.Get("Idempotency-Replayed") != "true" || r.files(t) != 1 {
 		t.Errorf("%s, then %s, and %d files", one.Body, two.Body, r.files(t))
 	}
+	for range 2 {
+		other := r.first("prices", "csv", csv, "a\n2\n")
+		other.Header["Idempotency-Key"] = "one"
+		r.Run(t, refused("another file of the length", other, 422, "idempotency_key_reused"))
+	}
+	if again := r.Call(t, call); again.Status != 201 {
+		t.Errorf("the first file again: %s", again.Body)
+	}
 	taken := call
 	taken.Header = map[string]string{"Content-Type": csv, "Idempotency-Key": "two"}
 	r.Run(t, refused("under another key", taken, 409, "NAME_TAKEN"))

@@ -337,6 +337,9 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		}
 	}
 	answer, err = x.op.handle(ctx, &x.from, value)
+	if refused := x.checkRepeated(ctx); refused != nil {
+		return nil, refused
+	}
 	if x.op.Long && err == nil && isWhole(answer) {
 		x.ended()
 		x.ended = nil

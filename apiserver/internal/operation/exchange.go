@@ -104,7 +104,8 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 }
 
 // hash is what tells a repeated request from another one under the same idempotency key. Of a
-// streamed body its length alone is in it: the bytes are not known when the key is claimed.
+// streamed body its length alone is in it: the bytes are not known when the key is claimed. They
+// have a hash of their own.
 func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	h := xxh3.New()
 	part := func(text string) {

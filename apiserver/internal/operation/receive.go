@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -126,7 +128,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, fmt.Errorf("receive a body: %w", err)
 	}
-	source := &reading{from: x.body}
+	source := &reading{from: x.body, hash: xxh3.New()}
 	to := &spool{Writer: file, take: func(n int64) error {
 		free := func() (uint64, bool) { return x.free(x.SpoolDir) }
 		err := x.spools.takeBytes(x.from.Customer, n, free)
@@ -147,18 +149,43 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	case err != nil:
 		return nil, fmt.Errorf("receive a body: %w", err)
 	}
+	if x.from.Call != nil && x.body.ended {
+		x.from.Call.Body = source.hash.Sum64()
+	}
 	return io.NewSectionReader(file, 0, to.written), nil
 }
 
-// reading keeps the error of a reader apart from those of a writer.
+// checkRepeated refuses a call that is repeated with another streamed body than it came with first.
+// The body mostly has not come yet: its handler had no use for it, as the answer was there.
+func (x *exchange) checkRepeated(ctx context.Context) (err error) {
+	call := x.from.Call
+	if call == nil || !call.Replayed || call.FirstBody == 0 {
+		return nil
+	}
+	if call.Body == 0 {
+		_, err = x.receive(ctx, maxReceived, func(_ io.Writer, body io.Reader) error {
+			return Verbatim(io.Discard, body)
+		})
+	}
+	if err == nil && call.Body != call.FirstBody {
+		err = fault.Invalid(fault.IdempotencyReused, "Idempotency-Key",
+			"the key was used for another body")
+	}
+	call.Replayed = err == nil
+	return err
+}
+
+// reading hashes what is read, and keeps the error of a reader apart from those of a writer.
 type reading struct {
 	from io.Reader
+	hash *xxh3.Hasher
 	err  error
 }
 
 // Read implements io.Reader.
 func (r *reading) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
+	_, _ = r.hash.Write(p[:n]) // a hash never fails
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}

@@ -93,7 +93,7 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
 			Request: call.Request,
-			Ticket:  call.Ticket}
+			Ticket:  call.Ticket, Body: call.Body}
 	}
 	id := c.ids.New()
 	data, err := c.fsm.EncodeBy(client.ActorOf(ctx), id, c.clock.Now().UnixMilli(), payload, under)
@@ -109,7 +109,7 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 		}
 	}
 	if call != nil {
-		call.Replayed = result.Replayed
+		call.Replayed, call.FirstBody = result.Replayed, result.Body
 		if _, claims := payload.(command.ClaimCallPayload); claims && result.Err == nil &&
 			!result.Replayed {
 			call.Ticket = id

@@ -27,4 +27,7 @@ type Call struct {
 	// Ticket is the id of the ClaimCall command that claimed the key before, zero when the effect
 	// claims it itself.
 	Ticket ids.ID `cbor:"5,keyasint,omitempty"`
+	// Body is the hash of the streamed body that the call came with, 0: it has none, or it has not
+	// come yet. Clusters of version 1 have none.
+	Body uint64 `cbor:"6,keyasint,omitempty"`
 }

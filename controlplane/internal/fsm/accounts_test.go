@@ -231,3 +231,28 @@ func TestAccountsAreDisabledAndRemoved(t *testing.T) {
 		t.Errorf("the trail tells %v", actions)
 	}
 }
+
+// What lets in no more is noted, so that no restore brings it back.
+func TestRemovalsAreNoted(t *testing.T) {
+	b := newBench(t)
+	b.must(ann)
+	b.must(adding(7))
+	b.must(adding(8))
+	group, _ := b.members("g", 0)
+	b.must(shareWith(group, "B@x.test"))
+	share := b.view().Share(group, "b@x.test").RevokedID()
+	gone := []ids.ID{ann.ID, {7}, {8}, share}
+	for _, id := range gone {
+		if b.view().Revoked(id) != nil {
+			t.Errorf("%v is noted before it is gone", id)
+		}
+	}
+	b.must(command.RemovePasskeyPayload{Account: ann.ID, Passkey: ids.ID{7}})
+	b.must(command.RemoveAccountPayload{Account: ann.ID})
+	b.must(command.RevokeSharePayload{Customer: "a", Group: group, Email: "b@x.test"})
+	for _, id := range gone {
+		if b.view().Revoked(id) == nil {
+			t.Errorf("%v is not noted", id)
+		}
+	}
+}

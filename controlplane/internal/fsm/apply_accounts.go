@@ -175,9 +175,15 @@ func removeAccount(tx *state.Tx, p command.RemoveAccountPayload) (command.None, 
 		signOut(tx, account.ID, state.Hash{})
 		dropLetters(tx, account.Email)
 		dropPasskeys(tx, account.ID)
-		tx.RemoveAccount(account)
+		dropAccount(tx, account)
 	}
 	return command.None{}, nil
+}
+
+// dropAccount removes an account for good. What lets it in is the caller's to end.
+func dropAccount(tx *state.Tx, account *state.Account) {
+	tx.RemoveAccount(account)
+	noteRevoked(tx, account.ID)
 }
 
 func touchSessions(tx *state.Tx, p command.TouchSessionsPayload) (command.None, error) {

@@ -99,9 +99,7 @@ func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
 		return state.Key{}, fault.Invalid(fault.KeyNotFound, "id", "no key has this id")
 	}
 	tx.RemoveKey(key)
-	if tx.ClusterVersion() >= 2 {
-		tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
-	}
+	noteRevoked(tx, key.ID)
 	return *key, nil
 }
 

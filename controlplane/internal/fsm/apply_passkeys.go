@@ -32,7 +32,7 @@ func addPasskey(tx *state.Tx, p command.AddPasskeyPayload) (state.Passkey, error
 
 func removePasskey(tx *state.Tx, p command.RemovePasskeyPayload) (command.None, error) {
 	if passkey := tx.Passkey(p.Passkey); passkey != nil && passkey.Account == p.Account {
-		tx.RemovePasskey(passkey)
+		dropPasskey(tx, passkey)
 	}
 	return command.None{}, nil
 }
@@ -67,6 +67,11 @@ func errPasskey() error {
 // dropPasskeys removes all passkeys of an account.
 func dropPasskeys(tx *state.Tx, account ids.ID) {
 	for _, passkey := range tx.Passkeys(account) {
-		tx.RemovePasskey(passkey)
+		dropPasskey(tx, passkey)
 	}
+}
+
+func dropPasskey(tx *state.Tx, passkey *state.Passkey) {
+	tx.RemovePasskey(passkey)
+	noteRevoked(tx, passkey.ID)
 }

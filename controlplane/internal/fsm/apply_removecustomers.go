@@ -95,11 +95,11 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		}
 		dropLetters(tx, account.Email)
 		dropPasskeys(tx, account.ID)
-		tx.RemoveAccount(account)
+		dropAccount(tx, account)
 	}
 	for _, key := range tx.Keys(ref) {
 		tx.RemoveKey(key)
-		tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
+		noteRevoked(tx, key.ID)
 	}
 	for _, hook := range tx.Webhooks(ref) {
 		if off := *hook; off.Off == "" || off.Next != 0 {

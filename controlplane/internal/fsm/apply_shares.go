@@ -95,10 +95,12 @@ func revokeShare(tx *state.Tx, p command.RevokeSharePayload) (command.None, erro
 			"the group is not shared with this address")
 	}
 	tx.RemoveShare(share)
+	noteRevoked(tx, share.RevokedID())
 	return command.None{}, nil
 }
 
-// removeShares removes those of a group.
+// removeShares removes those of a group that goes. No note is made of them: that they were revoked
+// nobody said, and they may be many.
 func removeShares(tx *state.Tx, group ids.ID) {
 	for _, share := range tx.Shares(group) {
 		tx.RemoveShare(share)

@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Bounds of decision 5, and how long answers to command ids are kept for proposers that did not
@@ -116,7 +117,7 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 			"the key was used for another request")}, true
 	case claim.Done:
 		result := m.replay(claim, payload)
-		result.Replayed = true
+		result.Replayed, result.Body = true, claim.Body
 		return result, true
 	case claim.Ticket == call.Ticket && !call.Ticket.IsZero():
 		return Result{}, false
@@ -160,7 +161,7 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 	}
 	record := tx.NewClaim(call.Customer, call.Operation, call.Key)
 	record.Request, record.Done, record.Number = call.Request, true, uint16(env.Number)
-	record.Expires = tx.Now + claimKeptMillis
+	record.Body, record.Expires = call.Body, tx.Now+claimKeptMillis
 	if record.Kept = m.brief(tx, payload, result); record.Kept == nil {
 		record.Result, record.Fault = m.save(result)
 	}
@@ -256,6 +257,13 @@ func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (command.None, erro
 
 func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (command.None, error) {
 	return command.None{}, nil
+}
+
+// noteRevoked notes what was revoked, so that a restore does not bring it back.
+func noteRevoked(tx *state.Tx, id ids.ID) {
+	if tx.ClusterVersion() >= 2 { // which have the table
+		tx.PutRevoked(&state.Revoked{ID: id, At: tx.Now})
+	}
 }
 
 // expireRevoked forgets revocations that are older than any backup that is restored, a bounded

@@ -138,7 +138,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutResult(&state.StoredResult{Command: key, Expires: 1e15})
 		addClaim(tx, tx.NewClaim(leaver, "op", "key"))
 		tx.PutUndone(&state.Undone{Job: b.ids.New(), Customer: leaver})
-		tx.PutRevoked(&state.Revoked{Key: key})
+		tx.PutRevoked(&state.Revoked{ID: key})
 		tx.PutRemoval(&state.Removal{Group: b.ids.New(), Scraper: b.ids.New(), Customer: leaver})
 		tx.PutHeldRun(&state.HeldRun{Job: b.ids.New(), Customer: leaver})
 		tx.PutDeletedRun(&state.DeletedRun{Job: b.ids.New(), Customer: leaver})

@@ -335,8 +335,13 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 // EncodeBy is Encode for somebody, who is left out where a node might not know of actors.
 func (m *FSM) EncodeBy(actor *state.Actor, id ids.ID, stamp int64, payload command.Payload,
 	call *command.Call) ([]byte, error) {
-	if version, founded := m.Store().ClusterVersion(); !founded || version < state.AuditSince {
+	version, founded := m.Store().ClusterVersion()
+	if !founded || version < state.AuditSince {
 		actor = nil
+	}
+	if founded && version < state.BriefSince && call != nil {
+		bodiless := *call
+		bodiless.Body, call = 0, &bodiless
 	}
 	payload, err := m.fit(payload)
 	if err != nil {
@@ -379,11 +384,13 @@ func refuse(err error) *fault.Error {
 
 // Result is what applying a command gave: a value of the command's result type, or a fault.
 // Replayed says that it is the stored answer of an earlier call under the same idempotency key.
+// Body is the hash of the streamed body that the earlier one came with.
 type Result struct {
 	ID       ids.ID // of the command
 	Value    any
 	Err      error
 	Replayed bool
+	Body     uint64
 }
 
 // Apply applies the command at a log index. One that only the bounds of decoding refuse was

@@ -72,17 +72,21 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 		NewScraper: &command.PutScraperPayload{Customer: "ann"}}
 	rest := func() bool {
 		t.Helper()
-		data, err := m.Encode(ids.ID{2}, 2, payload, nil)
+		call := &command.Call{Customer: "ann", Body: 5}
+		data, err := m.Encode(ids.ID{2}, 2, payload, call)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, decoded, err := m.decode(m.commands, data)
+		env, decoded, err := m.decode(m.commands, data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		launch := decoded.(command.LaunchRunPayload)
 		if launch.Links != 7 || launch.NewScraper.Customer != "ann" {
 			t.Errorf("%+v", launch)
+		}
+		if env.Call.Customer != "ann" || env.Call.Body != 0 != launch.Rest || call.Body != 5 {
+			t.Errorf("the call is %+v, and the caller's %+v", env.Call, call)
 		}
 		return launch.Rest
 	}

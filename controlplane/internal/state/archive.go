@@ -82,6 +82,14 @@ func (v *View) Ancestry(index uint64) []Step {
 	return way
 }
 
+// descendsFrom says whether the state, which is at an index, went on from what a generation was at
+// another one.
+func (v *View) descendsFrom(generation ids.ID, then, index uint64) bool {
+	return slices.ContainsFunc(v.Ancestry(index), func(step Step) bool {
+		return step.Generation == generation && then <= step.Upto
+	})
+}
+
 // GenerationAt is the generation in which an index of this state's past was applied.
 func (v *View) GenerationAt(index uint64) ids.ID {
 	way := v.Ancestry(index)

@@ -123,13 +123,7 @@ func (v *View) AuditFrom(generation ids.ID, number uint64, visit func(*AuditEntr
 
 // OnPath says whether an entry is of this state's past, and not of one that a restore left behind.
 func (v *View) OnPath(e *AuditEntry) bool {
-	way := v.Ancestry(e.Index)
-	for _, step := range way {
-		if step.Generation == e.Generation {
-			return e.Index <= step.Upto
-		}
-	}
-	return false
+	return v.descendsFrom(e.Generation, e.Index, e.Index)
 }
 
 // AuditBody is an entry as it is hashed and archived.

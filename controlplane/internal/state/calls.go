@@ -33,6 +33,8 @@ type Claim struct {
 	Name CallName `cbor:"14,keyasint,omitzero" since:"2"`
 	// Kept is, instead of Result, what the result is made from together with the call.
 	Kept []byte `cbor:"15,keyasint,omitempty" since:"2"`
+	// Body is the hash of the streamed body that the call came with, 0: it had none.
+	Body uint64 `cbor:"16,keyasint,omitempty" since:"2"`
 }
 
 // NewClaim names a claim as the cluster's version has it.
@@ -71,6 +73,7 @@ type briefClaim struct {
 	Ticket   ids.ID   `cbor:"13,keyasint,omitzero"`
 	Name     CallName `cbor:"14,keyasint"`
 	Kept     []byte   `cbor:"15,keyasint,omitempty"`
+	Body     uint64   `cbor:"16,keyasint,omitempty"`
 }
 
 func (c *Claim) brief(*Claim) any {
@@ -79,13 +82,14 @@ func (c *Claim) brief(*Claim) any {
 	}
 	return &briefClaim{Customer: c.Customer, Request: c.Request, Done: c.Done, Number: c.Number,
 		Result: c.Result, Fault: c.Fault, Expires: c.Expires, List: c.List, Node: c.Node,
-		Boot: c.Boot, Ticket: c.Ticket, Name: c.Name, Kept: c.Kept}
+		Boot: c.Boot, Ticket: c.Ticket, Name: c.Name, Kept: c.Kept, Body: c.Body}
 }
 
 // What a record takes at most beside its texts, in bytes of a snapshot.
 const (
 	claimBytes    = 53 // with a result
 	underWayBytes = 48 // more, of a call under way
+	bodyBytes     = 10 // more, of a call that a streamed body came with
 )
 
 // Bytes is what the record takes at most in a snapshot; 0 of one that was made before BriefSince.
@@ -96,6 +100,9 @@ func (c *Claim) Bytes() int {
 	n := claimBytes + len(c.Customer) + len(c.Result) + len(c.Kept) + len(c.Fault) + len(c.Node)
 	if !c.Done {
 		n += underWayBytes
+	}
+	if c.Body != 0 {
+		n += bodyBytes
 	}
 	return n
 }

@@ -37,19 +37,20 @@ func (t *Tx) PutUndone(u *Undone) { undoneTable.put(t, u) }
 // RemoveUndone removes.
 func (t *Tx) RemoveUndone(u *Undone) { undoneTable.remove(t, u) }
 
-// Revoked is a key that was revoked, so that a restore does not make it valid again.
+// Revoked is a key, an account, a passkey or a share that was revoked or removed, so that a restore
+// does not bring it back.
 type Revoked struct {
-	Key ids.ID `cbor:"1,keyasint"`
-	At  int64  `cbor:"2,keyasint"`
+	ID ids.ID `cbor:"1,keyasint"` // of a share: its RevokedID
+	At int64  `cbor:"2,keyasint"`
 }
 
 var revokedTable = define(2, "revoked",
-	index("id", true, func(r *Revoked) []any { return []any{r.Key} }),
-	index("age", true, func(r *Revoked) []any { return []any{r.At, r.Key} }),
+	index("id", true, func(r *Revoked) []any { return []any{r.ID} }),
+	index("age", true, func(r *Revoked) []any { return []any{r.At, r.ID} }),
 ).untold()
 
-// Revoked is nil for a key that was not revoked, or long ago.
-func (v *View) Revoked(key ids.ID) *Revoked { return revokedTable.first(v, "id", key) }
+// Revoked is nil for what was not revoked, or long ago.
+func (v *View) Revoked(id ids.ID) *Revoked { return revokedTable.first(v, "id", id) }
 
 // RevokedByAge visits all, oldest first, until visit returns false.
 func (v *View) RevokedByAge(visit func(*Revoked) bool) {

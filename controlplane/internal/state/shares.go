@@ -1,6 +1,10 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"crypto/sha256"
+
+	"shoal.dev/shoal/pkg/ids"
+)
 
 // SharesSince is the first cluster version in which groups are shared.
 const SharesSince = 2
@@ -16,6 +20,12 @@ type Share struct {
 
 // IsWith says whether the share is with an address, in whatever case.
 func (s *Share) IsWith(email string) bool { return foldEmail(s.Email) == foldEmail(email) }
+
+// RevokedID stands for the share among what was revoked: the begin of the SHA-256 of its key.
+func (s *Share) RevokedID() ids.ID {
+	sum := sha256.Sum256(key(s.Group, foldEmail(s.Email)))
+	return ids.ID(sum[:len(ids.ID{})])
+}
 
 var sharesTable = define(SharesSince, "shares",
 	index("id", true, func(s *Share) []any { return []any{s.Group, foldEmail(s.Email)} }),

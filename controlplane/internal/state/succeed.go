@@ -37,10 +37,10 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. Revoked keys stay revoked, and so do shares. Customers are blocked or not, or removed, as
-// they are today. Subscriptions and invoices are those of today, and so are the operators'
-// settings and prices. Nobody is signed in. It fails when the states have different numbers of
-// shards.
+// were. What was revoked stays revoked: keys, shares, accounts and passkeys. Customers are blocked
+// or not, or removed, as they are today. Subscriptions and invoices are those of today, and so are
+// the operators' settings and prices. Nobody is signed in. It fails when the states have different
+// numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -52,7 +52,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	}
 	s.mu.Lock()
 	f := follower{Restoration: r, old: old, mine: mine, cut: s.now, cutIndex: s.index,
-		descends: sameGeneration(mine.Cluster(), old.Cluster()) && s.index <= index}
+		descends: old.descendsFrom(mine.Cluster().generation(), s.index, index)}
 	s.dispatched = max(s.dispatched, dispatched)
 	index = max(s.index, index)
 	s.mu.Unlock()
@@ -81,13 +81,6 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		return nil
 	})
 	return f.changes, err
-}
-
-func sameGeneration(a, b *Cluster) bool {
-	if a.ID != b.ID || (a.Generation == nil) != (b.Generation == nil) {
-		return false
-	}
-	return a.Generation == nil || a.Generation.ID == b.Generation.ID
 }
 
 // follower is one restore.
@@ -200,14 +193,14 @@ func (f *follower) signOut(tx *Tx) {
 	for _, passkey := range passkeysTable.all(f.mine, "id_prefix") {
 		if today := f.old.Passkey(passkey.ID); today != nil {
 			tx.PutPasskey(today)
-		} else if f.descends {
+		} else if f.keepRevoked(tx, passkey.ID, passkey.CreatedAt) {
 			tx.RemovePasskey(passkey)
 		}
 	}
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {
 			tx.PutAccount(today)
-		} else if f.descends {
+		} else if f.keepRevoked(tx, account.ID, account.CreatedAt) {
 			tx.RemoveAccount(account)
 		}
 	}
@@ -215,14 +208,25 @@ func (f *follower) signOut(tx *Tx) {
 
 // unshare takes shares back that were revoked since the backup.
 func (f *follower) unshare(tx *Tx) {
-	if !f.descends {
-		return
-	}
 	for _, share := range sharesTable.all(f.mine, "id_prefix") {
-		if f.old.Share(share.Group, share.Email) == nil {
+		if f.old.Share(share.Group, share.Email) == nil &&
+			f.keepRevoked(tx, share.RevokedID(), share.CreatedAt) {
 			tx.RemoveShare(share)
 		}
 	}
+}
+
+// keepRevoked says of what the old state lacks whether it was revoked since it was made, and notes
+// it then. What the old state never knew was not, unless there is a note already.
+func (f *follower) keepRevoked(tx *Tx, id ids.ID, made int64) bool {
+	noted := tx.Revoked(id)
+	if noted != nil && made <= noted.At {
+		return true
+	}
+	if f.descends {
+		tx.PutRevoked(&Revoked{ID: id, At: tx.Now})
+	}
+	return f.descends
 }
 
 // keepContracts keeps subscriptions and invoices as they are today. They are the payment
@@ -256,7 +260,7 @@ func (f *follower) revoke(tx *Tx) {
 		}
 		tx.RemoveKey(key)
 		if tx.Revoked(key.ID) == nil {
-			tx.PutRevoked(&Revoked{Key: key.ID, At: tx.Now})
+			tx.PutRevoked(&Revoked{ID: key.ID, At: tx.Now})
 		}
 		f.changes.KeysKept++
 		return true

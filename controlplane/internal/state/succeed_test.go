@@ -106,7 +106,7 @@ func (l *timeline) mint(id byte) {
 func (l *timeline) revoke(id byte) {
 	l.do(func(tx *Tx) {
 		tx.RemoveKey(tx.Key(ids.ID{id}))
-		tx.PutRevoked(&Revoked{Key: ids.ID{id}, At: tx.Now})
+		tx.PutRevoked(&Revoked{ID: ids.ID{id}, At: tx.Now})
 	})
 }
 

@@ -166,6 +166,7 @@ stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
+	$(CLUSTER) -run TestCluster ./bench/measure
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
 # Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.

@@ -38,8 +38,8 @@ var points = []string{
 	"billing.before_settle", "billing.after_settle", "billing.after_commit",
 }
 
-// mayMiss is how many of them need not kill in a run of the suite: how often a run passes a point
-// differs from run to run.
+// mayMiss is how many of them need not kill in a run of the suite. How often a run passes a point
+// differs a little.
 const mayMiss = 3
 
 // afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short

@@ -23,7 +23,7 @@ const (
 
 // TestCrashesOfHarvests kills the process at each point at which a sitemap is read. In the end each
 // address of the site is there once. A file is asked for again only if the process died before the
-// journal had it: the first batch tells of none, the last one of the end, each other of a file.
+// journal had it. The first batch tells of none, the last one of the end, each other of a file.
 func TestCrashesOfHarvests(t *testing.T) {
 	t.Parallel()
 	type kill struct {

@@ -213,7 +213,8 @@ func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
 	c.Down(t)
 	began := time.Now()
 	c.bring()
-	c.awaitWorkSince("contracts", began.Add(endingRest)) // what comes now is ended by the next process
+	// What is to end from now on waits for the next process.
+	c.awaitWorkSince("contracts", began.Add(endingRest))
 	move("change", "BUSINESS")
 	return c, f, contract
 }

@@ -66,11 +66,10 @@ whole:
 	env -u KAFKA_BROKERS -u REDIS_ADDR -u CLICKHOUSE_URL -u S3_URL -u STRIPE_URL -u CRASH_SHARE \
 	  $(GO_TEST) $(VETTED) -timeout 1h ./...
 
-# The tests of the race detector's packages that look for tools, where there may be none. The service looks for a browser
-# whenever it starts.
+# The tests of the race detector's packages that look for tools, where there may be none. The service, too, looks for a browser
+# when it starts: not where cmd starts it in tests, but in those of e2e.
 tooled:
 	$(GO_TEST) $(VETTED) -timeout 40m -run $(TOOLED) $(TOOLS)
-	$(GO_TEST) $(VETTED) -timeout 40m ./cmd/shoal
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
 BROWSERS := chromium chromium-browser google-chrome headless-shell
@@ -167,6 +166,7 @@ stores:
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -run 'Test(Export|Download|KeptExports|KeptExportsOfLatestRuns)$$' ./apiserver/api/data
+	$(CLUSTER) -run TestCluster ./bench/measure
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
 # Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/testkit/tool"
 )
 
 // overBound is more than an operation's body may have, and than the buffers of both systems hold.
@@ -53,9 +54,7 @@ func TestOtherClientsSeeTheRefusal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Skipf("%s is not there; make test says so", command[0])
-			}
+			tool.Need(t, command[0])
 			output, err := exec.CommandContext(t.Context(), command[0],
 				command[1:]...).CombinedOutput()
 			answer := strings.TrimSpace(string(output))

@@ -38,8 +38,9 @@ var points = []string{
 	"billing.before_settle", "billing.after_settle", "billing.after_commit",
 }
 
-// mustFire is how many of them have to kill at least once in a run of the suite.
-const mustFire = 20
+// mayMiss is how many of them need not kill in a run of the suite. How often a run passes a point
+// differs a little.
+const mayMiss = 3
 
 // afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short
 // run without it.
@@ -251,6 +252,11 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
+	for _, point := range points {
+		if passes[0][point] == nil && passes[1][point] == nil && !afterDeath(point) {
+			t.Errorf("%s is killed at and never passed", point)
+		}
+	}
 	var mu sync.Mutex
 	fired := map[string]int{}
 	t.Run("at", func(t *testing.T) {
@@ -276,8 +282,8 @@ func TestCrashes(t *testing.T) {
 	for _, point := range points {
 		t.Logf("%-28s fired %d of %d times", point, fired[point], *seeds)
 	}
-	if len(fired) < mustFire {
-		t.Errorf("only %d points fired, want %d", len(fired), mustFire)
+	if want := len(points) - mayMiss; len(fired) < want {
+		t.Errorf("only %d points fired, want %d", len(fired), want)
 	}
 }
 

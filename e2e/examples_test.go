@@ -16,6 +16,7 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/testkit/synthweb"
+	"shoal.dev/shoal/testkit/tool"
 )
 
 // TestExamples runs what examples shows people, each on a list of its own, and counts the rows.
@@ -116,9 +117,7 @@ func examples(t *testing.T, ctx context.Context) map[string][]string {
 func needExample(t *testing.T, name string) {
 	t.Helper()
 	if needs := exampleNeeds[name]; needs != "" {
-		if _, err := exec.LookPath(needs); err != nil {
-			t.Skipf("%s is not there; make test says so", needs)
-		}
+		tool.Need(t, needs)
 	}
 }
 

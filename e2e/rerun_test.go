@@ -32,7 +32,7 @@ func TestARerunKnowsWhatWasChargedLongAgo(t *testing.T) {
 func (o *oldProduct) checkRerun() {
 	t := o.T
 	t.Helper()
-	if rows, err := o.Rows(t.Context(), o.old.JobID); err == nil && len(rows) > 0 {
+	if rows := suite.Must(o.Rows(t.Context(), o.old.JobID))(t); len(rows) > 0 {
 		t.Errorf("%d rows of the old run are read", len(rows))
 	}
 	rerun := func(urls []string) (launched suite.Launched, err error) {

@@ -80,7 +80,7 @@ func (c *crashCase) awaitDeath() {
 	select {
 	case <-c.p.Ended():
 	case <-time.After(suite.Patience):
-		c.T.Fatal("nothing is removed")
+		c.T.Fatal("the process does not come upon its point")
 	}
 	if !c.buried() {
 		c.T.Fatal("the process survives its point")

@@ -199,24 +199,25 @@ func (c *crashCase) bringAndTidy() {
 	c.awaitWorkSince("orphans", began.Add(5*time.Minute))
 }
 
-// awaitWorkSince waits until it has been done since a time of the product's clock.
+// awaitWorkSince waits until it has been done, without an error, since a time of the product's
+// clock.
 func (c *crashCase) awaitWorkSince(kind string, began time.Time) {
 	c.T.Helper()
+	root := c.root() // the customer itself may have been removed
 	for ctx := suite.Within(c.T, suite.Patience); ; {
 		var list struct {
 			Content []struct {
-				Kind, State string
-				DueAt       time.Time
+				Kind, State, Error string
+				DueAt              time.Time
 			}
 		}
-		err := c.Admin().Call(ctx, "GET", "/api/admin/work", url.Values{"size": {"200"}}, nil,
-			&list)
+		err := root.Call(ctx, "GET", "/api/admin/work", url.Values{"size": {"200"}}, nil, &list)
 		if err != nil {
 			c.T.Fatal(err)
 		}
 		for _, item := range list.Content {
 			if strings.EqualFold(item.Kind, kind) && item.State == "WAITING" &&
-				item.DueAt.After(began) {
+				item.Error == "" && item.DueAt.After(began) {
 				return
 			}
 		}

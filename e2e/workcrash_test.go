@@ -222,7 +222,7 @@ func (o *oldProduct) checkWork() {
 	if rows := suite.Must(o.Rows(t.Context(), o.young.JobID))(t); len(rows) == 0 {
 		t.Error("the young run's rows are gone")
 	}
-	if rows, err := o.Rows(t.Context(), o.old.JobID); err == nil && len(rows) > 0 {
+	if rows := suite.Must(o.Rows(t.Context(), o.old.JobID))(t); len(rows) > 0 {
 		t.Errorf("%d rows of the old run are read", len(rows))
 	}
 	o.Down(t)

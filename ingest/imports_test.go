@@ -44,7 +44,8 @@ type uploaded struct {
 // starter makes a product on an engine of the row store.
 type starter func(t *testing.T) *uploaded
 
-// onEachStore runs a test on SQLite, and on ClickHouse where there is a server.
+// onEachStore runs a test on SQLite, and on ClickHouse where there is a server. A night has one for
+// the race detector.
 func onEachStore(t *testing.T, test func(t *testing.T, start starter)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newUploaded) })
 	t.Run("clickhouse", func(t *testing.T) {

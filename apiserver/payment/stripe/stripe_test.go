@@ -160,9 +160,9 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// TestStripeMockTakesTheCall has Stripe's own description of its API check every parameter. Its
-// answers have no address to pay at, so one is added.
-func TestStripeMockTakesTheCall(t *testing.T) {
+// stripeMock is the address of a stripe-mock.
+func stripeMock(t *testing.T) *url.URL {
+	t.Helper()
 	mock := os.Getenv("STRIPE_URL")
 	if mock == "" {
 		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
@@ -170,11 +170,17 @@ func TestStripeMockTakesTheCall(t *testing.T) {
 		}
 		t.Skip("STRIPE_URL is not set")
 	}
-	to, err := url.Parse(mock)
+	at, err := url.Parse(mock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
+	return at
+}
+
+// TestStripeMockTakesTheCall has Stripe's own description of its API check every parameter. Its
+// answers have no address to pay at, so one is added.
+func TestStripeMockTakesTheCall(t *testing.T) {
+	proxy := httputil.NewSingleHostReverseProxy(stripeMock(t))
 	proxy.ModifyResponse = func(r *http.Response) error {
 		var answer map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {

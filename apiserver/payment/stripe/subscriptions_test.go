@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -235,14 +234,7 @@ func TestExpire(t *testing.T) {
 
 // TestStripeMockTakesPlanCalls has Stripe's own description of its API check every parameter.
 func TestStripeMockTakesPlanCalls(t *testing.T) {
-	mock := os.Getenv("STRIPE_URL")
-	if mock == "" {
-		t.Skip("STRIPE_URL is not set")
-	}
-	to, err := url.Parse(mock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := stripeMock(t)
 	statuses := []int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Scheme, r.URL.Host, r.RequestURI = to.Scheme, to.Host, ""
@@ -259,7 +251,7 @@ func TestStripeMockTakesPlanCalls(t *testing.T) {
 	p := provider(t, server.URL)
 	_, _ = p.Subscribe(t.Context(), payment.PlanOrder{Key: "k", Customer: "a", Cluster: "c",
 		Plan: "PRO", Cents: 1, Revision: 1}) // the answer is none
-	_, err = p.Amend(t.Context(), payment.Amendment{Key: "l", Contract: "sub_1", Plan: "BASIC",
+	_, err := p.Amend(t.Context(), payment.Amendment{Key: "l", Contract: "sub_1", Plan: "BASIC",
 		Cents: 1, Revision: 2})
 	end, expire := p.End(t.Context(), "sub_1"), p.Expire(t.Context(), "cs_1")
 	if err != nil || end != nil || expire != nil {

@@ -1,0 +1,22 @@
+// Package tool owns what becomes of a test that needs a program of the machine.
+package tool
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Need skips a test whose program is not on PATH. Continuous integration (CI is set) has all
+// programs, so that the test fails there, but for .ci/bare, which hides them (CI is bare).
+func Need(t testing.TB, name string) {
+	t.Helper()
+	_, err := exec.LookPath(name)
+	if err == nil {
+		return
+	}
+	if ci := os.Getenv("CI"); ci != "" && ci != "bare" {
+		t.Fatal(err)
+	}
+	t.Skipf("%s is not there; make test says so", name)
+}

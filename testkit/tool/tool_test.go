@@ -1,0 +1,40 @@
+package tool
+
+import (
+	"runtime"
+	"testing"
+)
+
+// ended is how a test ended.
+type ended struct {
+	testing.TB
+	how string
+}
+
+func (e *ended) Helper() {}
+
+func (e *ended) Fatal(...any) { e.how = "failed"; runtime.Goexit() }
+
+func (e *ended) Skipf(string, ...any) { e.how = "skipped"; runtime.Goexit() }
+
+func TestWhatIsMissingFailsInCIAlone(t *testing.T) {
+	need := func(name string) string {
+		e := &ended{how: "went on"}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Need(e, name)
+		}()
+		<-done
+		return e.how
+	}
+	for ci, want := range map[string]string{"": "skipped", "bare": "skipped", "true": "failed"} {
+		t.Setenv("CI", ci)
+		if got := need("no-such-program"); got != want {
+			t.Errorf("CI=%q: it %s, want %s", ci, got, want)
+		}
+		if got := need("go"); got != "went on" {
+			t.Errorf("CI=%q: a test whose program is there %s", ci, got)
+		}
+	}
+}

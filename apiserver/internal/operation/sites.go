@@ -58,8 +58,8 @@ func (x *exchange) openUp() {
 }
 
 // admits says whether a page of another site may call the operation with a credential that it
-// knows. The page itself must have come over https. A service on this machine admits only pages of
-// this machine, as the Model Context Protocol requires.
+// knows. The page must have come over https, or from this machine. A service on this machine admits
+// only pages of this machine, as the Model Context Protocol requires.
 func (x *exchange) admits() bool {
 	origin, err := url.Parse(string(x.rc.Request.Header.Peek("Origin")))
 	switch {

@@ -357,7 +357,7 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 	case t.writer != nil:
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 		defer cancel()
-		_ = t.writer.Abort(clean) // what stays is an orphan and removed as one
+		_ = t.writer.Abort(clean) // what stays is removed as an orphan
 		if code == fault.InvalidURL || code == fault.StartURLsUnreachable {
 			m.reason = client.SkipUnreachable
 			return nil
@@ -390,7 +390,7 @@ func (g *gathering) tryStore(ctx context.Context) error {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	if err != nil {
-		_ = writer.Abort(clean) // what stays is an orphan and removed as one
+		_ = writer.Abort(clean) // what stays is removed as an orphan
 		return err
 	}
 	_ = g.Store.DropList(clean, list)
@@ -443,7 +443,7 @@ func (g *gathering) command(group ids.ID) client.LaunchRuns {
 	return p
 }
 
-// keepLists keeps the lists of the runs that were made from dropLists.
+// keepLists makes dropLists spare the lists of runs that exist.
 func (g *gathering) keepLists(jobs []client.GroupJob) {
 	made := map[ids.ID]bool{}
 	for _, job := range jobs {

@@ -306,7 +306,7 @@ func (s *siteAddresses) next(ctx context.Context) (listing, error) {
 }
 
 // first is the link that a run begins with. If the first maxSkimmed links are all visited, it takes
-// the very first link. It does not move next.
+// the very first link. It does not advance next.
 func (s *siteAddresses) first(ctx context.Context) (listing, error) {
 	for _, all := range []bool{false, true} {
 		skim := siteAddresses{store: s.store, site: s.site, all: all}
@@ -320,7 +320,7 @@ func (s *siteAddresses) first(ctx context.Context) (listing, error) {
 	return listing{}, io.EOF
 }
 
-// read reads the next links of this pass, out of at most this many.
+// read reads up to most links of the site, and keeps those that this pass wants.
 func (s *siteAddresses) read(ctx context.Context, most int) error {
 	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from, Limit: most}
 	s.from = s.site.Links // unless links come

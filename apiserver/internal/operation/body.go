@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// finish reads up to drainLimit bytes of an unread body, so that its sender gets to see the answer.
-// It waits for at most drainTime.
+// drainLimit and drainTime bound what finish reads of an unread body, so that its sender gets to
+// see the answer.
 const (
 	drainLimit = 256 << 10
 	drainTime  = 500 * time.Millisecond

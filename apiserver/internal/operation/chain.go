@@ -30,8 +30,8 @@ import (
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
 		*client.View, error)
-	// Known says, from what this node knows, whether checking a credential is cheap enough to go
-	// before the rate limit.
+	// Known says whether this node can check a credential on its own, so that the check need not be
+	// rate limited first.
 	Known(authorization string) bool
 	// AuthenticateHere checks tokens against this node's state only, which may be old.
 	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,

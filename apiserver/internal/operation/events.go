@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// A silent stream gets a ping after pingEvery. An idle stream checks every lookEvery whether its
-// client is still there. Pings alone would show a lost client only after half a minute, because the
-// first write after its end still succeeds.
+// pingEvery is the longest silence of a stream. lookEvery is how often an idle stream checks that
+// its client is still there. Pings alone would show a lost client only after half a minute, because
+// the first write after its end still succeeds.
 const (
 	pingEvery = 15 * time.Second
 	lookEvery = time.Second

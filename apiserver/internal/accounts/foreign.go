@@ -72,7 +72,7 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 		return Opened{}, ErrStranger
 	case !known:
 		if other := view.AccountByEmail(f.Email); other != nil && other.ID != self.ID {
-			// refused before a customer exists as whom nobody can sign in
+			// else a customer would exist as whom nobody can sign in
 			return Opened{}, fault.Invalid(fault.EmailTaken, "email",
 				"another account has this address")
 		}

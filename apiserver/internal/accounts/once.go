@@ -31,7 +31,7 @@ type Once struct {
 }
 
 // NewOnce makes a link for an account, valid until expires. address is its path and query, below
-// the service's address. It is a secret.
+// the service's address. The address is a secret.
 func NewOnce(email string, expires time.Time) (once *Once, address string) {
 	secret := rand.Text()
 	return &Once{email: email, expires: expires, hash: sha256.Sum256([]byte(secret))},

@@ -77,8 +77,8 @@ func (h *hasher) make(ctx context.Context, password string) (string, error) {
 	return h.write(salt, sumOf(password, salt, hashPasses, h.kib, hashLanes, hashBytes)), nil
 }
 
-// decoy is a hash that no password matches. It costs nothing to make, and as long as any other to
-// check.
+// decoy is a hash that no password matches. It costs nothing to make, and takes as long as any
+// other to check.
 func (h *hasher) decoy() string { return h.write(random(saltBytes), random(hashBytes)) }
 
 func (h *hasher) write(salt, sum []byte) string {

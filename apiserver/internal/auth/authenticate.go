@@ -150,10 +150,10 @@ func (a *Authenticator) Known(authorization string) bool {
 	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
 
-// AuthenticateHere finds out who calls when the control plane has no leader. Only tokens can be
-// checked then, since a key may be revoked or a session ended. The view is this node's own and may
-// be old. Faults: unauthorized, account_disabled, customer_blocked; unavailable for keys, sessions,
-// access tokens and tokens whose issuer is away.
+// AuthenticateHere finds out who calls when the control plane has no leader. It only takes tokens,
+// since a key may have been revoked or a session ended. The view is this node's own and may be old.
+// Faults: unauthorized, account_disabled, customer_blocked; unavailable for keys, sessions, access
+// tokens and tokens whose issuer is away.
 func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
 	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")

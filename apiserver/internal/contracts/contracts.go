@@ -1,6 +1,6 @@
-// Package contracts ends checkouts and contracts at the payment provider. These are replaced by
-// newer ones, or their customer was removed. What is to end is replicated state. This package ends
-// it and records that.
+// Package contracts ends checkouts and contracts at the payment provider. They have been replaced
+// by newer ones, or their customer was removed. What is to end is replicated state. This package
+// ends it and records that.
 package contracts
 
 import (

@@ -1,6 +1,6 @@
 // Package limits decides how often and how much at once a caller may call (decision 6). It has the
 // classes of calls, their figures, and how many streams a customer may open. It knows no operation
-// and writes no answer. Package cache counts, for one process or all together.
+// and writes no answer. Package cache does the counting, for one process or all.
 package limits
 
 import (

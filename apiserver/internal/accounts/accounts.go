@@ -1,6 +1,6 @@
-// Package accounts owns how people sign in with an e-mail address and a password. It has the hashes
-// of passwords, how often one may be tried, sessions, and known devices. It answers with a session
-// or a fault. It knows no HTTP and writes no answer; who calls with a session is package auth's.
+// Package accounts signs people in with an e-mail address and a password. It covers password
+// hashes, limits on guesses, sessions and known devices. It returns a session or a fault. It knows
+// no HTTP and writes no answer; package auth handles calls made with a session.
 package accounts
 
 import (
@@ -23,26 +23,26 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config is what a Service needs. All of it must be set but HashKiB, Mails, Once and Links.Public.
+// Config is what a Service needs. All but HashKiB, Mails, Once and Links.Public must be set.
 type Config struct {
-	HashKiB   int // memory of a password's hash; 64 MiB unless told
+	HashKiB   int // memory of a password hash; 0: 64 MiB
 	Client    client.Client
-	Limiter   cache.Limiter // counts guesses, for all servers when it is shared
+	Limiter   cache.Limiter // counts guesses, across all servers if it is shared
 	Clock     clock.Clock
 	IDs       ids.Source
-	DeviceKey []byte // signs the texts of devices, the same for all servers
-	Links     Links  // of letters
-	Mails     bool   // e-mails are sent
-	Once      *Once  // signs a person in, once; nil: nothing does
+	DeviceKey []byte // signs device texts; the same for all servers
+	Links     Links  // in letters
+	Mails     bool   // the service sends e-mails
+	Once      *Once  // a one-time sign-in link; nil: none
 	Logger    *slog.Logger
-	Count     func(Outcome) // of each attempt to sign in, and of each sign-out
+	Count     func(Outcome) // called for each attempt to sign in and each sign-out
 }
 
 // Service signs people in and out. It is safe for concurrent use.
 type Service struct {
 	Config
 	hashes *hasher
-	decoy  string // the hash of nobody's password
+	decoy  string // a hash that no password matches
 }
 
 // New makes a service.
@@ -51,32 +51,32 @@ func New(config Config) *Service {
 	return &Service{Config: config, hashes: hashes, decoy: hashes.decoy()}
 }
 
-// Outcome is what came of an attempt.
+// Outcome is the result of an attempt.
 type Outcome string
 
-// The outcomes.
+// The outcomes of attempts.
 const (
 	SignedIn  Outcome = "signed_in"
 	Refused   Outcome = "refused" // a wrong password, an unknown address or a blocked customer
 	TooOften  Outcome = "too_often"
 	SignedOut Outcome = "signed_out"
 	Changed   Outcome = "password_changed"
-	Asked     Outcome = "letter_asked" // for an address that an account has, or none
+	Asked     Outcome = "letter_asked" // whether or not an account has the address
 	Recovered Outcome = "password_recovered"
 	SignedUp  Outcome = "signed_up"
 )
 
-// Event is something that a person did, or tried.
+// Event is something that a person did or tried.
 type Event struct {
 	Outcome  Outcome
-	Email    string // as it was typed; "" where a session did it
-	Customer string // "" where it is not known
+	Email    string // as typed; "" if a session did it
+	Customer string // "" if unknown
 	Address  netip.Addr
 }
 
-// note tells of each event, once: what is to know of sign-ins hears of them here. Sign-ins and
-// sign-outs tell the audit trail by their own commands. What was not even looked at is not told
-// there, or a flood would fill the log.
+// note counts and logs each event, once, and adds refused sign-ins to the audit trail. Sign-ins and
+// sign-outs get there by their own commands. Attempts that come too often do not, or a flood would
+// fill the trail.
 func (s *Service) note(ctx context.Context, e Event) {
 	if e.Outcome == Refused {
 		_, err := client.Do(ctx, s.Client, client.NoteSignIn{Failed: true}, nil)
@@ -96,32 +96,32 @@ func (s *Service) note(ctx context.Context, e Event) {
 // Attempt is a person who wants to sign in.
 type Attempt struct {
 	Email, Password string
-	Address         netip.Addr // from where
-	Device          string     // what the browser shows of before, "" for nothing
+	Address         netip.Addr // of the person
+	Device          string     // the device text that the browser has kept, "" for none
 }
 
-// Opened is a session that has begun. The texts are the browser's alone.
+// Opened is a session that has begun. Only the browser keeps its texts.
 type Opened struct {
 	Session string
 	Device  string
 	Account client.Account
 }
 
-// Guesses, in buckets that fill up again by and by. A network is an address, or a /64 of version 6.
+// Limits on guesses, in buckets that refill over time. A network is an IPv4 address or an IPv6 /64.
 var (
-	// guessesOfAddress are those from a network at all accounts.
+	// guessesOfAddress limits guesses from one network, at all accounts.
 	guessesOfAddress = cache.Limit{Count: 30, Per: 15 * time.Minute}
-	// guessesHere are those from a network, or a known device, at one account.
+	// guessesHere limits guesses from one network or known device, at one account.
 	guessesHere = cache.Limit{Count: 10, Per: 15 * time.Minute}
-	// guessesOfStrangers are those at one account from everywhere but its known devices.
+	// guessesOfStrangers limits guesses at one account from everywhere except its known devices.
 	guessesOfStrangers = cache.Limit{Count: 100, Per: time.Hour}
 )
 
 var errWrong = fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 
-// SignIn begins a session. An account that there is not takes as long as a wrong password. Faults:
-// unauthorized, rate_limited (retry says for how long), unavailable, and to who knows the password
-// account_disabled or customer_blocked.
+// SignIn begins a session. A missing account takes as long as a wrong password. Faults:
+// unauthorized, rate_limited (retry says for how long), unavailable. With the right password also
+// account_disabled and customer_blocked.
 func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry time.Duration,
 	err error) {
 	event := Event{Outcome: Refused, Email: a.Email, Address: a.Address}
@@ -146,7 +146,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 		return Opened{}, retry, fault.New(fault.RateLimited,
 			"too many attempts to sign in: try again in %s", wait(retry))
 	}
-	if auth.IsMark(hash) { // it has no password, and takes as long as one that has
+	if auth.IsMark(hash) { // without a password it takes as long as with one
 		account, hash = nil, s.decoy
 	}
 	right, err := s.hashes.matches(ctx, hash, a.Password)
@@ -165,7 +165,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 	return s.opened(secret, a.Device, account), 0, nil
 }
 
-// opened is a session that has begun in a browser, which is a known device from now on.
+// opened completes a session that has begun. Its browser is a known device from now on.
 func (s *Service) opened(secret, device string, account *client.Account) Opened {
 	o := Opened{Session: secret, Device: device, Account: *account}
 	if _, known := s.knows(device, account.ID); !known {
@@ -174,7 +174,7 @@ func (s *Service) opened(secret, device string, account *client.Account) Opened 
 	return o
 }
 
-// as is a context in which a person does what is proposed, who has just shown the password.
+// as is a context in which the person who has just shown the password is the actor.
 func as(ctx context.Context, account *client.Account) context.Context {
 	var actor client.Actor
 	if known := client.ActorOf(ctx); known != nil {
@@ -184,8 +184,8 @@ func as(ctx context.Context, account *client.Account) context.Context {
 	return client.WithActor(ctx, &actor)
 }
 
-// takeGuess takes one guess from each bucket that it counts for. It answers for how long there is
-// none, 0 when there was one. The buckets of an unknown address are like those of a known one.
+// takeGuess takes one guess from each bucket that applies. It returns how long to wait, 0 if the
+// guess is allowed. Unknown addresses have buckets like known ones.
 func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Account) time.Duration {
 	network := forwarded.Holder(a.Address)
 	sum := sha256.Sum256([]byte(strings.ToLower(a.Email)))
@@ -211,7 +211,7 @@ func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Acco
 	return take("at "+at, guessesOfStrangers)
 }
 
-// wait is a time for people.
+// wait formats a duration for people.
 func wait(d time.Duration) string {
 	if d <= time.Minute {
 		return fmt.Sprintf("%d seconds", int(d.Seconds()+0.5))
@@ -219,8 +219,8 @@ func wait(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", int((d+time.Minute-1)/time.Minute))
 }
 
-// SignOut ends the session that a caller has, or all of its account. Faults: invalid_request for a
-// credential that is no session, unavailable.
+// SignOut ends the caller's session, or all sessions of its account. Faults: invalid_request for a
+// credential that is not a session, unavailable.
 func (s *Service) SignOut(ctx context.Context, p *auth.Principal, from netip.Addr,
 	everywhere bool) error {
 	if p.Session == nil {
@@ -238,18 +238,18 @@ func (s *Service) SignOut(ctx context.Context, p *auth.Principal, from netip.Add
 	return nil
 }
 
-// NewAccount is an account that is to be made.
+// NewAccount is an account to be created.
 type NewAccount struct {
 	Email, Password string
-	Customer        string // "": one of its own
+	Customer        string // "": a new one for the account
 	Admin           bool
 }
 
 // maxEmail is the longest e-mail address, in bytes.
 const maxEmail = 254
 
-// Create makes an account. Its e-mail address was checked. Faults: invalid_request, email_taken,
-// limit_reached, unavailable.
+// Create makes an account. The caller has checked the e-mail address. Faults: invalid_request,
+// email_taken, limit_reached, unavailable.
 func (s *Service) Create(ctx context.Context, n NewAccount) (client.Account, error) {
 	if err := checkPassword("password", n.Email, n.Password); err != nil {
 		return client.Account{}, err

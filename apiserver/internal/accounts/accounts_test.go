@@ -45,7 +45,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// try signs in from an address.
+// try signs in from a network address.
 func (r *rig) try(address, email, password, device string) (Opened, fault.Code) {
 	r.t.Helper()
 	opened, _, err := r.SignIn(r.t.Context(), Attempt{Email: email, Password: password,
@@ -56,8 +56,8 @@ func (r *rig) try(address, email, password, device string) (Opened, fault.Code) 
 	return opened, ""
 }
 
-// However many addresses guess at an account, strangers together have a hundred guesses an hour.
-// A device that signed in before has its own.
+// Strangers share a hundred guesses an hour at an account, from however many addresses. A device
+// that has signed in before has its own limit.
 func TestStrangersTogether(t *testing.T) {
 	r := newRig(t)
 	opened, code := r.try("192.0.2.1", strings.ToUpper(email), password, "")
@@ -95,7 +95,7 @@ func TestStrangersTogether(t *testing.T) {
 	}
 }
 
-// A network has so many guesses at all accounts, those that there are not among them.
+// A network's guesses are limited over all accounts, including those that do not exist.
 func TestANetworkGuessesAtMany(t *testing.T) {
 	r := newRig(t)
 	for i := range guessesOfAddress.Count {
@@ -112,7 +112,7 @@ func TestANetworkGuessesAtMany(t *testing.T) {
 	}
 }
 
-// What is too long is wrong, and is hashed by nobody.
+// Input that is too long is wrong, and is not hashed.
 func TestLongInput(t *testing.T) {
 	r := newRig(t)
 	if _, code := r.try("192.0.2.1", strings.Repeat("a", 255), password, ""); code !=
@@ -139,7 +139,7 @@ func TestHashes(t *testing.T) {
 		len(decoy) != len(hash) || h.decoy() == decoy {
 		t.Errorf("%s is no decoy of %s: %v %v", decoy, hash, right, err)
 	}
-	// one of another cost, of the reference's command line
+	// made with another cost by the reference's command line
 	known := "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$"
 	for text, right := range map[string]bool{password: true, "wrong": false, "": false} {
 		if got, err := h.matches(t.Context(), hash, text); got != right || err != nil {
@@ -155,11 +155,11 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// A flood of hashes waits in a queue that has an end.
+// The queue of waiting hashes is bounded.
 func TestHashesAreBounded(t *testing.T) {
 	h := newHasher(64)
 	for range cap(h.places) {
-		h.places <- struct{}{} // all are busy
+		h.places <- struct{}{} // all places are taken
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

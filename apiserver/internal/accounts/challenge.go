@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A challenge is what a passkey signs. It is when it was made, what makes it the only one, and this
-// service's signature. So no server keeps it, and every server knows it again.
+// A challenge is what a passkey signs. It holds its creation time, random bytes and this service's
+// signature. So no server stores it, and every server can check it.
 const (
 	challengeLife = 5 * time.Minute
 	// challengeSkew is how far ahead the clock of the server that made it may be.
 	challengeSkew = time.Minute
-	challengeHead = 8 + 16 // when it was made, and random bytes
+	challengeHead = 8 + 16 // creation time and random bytes
 )
 
-// newChallenge makes one for a use, which names everything that it is bound to.
+// newChallenge makes a challenge. use names everything that it is bound to.
 func (s *Service) newChallenge(use string) string {
 	var head [challengeHead]byte
 	binary.BigEndian.PutUint64(head[:8], uint64(s.Clock.Now().UnixMilli()))
@@ -29,8 +29,8 @@ func (s *Service) seal(use string, head []byte) []byte {
 	return []byte(sign(s.DeviceKey, "passkey "+use+" "+string(head)))
 }
 
-// asked is when a challenge was made, Unix milliseconds, if it was made here for this use and is
-// still good.
+// asked is when a challenge was made, in Unix milliseconds. It is good if this service made it for
+// this use and it has not expired.
 func (s *Service) asked(use, challenge string) (at int64, good bool) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
 	if err != nil || len(text) < challengeHead {

@@ -12,17 +12,17 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Change is a person who wants another password.
+// Change is a person who wants a new password.
 type Change struct {
 	Current, Next string
-	Address       netip.Addr // from where
-	Device        string     // what the browser shows of before, "" for nothing
+	Address       netip.Addr // of the person
+	Device        string     // the device text that the browser has kept, "" for none
 }
 
 var errNoSession = fault.New(fault.InvalidRequest, "the credential is no session of a browser: "+
 	"passwords and passkeys are changed by who has signed in with one")
 
-// own is the account of a caller's session.
+// own is the account of the caller's session.
 func (s *Service) own(ctx context.Context, p *auth.Principal) (*client.Account, error) {
 	if p.Session == nil {
 		return nil, errNoSession
@@ -38,8 +38,8 @@ func (s *Service) own(ctx context.Context, p *auth.Principal) (*client.Account, 
 	return account, nil
 }
 
-// prove has the person behind a caller's session show the account's password once more. A wrong one
-// is a guess like one of a sign-in. Faults: as those of ChangePassword.
+// prove checks the password of the account behind the caller's session once more. A wrong one
+// counts as a guess, as at a sign-in. Faults: those of ChangePassword.
 func (s *Service) prove(ctx context.Context, p *auth.Principal, c *Change) (
 	account *client.Account, retry time.Duration, err error) {
 	account, err = s.own(ctx, p)
@@ -69,9 +69,9 @@ func (s *Service) prove(ctx context.Context, p *auth.Principal, c *Change) (
 	return account, 0, nil
 }
 
-// ChangePassword gives the account of a caller's session another password, and ends all its other
-// sessions. A wrong current password is a guess like one of a sign-in. Faults: invalid_request,
-// unauthorized when the account is gone, rate_limited (retry says for how long), unavailable.
+// ChangePassword sets a new password for the account of the caller's session, and ends its other
+// sessions. A wrong current password counts as a guess, as at a sign-in. Faults: invalid_request,
+// unauthorized if the account is gone, rate_limited (retry says for how long), unavailable.
 func (s *Service) ChangePassword(ctx context.Context, p *auth.Principal, c Change) (
 	retry time.Duration, err error) {
 	account, err := s.own(ctx, p)

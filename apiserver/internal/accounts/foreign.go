@@ -16,30 +16,30 @@ import (
 type Foreign struct {
 	Issuer  string
 	Subject string // the customer's reference
-	Email   string // that the issuer has verified; "": none
+	Email   string // verified by the issuer; "": none
 	Admin   bool
-	// Profile is what the person says at the first time; nil: nothing yet.
+	// Profile is what the person enters the first time; nil: nothing yet.
 	Profile *Profile
-	Address netip.Addr // from where
-	Device  string     // what the browser shows of before, "" for nothing
+	Address netip.Addr // of the person
+	Device  string     // the device text that the browser has kept, "" for none
 }
 
-// Profile is what a customer says of itself at first.
+// Profile is what a customer enters when signing up.
 type Profile struct{ Firstname, Lastname string }
 
-// ForeignLife is how long a session of a person of an issuer lasts, who then signs in there again.
-// So what the issuer has taken from a person holds here after that time.
+// ForeignLife is how long a session of an issuer's person lasts. Then the person signs in at the
+// issuer again. So rights that the issuer revokes end here after at most that time.
 const ForeignLife = 12 * time.Hour
 
-// ErrStranger says that a person is no customer yet, and has to sign up.
+// ErrStranger says that a person is not yet a customer and has to sign up.
 var ErrStranger = fault.New(fault.CustomerRequired, "sign up first")
 
-// errKnown says that who signs up is a customer already. What said who it is was good for that
-// alone: it signs nobody in, or it would be a credential that no sign-out ends.
+// errKnown refuses a sign-up by an existing customer. The proof of identity must not sign anyone in
+// then, or it would be a credential that no sign-out ends.
 var errKnown = fault.New(fault.CustomerExists, "you have signed up before: sign in again")
 
-// SignInForeign begins the session of a person of an issuer. The first time makes the account, and
-// with a profile the customer. Faults: ErrStranger, customer_exists for a profile of who is one,
+// SignInForeign begins a session of an issuer's person. The first time it creates the account, and
+// with a profile the customer. Faults: ErrStranger, customer_exists if a customer gives a profile,
 // unauthorized, email_not_verified, email_taken, account_disabled, customer_blocked, unavailable.
 func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, err error) {
 	event := Event{Outcome: Refused, Email: f.Email, Customer: f.Subject, Address: f.Address}
@@ -61,7 +61,7 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 	if err != nil {
 		return Opened{}, fmt.Errorf("read the state: %w", err)
 	}
-	// who the person is, which the trail of what follows names
+	// the person, whom the audit trail names as the actor of what follows
 	self := &client.Account{ID: auth.AccountOf(f.Issuer, f.Subject), Customer: f.Subject,
 		Admin: f.Admin}
 	ctx = as(ctx, self)
@@ -72,7 +72,7 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 		return Opened{}, ErrStranger
 	case !known:
 		if other := view.AccountByEmail(f.Email); other != nil && other.ID != self.ID {
-			// before there is a customer whom nobody can sign in as
+			// else a customer would exist as whom nobody can sign in
 			return Opened{}, fault.Invalid(fault.EmailTaken, "email",
 				"another account has this address")
 		}
@@ -100,7 +100,7 @@ func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, 
 	return s.opened(session, f.Device, &account), nil
 }
 
-// NoteForeign tells that somebody came from the issuer with a code or a token that does not hold.
+// NoteForeign reports a person who came from the issuer with an invalid code or token.
 func (s *Service) NoteForeign(ctx context.Context, from netip.Addr) {
 	s.note(ctx, Event{Outcome: Refused, Address: from})
 }

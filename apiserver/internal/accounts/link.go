@@ -12,22 +12,22 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// LinkPath is where the links of letters lead.
+// LinkPath is the path of the links in letters.
 const LinkPath = "/sign-in/new-password"
 
-// Links are the addresses that letters carry. A link is a letter's id with this service's
-// signature, so that who reads the state, or a backup of it, can follow none.
+// Links makes and reads the links in letters. A link is a letter's id with this service's
+// signature. So someone who reads the state or a backup cannot forge a link.
 type Links struct {
-	Key    []byte // signs, the same for all servers
-	Public string // where browsers find the service, without a path; "": nobody knows
+	Key    []byte // signs; the same for all servers
+	Public string // where browsers find the service, without a path; "": unknown
 }
 
-// To is the link of a letter.
+// To is the link for a letter.
 func (l Links) To(letter ids.ID) string {
 	return l.Public + LinkPath + "?link=" + letter.String() + "." + sign(l.Key, letter.String())
 }
 
-// read is the letter that a link's text is of.
+// read is the letter to which a link's text belongs.
 func (l Links) read(text string) (letter ids.ID, good bool) {
 	name, signature, _ := strings.Cut(text, ".")
 	if !hmac.Equal([]byte(signature), []byte(sign(l.Key, name))) {
@@ -37,7 +37,7 @@ func (l Links) read(text string) (letter ids.ID, good bool) {
 	return letter, err == nil
 }
 
-// sign is a text's signature with a key.
+// sign returns a text's signature by key.
 func sign(key []byte, text string) string {
 	sum := hmac.New(sha256.New, key)
 	_, _ = sum.Write([]byte(text)) // never fails
@@ -47,7 +47,7 @@ func sign(key []byte, text string) string {
 // maxPublic is the longest public address, in bytes.
 const maxPublic = 256
 
-// CheckPublic says why an address cannot be the public one of the service.
+// CheckPublic says why an address cannot be the public address of the service.
 func CheckPublic(address string) error {
 	at, err := url.Parse(address)
 	if err != nil || len(address) > maxPublic || at.Hostname() == "" ||

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A link is of the letter that was signed, with this service's key, and of no other.
+// A link only opens the letter that was signed, with this service's key.
 func TestLinks(t *testing.T) {
 	links := Links{Key: []byte("key"), Public: "https://shoal.test"}
 	link := links.To(ids.ID{7})

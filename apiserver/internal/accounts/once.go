@@ -16,11 +16,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// OncePath is where a link leads that signs in once.
+// OncePath is the path of one-time sign-in links.
 const OncePath = "/sign-in/once"
 
-// Once is a link that signs a person in at this machine, once, without a password. Memory alone
-// has it, as a hash: a restart ends it. It is safe for concurrent use.
+// Once is a link that signs a person in on this machine, once, without a password. It is kept only
+// in memory, as a hash, so a restart ends it. It is safe for concurrent use.
 type Once struct {
 	email   string
 	expires time.Time
@@ -30,8 +30,8 @@ type Once struct {
 	used bool
 }
 
-// NewOnce makes the link of an account, which is good until a time, and its address below that of
-// the service. The address is a secret.
+// NewOnce makes a link for an account, valid until expires. address is its path and query, below
+// the service's address. The address is a secret.
 func NewOnce(email string, expires time.Time) (once *Once, address string) {
 	secret := rand.Text()
 	return &Once{email: email, expires: expires, hash: sha256.Sum256([]byte(secret))},
@@ -41,7 +41,7 @@ func NewOnce(email string, expires time.Time) (once *Once, address string) {
 var errOnce = fault.New(fault.Unauthorized, "This link was used, or is too old, or is not for "+
 	"this machine. Start the demo again: it prints another one.")
 
-// check says whether a secret is that of the link, which is good still. mu is held.
+// check says whether a secret is that of the link, and the link still valid. The caller holds mu.
 func (o *Once) check(secret string, from netip.Addr, now time.Time) error {
 	given := sha256.Sum256([]byte(secret))
 	if o.used || !now.Before(o.expires) || !from.IsLoopback() ||
@@ -51,15 +51,15 @@ func (o *Once) check(secret string, from netip.Addr, now time.Time) error {
 	return nil
 }
 
-// LookOnce says who is signed in by a link. It uses nothing up: programs follow links, too.
-// Faults: unauthorized.
+// LookOnce says whom a link signs in. It does not use the link up, since programs follow links,
+// too. Faults: unauthorized.
 func (s *Service) LookOnce(secret string, from netip.Addr) (email string, err error) {
 	s.Once.mu.Lock()
 	defer s.Once.mu.Unlock()
 	return s.Once.email, s.Once.check(secret, from, s.Clock.Now())
 }
 
-// SignInOnce begins a session by the link. It is used up when the session is open. Faults:
+// SignInOnce begins a session by the link, which is used up once the session is open. Faults:
 // unauthorized, account_disabled, customer_blocked, unavailable.
 func (s *Service) SignInOnce(ctx context.Context, secret string, from netip.Addr,
 	device string) (opened Opened, err error) {

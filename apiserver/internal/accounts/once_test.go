@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A link signs in with its secret alone, from this machine, until its time, and no log has it.
+// A link signs in only with its secret, from this machine, until it expires. It is in no log.
 func TestOnceIsChecked(t *testing.T) {
 	made := time.Unix(1_000, 0)
 	once, address := NewOnce("a@b.example", made.Add(time.Minute))

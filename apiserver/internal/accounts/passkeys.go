@@ -22,14 +22,14 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Attested is what an authenticator answers that has made a passkey.
+// Attested is the answer of an authenticator that has made a passkey.
 type Attested struct {
 	Credential  []byte // its id
 	ClientData  []byte // JSON of the browser
 	Attestation []byte // CBOR of the authenticator
 }
 
-// Asserted is what an authenticator answers whom its person has unlocked to sign in.
+// Asserted is the answer of an authenticator that a person has unlocked to sign in.
 type Asserted struct {
 	Credential    []byte
 	ClientData    []byte
@@ -38,15 +38,15 @@ type Asserted struct {
 	User          []byte // the account's id
 }
 
-// PasskeyAlgorithms are the kinds of keys that are taken, the preferred one first, as COSE numbers
-// them: ES256, EdDSA and RS256.
+// PasskeyAlgorithms are the accepted kinds of keys, the preferred one first, by their COSE numbers:
+// ES256, EdDSA and RS256.
 func PasskeyAlgorithms() []int64 {
 	return []int64{int64(webauthncose.AlgES256), int64(webauthncose.AlgEdDSA),
 		int64(webauthncose.AlgRS256)}
 }
 
-// RelyingParty is the name that passkeys of a place are bound to. The place is where a browser
-// finds the service, as SCHEME://HOST. Faults: invalid_request where browsers take no passkeys.
+// RelyingParty is the name to which passkeys of a place are bound. The place is where a browser
+// finds the service, as SCHEME://HOST. Faults: invalid_request if browsers take no passkeys there.
 func RelyingParty(place string) (string, error) {
 	at, err := url.Parse(place)
 	if err != nil || at.Hostname() == "" {
@@ -59,7 +59,7 @@ func RelyingParty(place string) (string, error) {
 	return at.Hostname(), nil
 }
 
-// ceremony is a place's rules for passkeys.
+// ceremony holds the rules for passkeys of a place.
 func ceremony(place string) (*webauthn.WebAuthn, error) {
 	name, err := RelyingParty(place)
 	if err != nil {
@@ -69,7 +69,7 @@ func ceremony(place string) (*webauthn.WebAuthn, error) {
 		RPOrigins: []string{place}})
 }
 
-// owner is an account, as the library wants to see one.
+// owner is an account in the form that the library expects.
 type owner struct {
 	account *client.Account
 	passkey *client.Passkey // nil: it has none yet
@@ -84,8 +84,8 @@ func (o owner) WebAuthnCredentials() []webauthn.Credential {
 		Flags: webauthn.CredentialFlags{BackupEligible: o.passkey.Synced}}}
 }
 
-// AskForPasskey makes the challenge for a new passkey of a caller's account. It asks for the
-// password: who has found an open browser does not get in for good. Faults: as those of
+// AskForPasskey makes the challenge for a new passkey of the caller's account. It requires the
+// password, so that someone who finds an open browser cannot get in for good. Faults: those of
 // ChangePassword.
 func (s *Service) AskForPasskey(ctx context.Context, p *auth.Principal, c Change) (
 	account *client.Account, challenge string, retry time.Duration, err error) {
@@ -96,15 +96,15 @@ func (s *Service) AskForPasskey(ctx context.Context, p *auth.Principal, c Change
 	return account, s.newChallenge(addingTo(account)), 0, nil
 }
 
-// addingTo is the use of a challenge for a new passkey. It is none when the password has changed.
+// addingTo is the use of a challenge for a new passkey. A change of the password invalidates it.
 func addingTo(account *client.Account) string {
 	return "add " + account.ID.String() + " " + account.Password
 }
 
-// NewPasskey is a passkey that is to be added.
+// NewPasskey is a passkey to be added.
 type NewPasskey struct {
-	Name   string // as the person calls it
-	Place  string // where the browser has found the service
+	Name   string // name given by the person
+	Place  string // where the browser found the service
 	Answer Attested
 }
 
@@ -114,7 +114,7 @@ const (
 	maxPublicKey   = 2048 // bytes; RSA with 8,192 bits has 1,100
 )
 
-// AddPasskey gives the account of a caller's session a passkey. Faults: invalid_request,
+// AddPasskey adds a passkey to the account of the caller's session. Faults: invalid_request,
 // unauthorized, passkey_taken, limit_reached, unavailable.
 func (s *Service) AddPasskey(ctx context.Context, p *auth.Principal, n *NewPasskey) (
 	client.Passkey, error) {
@@ -142,7 +142,7 @@ func (s *Service) AddPasskey(ctx context.Context, p *auth.Principal, n *NewPassk
 		Synced: made.Flags.BackupEligible}, nil)
 }
 
-// checkNew holds an authenticator's answer against its challenge.
+// checkNew checks an authenticator's answer against its challenge.
 func (s *Service) checkNew(rules *webauthn.WebAuthn, account *client.Account, answer *Attested) (
 	*webauthn.Credential, error) {
 	response := protocol.CredentialCreationResponse{
@@ -179,7 +179,7 @@ func credential(id []byte) protocol.PublicKeyCredential {
 		Type: string(protocol.PublicKeyCredentialType)}}
 }
 
-// RemovePasskey removes a passkey of a caller's account. One that is not there is removed already.
+// RemovePasskey removes a passkey of the caller's account. It succeeds if there is none.
 func (s *Service) RemovePasskey(ctx context.Context, p *auth.Principal, id ids.ID) error {
 	account, err := s.own(ctx, p)
 	if err != nil {
@@ -190,16 +190,16 @@ func (s *Service) RemovePasskey(ctx context.Context, p *auth.Principal, id ids.I
 	return err
 }
 
-// AskPasskey makes the challenge for who wants to sign in, in one browser.
+// AskPasskey makes the challenge for a sign-in in one browser.
 func (s *Service) AskPasskey(browser string) string { return s.newChallenge("sign in " + browser) }
 
 // PasskeyAttempt is a person who wants to sign in by a passkey.
 type PasskeyAttempt struct {
-	Place   string // where the browser has found the service
-	Browser string // whom the challenge was made for
+	Place   string // where the browser found the service
+	Browser string // for which the challenge was made
 	Answer  Asserted
 	Address netip.Addr
-	Device  string // what the browser shows of before, "" for nothing
+	Device  string // the device text that the browser has kept, "" for none
 }
 
 var errPasskey = fault.New(fault.Unauthorized, "this passkey signs nobody in: try again, or use "+
@@ -252,7 +252,7 @@ func (s *Service) SignInByPasskey(ctx context.Context, a *PasskeyAttempt) (opene
 	return s.opened(secret, a.Device, o.account), 0, nil
 }
 
-// checkUse holds an authenticator's answer against its challenge and the passkey.
+// checkUse checks an authenticator's answer against its challenge and the passkey.
 func (s *Service) checkUse(rules *webauthn.WebAuthn, o owner, a *PasskeyAttempt) (
 	client.UsePasskey, error) {
 	response := protocol.CredentialAssertionResponse{

@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// What a hash of a password costs (RFC 9106, its second choice, with one lane: a server has other
-// things to do). It is written beside each hash, so that it may be changed.
+// The cost of a password hash: the second choice of RFC 9106, with one lane, as a server has other
+// work. It is stored in each hash, so it may be changed later.
 const (
 	usualKiB   = 64 << 10
 	hashPasses = 3
@@ -28,7 +28,7 @@ const (
 	hashBytes  = 32
 )
 
-// Bounds of a password, in characters. The longest keeps a request small.
+// Bounds of a password, in characters. The upper one keeps requests small.
 const (
 	minPassword = 12
 	maxPassword = 256
@@ -37,7 +37,7 @@ const (
 // maxWaiting is how many hashes may wait for their turn.
 const maxWaiting = 64
 
-// hasher makes hashes, few at a time: each takes 64 MiB and a core for a tenth of a second.
+// hasher makes few hashes at a time: each takes 64 MiB, and a core for a tenth of a second.
 type hasher struct {
 	kib     uint32
 	places  chan struct{}
@@ -51,7 +51,7 @@ func newHasher(kib int) *hasher {
 
 var errBusy = fault.New(fault.Unavailable, "too many are signing in; try again in a few seconds")
 
-// enter waits for a place. A flood finds the queue full, and takes no more memory than that.
+// enter waits for a place. If the queue is full it fails, so a flood takes no more memory.
 func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
 	if h.waiting.Add(1) > maxWaiting {
 		h.waiting.Add(-1)
@@ -66,7 +66,7 @@ func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// make is the hash of a password with a new salt, in the form of the argon2 reference: $argon2id$…
+// make hashes a password with a new salt, in the form of the argon2 reference: $argon2id$…
 func (h *hasher) make(ctx context.Context, password string) (string, error) {
 	leave, err := h.enter(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (h *hasher) make(ctx context.Context, password string) (string, error) {
 	return h.write(salt, sumOf(password, salt, hashPasses, h.kib, hashLanes, hashBytes)), nil
 }
 
-// decoy is a hash of no password. It takes as long as any other to find that out, and no time to
-// make.
+// decoy is a hash that no password matches. It costs nothing to make, and takes as long as any
+// other to check.
 func (h *hasher) decoy() string { return h.write(random(saltBytes), random(hashBytes)) }
 
 func (h *hasher) write(salt, sum []byte) string {
@@ -122,9 +122,9 @@ func (h *hasher) matches(ctx context.Context, hash, password string) (bool, erro
 	return subtle.ConstantTimeCompare(got, want) == 1, nil
 }
 
-// sumOf is the sum of a password. Its memory is asked for at once, and a collection that begins by
-// that finds it alive. The heap would be let grow to twice as much until the next one. So where it
-// is most of the heap, a collection follows that finds it gone.
+// sumOf is the sum of a password. A garbage collection that its large allocation triggers still
+// sees that memory live. The heap could then grow to twice as much before the next collection. So
+// if the memory is most of the heap, sumOf collects it.
 func sumOf(password string, salt []byte, passes, kib uint32, lanes uint8, size uint32) []byte {
 	sum := argon2.IDKey([]byte(password), salt, passes, kib, lanes, size)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -134,7 +134,7 @@ func sumOf(password string, salt []byte, passes, kib uint32, lanes uint8, size u
 	return sum
 }
 
-// checkPassword refuses what is guessed at once. Its error names the field.
+// checkPassword refuses passwords that are easily guessed. Its error names the field.
 func checkPassword(field, email, password string) error {
 	name, _, _ := strings.Cut(email, "@")
 	switch {

@@ -13,30 +13,29 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Asking is a person who wants a letter, with which to set a new password or to make an account.
+// Asking is a person who requests a letter, to set a new password or to make an account.
 type Asking struct {
 	Email   string
-	SignUp  bool       // who asks wants an account
-	Address netip.Addr // from where
-	Device  string     // what the browser shows of before, "" for nothing
+	SignUp  bool       // to make an account
+	Address netip.Addr // of the person
+	Device  string     // the device text that the browser has kept, "" for none
 }
 
-// letters are those that may be asked for from a network, whosever, or from a known device. How
-// many go to one address is the state's to say, so that no flood from anywhere fills a mailbox.
+// letters limits the requests from one network, for any address, or from a known device. The state
+// limits how many letters go to one address, so that no flood fills a mailbox.
 var letters = cache.Limit{Count: 10, Per: 15 * time.Minute}
 
-// SendsLetters says whether letters go out from here.
+// SendsLetters says whether this service sends letters.
 func (s *Service) SendsLetters() bool { return s.Mails && s.Links.Public != "" }
 
-// newAccounts are those that people make for themselves from a network.
+// newAccounts limits the accounts that people make for themselves from one network.
 var newAccounts = cache.Limit{Count: 5, Per: 24 * time.Hour}
 
-// SignsUp says whether people make accounts for themselves here.
+// SignsUp says whether people may make accounts for themselves.
 func (s *Service) SignsUp() bool { return s.SendsLetters() && s.Client.View().Settings().SignUp }
 
-// SendLetter has a letter sent to an address. Whether there is an account that has it shows neither
-// in the answer nor in the time that it takes. Faults: rate_limited (retry says for how
-// long), unavailable.
+// SendLetter has a letter sent to an address. Neither the answer nor its timing shows whether an
+// account has the address. Faults: rate_limited (retry says for how long), unavailable.
 func (s *Service) SendLetter(ctx context.Context, f Asking) (retry time.Duration, err error) {
 	view, err := s.Client.Fresh(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func (s *Service) SendLetter(ctx context.Context, f Asking) (retry time.Duration
 var errLink = fault.New(fault.Unauthorized, "this link is not good any more. Each is good once, "+
 	"for a while. Ask for another one")
 
-// Follow is the letter of a link that is good. Faults: unauthorized when it is not, unavailable.
+// Follow is the letter of a valid link. Faults: unauthorized for an invalid link, unavailable.
 func (s *Service) Follow(ctx context.Context, link string) (client.Letter, error) {
 	id, good := s.Links.read(link)
 	if !good {
@@ -85,15 +84,15 @@ func (s *Service) Follow(ctx context.Context, link string) (client.Letter, error
 	return *letter, nil
 }
 
-// Used is what came of a link.
+// Used is the result of a link.
 type Used struct {
-	Device string // signs in whatever strangers have guessed before
-	Made   bool   // the account
+	Device string // signs in despite the guesses of strangers
+	Made   bool   // the account was created
 }
 
-// UseLink gives the account of a link another password, and ends all its sessions; or it makes the
-// account. Faults: invalid_request, unauthorized when the link is not good, rate_limited (retry
-// says for how long), unavailable.
+// UseLink sets a new password for the account of a link and ends its sessions, or it creates the
+// account. Faults: invalid_request, unauthorized if the link is invalid, rate_limited (retry says
+// for how long), unavailable.
 func (s *Service) UseLink(ctx context.Context, link, password string, from netip.Addr) (used Used,
 	retry time.Duration, err error) {
 	letter, err := s.Follow(ctx, link)
@@ -131,7 +130,7 @@ func (s *Service) UseLink(ctx context.Context, link, password string, from netip
 	_, err = client.Do(as(ctx, account), s.Client, use, nil)
 	switch code := fault.CodeOf(err); {
 	case err != nil && (code == fault.Unauthorized || code == fault.EmailTaken):
-		return Used{}, 0, errLink // another one has used it
+		return Used{}, 0, errLink // somebody else used it first
 	case err != nil:
 		return Used{}, 0, err
 	}
@@ -140,8 +139,8 @@ func (s *Service) UseLink(ctx context.Context, link, password string, from netip
 	return used, 0, nil
 }
 
-// HandLink makes a link for an account that an admin hands on, which is good until a time in Unix
-// milliseconds. Faults: not_found, account_disabled, unavailable.
+// HandLink makes a link for an account, which an admin passes on. expires is in Unix milliseconds.
+// Faults: not_found, account_disabled, unavailable.
 func (s *Service) HandLink(ctx context.Context, account ids.ID) (link string, expires int64,
 	err error) {
 	letter, err := client.Do(ctx, s.Client, client.HandLetter{ID: s.IDs.New(), Account: account},
@@ -152,7 +151,7 @@ func (s *Service) HandLink(ctx context.Context, account ids.ID) (link string, ex
 	return s.Links.To(letter.ID), letter.Expires, nil
 }
 
-// SetPassword gives an account another password in the name of an admin, and ends its sessions.
+// SetPassword sets a new password for an account on behalf of an admin, and ends its sessions.
 // Faults: invalid_request, not_found, unavailable.
 func (s *Service) SetPassword(ctx context.Context, id ids.ID, password string) error {
 	view, err := s.Client.Fresh(ctx)

@@ -1,5 +1,5 @@
-// Package apitest runs a whole API server for tests, and declarative scenarios against it: a
-// request, then what its answer must be.
+// Package apitest runs a whole API server for tests, and declarative scenarios against it. A
+// scenario is a request and what its answer must be.
 package apitest
 
 import (
@@ -30,8 +30,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// Credentials of every server: API keys of the customer "alice" by scope, a USER key of "bob", and
-// sign-in tokens.
+// The credentials of every test server: API keys of the customer "alice" by scope, a USER key of
+// "bob", and sign-in tokens.
 const (
 	Nobody = ""
 	User   = "user"
@@ -42,7 +42,7 @@ const (
 	Admin  = "admin"
 )
 
-// Server is a running API.
+// Server is a running API server.
 type Server struct {
 	URL     string
 	Client  *clienttest.Client
@@ -50,12 +50,12 @@ type Server struct {
 	Clock   *clock.Manual
 	IDs     ids.Source
 	DataDir string
-	Logs    *bytes.Buffer // read it after Stop only
+	Logs    *bytes.Buffer // read it only after Stop
 	Secrets map[string]string
-	Stop    func() error // ends the server and waits for it; a test's end calls it too
+	Stop    func() error // stops the server and waits for it; also called when the test ends
 }
 
-// names resolves the hosts under .test; nothing ever connects to them.
+// names resolves hosts under .test; nothing ever connects to them.
 type names struct{}
 
 func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -73,7 +73,7 @@ func WithStore(store rowstore.Store) Option {
 	return func(config *apiserver.Config) { config.Store = store }
 }
 
-// NewStore is an empty row store that lives as long as the test.
+// NewStore opens an empty row store that lives as long as the test.
 func NewStore(t testing.TB) rowstore.Store {
 	t.Helper()
 	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
@@ -88,7 +88,7 @@ func NewStore(t testing.TB) rowstore.Store {
 	return store
 }
 
-// NewGroup makes a group of a customer.
+// NewGroup makes a group for a customer.
 func (s *Server) NewGroup(t testing.TB, customer, name string) ids.ID {
 	t.Helper()
 	group := client.PutGroup{Create: true, ID: s.IDs.New(), Customer: customer, Name: name,
@@ -97,7 +97,7 @@ func (s *Server) NewGroup(t testing.TB, customer, name string) ids.ID {
 	return group.ID
 }
 
-// WithRateLimits turns rate limits on, which are off otherwise.
+// WithRateLimits turns rate limits on. The default is off.
 func WithRateLimits(config *apiserver.Config) { config.NoRateLimits = false }
 
 // Start runs a server on loopback until the test ends.
@@ -112,8 +112,8 @@ func Start(t *testing.T, options ...Option) *Server {
 	return s
 }
 
-// Beside starts another server of the same service, which shares nothing with it but the control
-// plane, and what the options say.
+// Beside starts another server of the same service. It shares only the control plane, and what the
+// options say.
 func (s *Server) Beside(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	other := *s
@@ -122,7 +122,7 @@ func (s *Server) Beside(t *testing.T, options ...Option) *Server {
 	return &other
 }
 
-// serve runs a server of a node. The first one makes the secrets.
+// serve runs a server on a node. The first one makes the secrets.
 func (s *Server) serve(t *testing.T, node string, options []Option) {
 	t.Helper()
 	guard, err := egress.New(egress.Config{Resolver: names{}, Clock: s.Clock})
@@ -143,7 +143,7 @@ func (s *Server) serve(t *testing.T, node string, options []Option) {
 		t.Fatal(err)
 	}
 	s.API = server
-	if len(s.Secrets) == 1 { // nobody's
+	if len(s.Secrets) == 1 { // only Nobody's
 		s.mintAll(t)
 	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -201,33 +201,33 @@ func (s *Server) mintAll(t *testing.T) {
 // Scenario is a request and what its answer must be.
 type Scenario struct {
 	Name   string
-	As     string // a name of Secrets, or a credential itself
+	As     string // a name in Secrets, or a credential
 	Do     string // "GET /path"
 	Header map[string]string
 	Body   string // a JSON body unless Header says otherwise
 
 	Status int
 	Code   string // of the error
-	// Has are members that the answer must have, by path: "content.0.name", "errors.1.field", ""
-	// for the whole.
+	// Has are members that the answer must have, by path: "content.0.name", "errors.1.field", or ""
+	// for the whole answer.
 	Has map[string]any
-	// Lacks are members that it must not have.
+	// Lacks are members that the answer must not have.
 	Lacks []string
-	// Headers must be equal; "*" is any value, "" none.
+	// Headers must be equal; "*" is any value, "" means absent.
 	Headers map[string]string
-	// Check looks at the rest.
+	// Check checks the rest.
 	Check func(t *testing.T, a Answer)
 }
 
-// Answer is what came back.
+// Answer is the answer to a request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	JSON   any // nil when the body is not JSON
+	JSON   any // nil if the body is not JSON
 }
 
-// Run runs scenarios in order, each a subtest; later ones see what earlier ones did.
+// Run runs scenarios in order, each as a subtest. Later ones see the effects of earlier ones.
 func (s *Server) Run(t *testing.T, scenarios ...Scenario) {
 	t.Helper()
 	for _, sc := range scenarios {
@@ -305,7 +305,7 @@ func (sc *Scenario) hold(t *testing.T, a Answer) {
 	}
 }
 
-// holdProblem checks the one form of all errors.
+// holdProblem checks the form that all errors share.
 func holdProblem(t *testing.T, a Answer, code string) {
 	t.Helper()
 	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
@@ -320,7 +320,7 @@ func holdProblem(t *testing.T, a Answer, code string) {
 	}
 }
 
-// At is a member of the answer by path.
+// At returns the member of the answer at a path.
 func (a Answer) At(path string) (any, bool) {
 	value := a.JSON
 	if path == "" {
@@ -347,7 +347,7 @@ func (a Answer) At(path string) (any, bool) {
 	return value, true
 }
 
-// Text is a member as text, "" when it is not there.
+// Text returns a member as text, "" if it is absent.
 func (a Answer) Text(path string) string {
 	value, ok := a.At(path)
 	if !ok {
@@ -356,7 +356,7 @@ func (a Answer) Text(path string) string {
 	return fmt.Sprint(value)
 }
 
-// normal is a wanted value as JSON would give it back.
+// normal is a value as JSON decoding would return it.
 func normal(t *testing.T, value any) any {
 	t.Helper()
 	data, err := json.Marshal(value)

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/client/clienttest"
 )
 
-// audited is a control plane that refuses what the audit trail could not tell. So every test that
-// has an operation write holds it to naming its caller.
+// audited is a control plane that fails the test if a proposal names no actor for the audit trail.
+// So every test of a writing operation also checks that it names its caller.
 type audited struct {
 	*clienttest.Client
 	t *testing.T
@@ -22,7 +22,7 @@ func (c audited) Propose(ctx context.Context, payload client.Payload, call *clie
 	case client.TouchKeys, client.TouchSessions, client.TakeTicket,
 		client.TakeMails, client.RecordMails, client.RenewClaims, client.EndExport,
 		client.EndHarvest, client.SeedPlans,
-		client.OpenCustomer: // which the server proposes by itself
+		client.OpenCustomer: // which the server proposes on its own
 	default:
 		if actor := client.ActorOf(ctx); actor == nil || actor.Operation == "" {
 			c.t.Errorf("%T is proposed, and nobody is behind it", payload)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// CheckExports holds the exports of a route against what it answers as JSON. They have the same
-// items, one a line, under the names of their members.
+// CheckExports compares the exports of a route with its JSON answer. They must have the same items,
+// one per line, with columns named by the members.
 func (s *Server) CheckExports(t *testing.T, path string) {
 	t.Helper()
 	read := func(query string) []byte {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Names are what CheckNames wants things to be called, in the order of their making.
+// Names are the names that CheckNames expects, in order of creation.
 func Names() []string { return []string{"beta", "Ärger alpha", "Alpha", "gamma", "ALPHA beta"} }
 
-// CheckNames holds what a list answers to q, sort, from and to. Alice has things of those names,
-// made a second after each other, the last one now. Another customer has none. Others that they
-// have do not count.
+// CheckNames checks a list's answers to q, sort, from and to. Alice must have things of these
+// names, created a second apart, the last one now. The other customer must have none. Things with
+// other names are ignored.
 func (s *Server) CheckNames(t *testing.T, path string) {
 	t.Helper()
 	at := func(n int) string {
@@ -60,7 +60,7 @@ func (s *Server) CheckNames(t *testing.T, path string) {
 		Has: map[string]any{"errors.0.field": "sort"}})
 }
 
-// names are those of Names in a list, or of the one that stands under keys.
+// names are the names in a list that belong to Names. The list may be under keys.
 func (s *Server) names(t *testing.T, as, path string) (names []string) {
 	t.Helper()
 	body := s.Call(t, Scenario{As: as, Do: "GET " + path}).Body

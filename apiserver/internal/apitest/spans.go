@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// CheckSpans holds what a list answers to from and to against the times of its rows, newest first.
-// The oldest is before the one in the middle, and that before the newest.
+// CheckSpans checks a list's answers to from and to against the times of its rows, newest first.
+// The oldest, the middle and the newest time must differ.
 func (s *Server) CheckSpans(t *testing.T, path string, idOf []string, times []time.Time) {
 	t.Helper()
 	stamp := func(at time.Time) string { return url.QueryEscape(at.Format(time.RFC3339Nano)) }
@@ -47,7 +47,7 @@ func (s *Server) CheckSpans(t *testing.T, path string, idOf []string, times []ti
 	}
 }
 
-// checkSpansRefused has bad times refused by their names.
+// checkSpansRefused checks that bad times are refused by their names.
 func (s *Server) checkSpansRefused(t *testing.T, path, late, early string) {
 	t.Helper()
 	for query, field := range map[string]string{"from=yesterday": "from", "to=2026-01-02": "to",
@@ -59,8 +59,8 @@ func (s *Server) checkSpansRefused(t *testing.T, path, late, early string) {
 		Status: 400, Code: "unknown_parameter"})
 }
 
-// listed are the ids on all pages of a list, two a page, and what it counts. A list by cursor,
-// whose path ends in /all, counts what it has.
+// listed returns the ids on all pages of a list, two per page, and its total. A list by cursor,
+// whose path ends in /all, has no total, so its ids are counted.
 func (s *Server) listed(t *testing.T, path string) (got []string, total int) {
 	t.Helper()
 	byCursor := strings.Contains(path, "/all?")

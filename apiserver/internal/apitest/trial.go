@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// PlayTrial plays the loop for the next trial that is launched: page makes of its recipe what
-// becomes of its one address. What it returns waits for the end, and is the trial as it was when it
+// PlayTrial plays the loop for the next trial that is launched. page makes the trial's one page
+// from its recipe. The returned function waits for the end, and returns the trial as it was when it
 // came.
 func (s *Server) PlayTrial(t *testing.T, store rowstore.Store,
 	page func(model.Recipe) *model.Page) func() *client.Job {
@@ -47,7 +47,7 @@ func (s *Server) PlayTrial(t *testing.T, store rowstore.Store,
 	}
 }
 
-// AwaitTrial waits until a trial is open; nil when ctx has ended.
+// AwaitTrial waits until a trial is open. It returns nil if ctx ends first.
 func (s *Server) AwaitTrial(ctx context.Context) *client.Job {
 	for ctx.Err() == nil {
 		for _, job := range s.Client.View().OpenJobs() {

@@ -158,7 +158,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Last uses, and from where, reach the control plane after a minute, and at the end.
+// Last uses and their addresses reach the control plane after a minute, and at the end.
 func TestTouches(t *testing.T) {
 	c := clock.NewManual(now())
 	fake := clienttest.New(t, c)
@@ -206,7 +206,7 @@ func TestTouches(t *testing.T) {
 	expect("from nobody knows where", stored(), Use{At: second.At + 60_000})
 }
 
-// New keys have secrets of 256 bits or more. Those of before, of any length, open what they opened.
+// New keys have secrets of 256 bits or more. Older keys of any length remain valid.
 func TestSecrets(t *testing.T) {
 	fake := clienttest.New(t, clock.NewManual(now()))
 	fake.Must(t, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
@@ -243,7 +243,7 @@ func FuzzFindKey(f *testing.F) {
 	})
 }
 
-// The servers of a cluster have one key, each in its own directory.
+// The servers of a cluster share one key, each in its own directory.
 func TestPlaceKey(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -251,7 +251,7 @@ func TestPlaceKey(t *testing.T) {
 	}
 	now := time.Unix(1_800_000_000, 0)
 	dirs := []string{t.TempDir(), t.TempDir()}
-	before, err := OpenIssuer(dirs[1]) // it had a key of its own
+	before, err := OpenIssuer(dirs[1]) // the server had its own key
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // Authenticator checks credentials.
 type Authenticator struct {
 	Client  client.Client
-	Issuer  *Issuer      // the local one
-	OpenID  *oidc.Issuer // the other one; nil: there is none
+	Issuer  *Issuer      // the local issuer
+	OpenID  *oidc.Issuer // the external issuer; nil: none
 	Touches *Touches
 	Clock   clock.Clock
 	IDs     ids.Source
@@ -27,9 +27,9 @@ type Authenticator struct {
 }
 
 // Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is
-// no older than the call: a key that was revoked before is not in it. Faults: unauthorized,
-// account_disabled, customer_blocked, scope_rejected for a switch of the customer by others than
-// admins, invalid_request for a switch to nobody, unavailable.
+// no older than the call, so a key revoked before is not in it. Faults: unauthorized,
+// account_disabled, customer_blocked, scope_rejected if a non-admin names another customer,
+// invalid_request for an unknown customer, unavailable.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	customerRef string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -80,25 +80,25 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	return a.signIn(ctx, view, who, customerRef)
 }
 
-// MarkOf stands in the place of a password's hash in the accounts of an issuer's people. They sign
-// in at that issuer alone.
+// MarkOf replaces the password hash in accounts of an issuer's people. They sign in only at that
+// issuer.
 func MarkOf(issuer string) string { return markStart + issuer }
 
 const markStart = "openid "
 
-// AccountOf is the account of one of an issuer's people. It is the same for all servers: two that
-// sign somebody in at once make one.
+// AccountOf is the account id of a person of an issuer. It is the same on all servers, so two
+// simultaneous sign-ins make one account.
 func AccountOf(issuer, subject string) (id ids.ID) {
 	sum := sha256.Sum256([]byte("account\x00" + issuer + "\x00" + subject))
 	copy(id[:], sum[:])
 	return id
 }
 
-// IsMark says whether an account is of an issuer's people.
+// IsMark says whether an account belongs to an issuer's person.
 func IsMark(password string) bool { return strings.HasPrefix(password, markStart) }
 
-// signsIn says whether an account is of those who sign in here: by a password, or at the issuer
-// where one signs people in. Two ways in are two ways to be let in.
+// signsIn says whether an account may sign in here: by a password, or only at the issuer if one
+// signs people in. A second way in would be a second way to break in.
 func (a *Authenticator) signsIn(account *client.Account) bool {
 	if a.OpenID == nil {
 		return !IsMark(account.Password)
@@ -106,7 +106,7 @@ func (a *Authenticator) signsIn(account *client.Account) bool {
 	return a.OpenID.SignsIn() && account.Password == MarkOf(a.OpenID.Name())
 }
 
-// resume finds out whose session it is. That of a password is refused where an OpenID Connect
+// resume finds out whose session it is. Sessions by password are refused if an OpenID Connect
 // issuer signs people in.
 func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) (Principal,
 	*client.View, error) {
@@ -135,9 +135,9 @@ func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) 
 	return p, view, err
 }
 
-// Known says whether this node has heard of a credential, without asking anyone. One that has the
-// form of a key, a session or an access token, and is not here, may be new. Everything else is not
-// valid.
+// Known says whether a credential can be checked without asking the leader. It is false for a
+// well-formed key, session or access token that this node does not have, which may be new. Tokens
+// and malformed credentials need no leader.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
@@ -150,10 +150,10 @@ func (a *Authenticator) Known(authorization string) bool {
 	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
 
-// AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens.
-// Whether a key was revoked, or a session ended, cannot be known. The view is this node's own, and
-// may be old. Faults: unauthorized, account_disabled, customer_blocked, unavailable for keys, for
-// sessions and for tokens whose issuer is away.
+// AuthenticateHere finds out who calls when the control plane has no leader. It only takes tokens,
+// since a key may have been revoked or a session ended. The view is this node's own and may be old.
+// Faults: unauthorized, account_disabled, customer_blocked; unavailable for keys, sessions, access
+// tokens and tokens whose issuer is away.
 func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
 	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -177,14 +177,13 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 }
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
-// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked, or its
-// session ended, or any of these or its token has expired since; account_disabled,
-// customer_blocked.
+// Long answers call it while they are sent. Faults: unauthorized if the key was revoked, the
+// session ended or the credential expired; account_disabled, customer_blocked.
 func (a *Authenticator) Holds(p *Principal) error { return a.holds(a.Client.View(), p) }
 
-// holds is Holds by a view.
+// holds is Holds against a given view.
 func (a *Authenticator) holds(view *client.View, p *Principal) error {
-	if view.Customer(p.Customer).Removed() { // an admin may act for it
+	if view.Customer(p.Customer).Removed() { // an admin may act for the customer
 		return fault.New(fault.CustomerBlocked, "the operator of the service has removed this "+
 			"customer")
 	}
@@ -210,7 +209,7 @@ func (a *Authenticator) holds(view *client.View, p *Principal) error {
 	return a.admitKey(view, p.Key)
 }
 
-// Used notes that a caller was let in, and from where; the zero address is not known.
+// Used notes that a caller was let in. from is the caller's address; zero: unknown.
 func (a *Authenticator) Used(p *Principal, from netip.Addr) {
 	switch {
 	case p.Key != nil && p.Grant == nil:
@@ -220,7 +219,7 @@ func (a *Authenticator) Used(p *Principal, from netip.Addr) {
 	}
 }
 
-// admitKey refuses a key that has expired, to the millisecond, or is a blocked customer's.
+// admitKey refuses a key that has expired, to the millisecond, or whose customer is blocked.
 func (a *Authenticator) admitKey(view *client.View, key *client.Key) error {
 	if key.Expired(a.Clock.Now().UnixMilli()) {
 		return fault.New(fault.Unauthorized, "the key has expired")
@@ -228,8 +227,7 @@ func (a *Authenticator) admitKey(view *client.View, key *client.Key) error {
 	return admit(view, key.Customer)
 }
 
-// admit refuses the credentials of a customer that is blocked. Admins who act for one use their
-// own.
+// admit refuses the credentials of a blocked customer. Admins who act for it use their own.
 func admit(view *client.View, holder string) error {
 	if view.Customer(holder).Blocked() {
 		return fault.New(fault.CustomerBlocked, "the operator of the service has blocked this "+
@@ -238,7 +236,7 @@ func admit(view *client.View, holder string) error {
 	return nil
 }
 
-// admitSignIn refuses the token of a person whose account is disabled, and of a blocked customer.
+// admitSignIn refuses the token of a person whose account is disabled or whose customer is blocked.
 func admitSignIn(view *client.View, p *Principal) error {
 	if account := view.Account(p.Account); account != nil && account.DisabledAt != 0 {
 		return fault.New(fault.AccountDisabled, "the operator of the service has disabled this "+
@@ -247,7 +245,7 @@ func admitSignIn(view *client.View, p *Principal) error {
 	return admit(view, p.Subject)
 }
 
-// check reads a token of either issuer.
+// check checks a token of either issuer.
 func (a *Authenticator) check(ctx context.Context, token string) (identity, error) {
 	if a.OpenID == nil || isLocal(token) {
 		who, err := a.Issuer.check(token, a.Clock.Now())
@@ -267,8 +265,8 @@ func (a *Authenticator) check(ctx context.Context, token string) (identity, erro
 		account: AccountOf(a.OpenID.Name(), said.Subject), until: said.Until}, nil
 }
 
-// CheckForeign refuses a subject that no issuer may name: whoever may choose a name there is not
-// the operator of this server.
+// CheckForeign refuses a subject that is reserved for this server. Someone who may choose names at
+// an issuer is not this server's operator.
 func CheckForeign(subject string) error {
 	if subject == SelfCustomer {
 		return fault.New(fault.Unauthorized, "the subject %q is this server's own", SelfCustomer)
@@ -276,9 +274,9 @@ func CheckForeign(subject string) error {
 	return nil
 }
 
-// signIn makes the customer of a token of the local issuer at its first use. One of the other
-// issuer signs up (decision 44). The token of a blocked customer, or of a disabled account, is
-// refused whomever it acts for.
+// signIn makes the customer of a local issuer's token at its first use. A person of the external
+// issuer has to sign up (decision 44). The token of a blocked customer or disabled account is
+// refused, whomever it acts for.
 func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
 	customerRef string) (Principal, *client.View, error) {
 	p := who.principal()

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// counting counts the reads that ask the leader.
+// counting counts the reads that go to the leader.
 type counting struct {
 	client.Client
 	reads int
@@ -25,8 +25,8 @@ func (c *counting) Fresh(ctx context.Context) (*client.View, error) {
 	return c.Client.Fresh(ctx)
 }
 
-// What is no credential asks nobody, and an unknown key asks once. A key that is known here asks
-// each time, so that a revoked one is refused from then on.
+// A malformed credential causes no read from the leader, and an unknown key only one. A known key
+// causes one each time, so that a revoked key is refused at once.
 func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	manual := clock.NewManual(now())
 	source := ids.Random{Now: manual.Now}
@@ -68,8 +68,8 @@ func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	}
 }
 
-// A block is known from the next request on, though this node lags behind. It holds for every
-// credential of the customer, and admins who act for it have their own.
+// A block takes effect with the next request, even if this node lags behind. It covers every
+// credential of the customer, but not the admins who act for it.
 func TestBlockedCustomersAreRefused(t *testing.T) {
 	manual := clock.NewManual(now())
 	source := ids.Random{Now: manual.Now}
@@ -139,8 +139,8 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 	holds(key, "")
 }
 
-// What a browser's session opened stays open while the session is there, and ends with it or with
-// its customer's block.
+// What a session has opened stays open while the session exists. It ends with the session, or when
+// its customer is blocked.
 func TestSessionsHold(t *testing.T) {
 	manual := clock.NewManual(now())
 	source := ids.Random{Now: manual.Now}
@@ -174,8 +174,8 @@ func TestSessionsHold(t *testing.T) {
 	holds("signed out", fault.Unauthorized)
 }
 
-// A key is good until the millisecond in which it expires, by this server's clock, and stays where
-// it is.
+// A key is valid until the millisecond in which it expires, by this server's clock. It is not
+// removed.
 func TestKeysExpire(t *testing.T) {
 	manual := clock.NewManual(now())
 	source := ids.Random{Now: manual.Now}
@@ -215,8 +215,8 @@ func TestKeysExpire(t *testing.T) {
 	}
 }
 
-// What the token of a person of an issuer has opened ends when the person's account is disabled,
-// also where it acts for another customer.
+// Whatever the token of an issuer's person has opened ends when the account is disabled. That holds
+// if it acts for another customer, too.
 func TestDisabledAccountsHoldNothing(t *testing.T) {
 	manual := clock.NewManual(now())
 	state := clienttest.New(t, manual)

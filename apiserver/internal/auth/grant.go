@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// An access token of a grant reads svc_access_<secret>.
+// An access token of a grant has the form svc_access_<secret>.
 const (
 	AccessStart  = "svc_access_"
 	accessLength = len(AccessStart) + 52
@@ -23,8 +23,8 @@ func isAccess(text string) bool {
 	return len(text) == accessLength && strings.HasPrefix(text, AccessStart)
 }
 
-// granted is the principal of a grant, until its newest access token ends. It calls like a key of
-// the scope that was granted.
+// granted makes p the principal of a grant until its newest access token ends. It acts like a key
+// of the granted scope.
 func (p *Principal) granted(grant *client.Grant) {
 	p.Grant, p.Until = grant, grant.AccessUntil
 	p.Key = &client.Key{ID: grant.ID, Customer: grant.Customer, Name: grant.Name,
@@ -32,8 +32,8 @@ func (p *Principal) granted(grant *client.Grant) {
 		ExpiresAt: grant.AccessUntil}
 }
 
-// byGrant finds out whose grant an access token is of. It is refused where an OpenID Connect issuer
-// signs people in, as sessions are.
+// byGrant finds out to which grant an access token belongs. Like sessions, access tokens are
+// refused if an OpenID Connect issuer signs people in.
 func (a *Authenticator) byGrant(ctx context.Context, token, customerRef string) (Principal,
 	*client.View, error) {
 	hash := HashSession(token)
@@ -65,8 +65,8 @@ func (a *Authenticator) byGrant(ctx context.Context, token, customerRef string) 
 	return p, view, nil
 }
 
-// holdsGrant is holds for what an access token has opened: it ends with the token, though there is
-// a newer one.
+// holdsGrant is holds for an access token. It fails once that token ends, even if the grant has a
+// newer one.
 func (a *Authenticator) holdsGrant(view *client.View, p *Principal) error {
 	if view.Grant(p.Grant.ID) == nil || a.Clock.Now().UnixMilli() >= p.Until {
 		return errGrant

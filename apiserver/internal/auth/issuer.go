@@ -31,13 +31,13 @@ const (
 	maxSubject = 128
 )
 
-// Issuer signs and checks sign-in tokens with a key of its own, kept in the data directory.
+// Issuer signs and checks sign-in tokens with its own key, which the data directory keeps.
 type Issuer struct {
 	key    jose.JSONWebKey
 	signer jose.Signer
 }
 
-// OpenIssuer reads the key, or makes one on a server's first start (mode 0600).
+// OpenIssuer reads the key, or makes one at a server's first start (mode 0600).
 func OpenIssuer(dataDir string) (*Issuer, error) {
 	issuer, err := ReadIssuer(dataDir)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func OpenIssuer(dataDir string) (*Issuer, error) {
 	return ReadIssuer(dataDir)
 }
 
-// ReadIssuer reads the key of a server that has started before. A wrong directory has none.
+// ReadIssuer reads the key of a server that has started before. It fails in a wrong directory.
 func ReadIssuer(dataDir string) (*Issuer, error) {
 	path := filepath.Join(dataDir, keyFile)
 	key, err := readKey(path)
@@ -63,7 +63,7 @@ func ReadIssuer(dataDir string) (*Issuer, error) {
 	return issuer, nil
 }
 
-// IssuerOf has a key that is kept elsewhere: the sign-in key of a cluster.
+// IssuerOf uses a key that is kept elsewhere: the sign-in key of a cluster.
 func IssuerOf(private ed25519.PrivateKey) (*Issuer, error) { return newIssuer(webKey(private)) }
 
 func newIssuer(key *jose.JSONWebKey) (*Issuer, error) {
@@ -82,7 +82,7 @@ func webKey(private ed25519.PrivateKey) *jose.JSONWebKey {
 		Algorithm: string(jose.EdDSA), Use: "sig"}
 }
 
-// seed is the private key, in its shortest form.
+// seed is the private key in its shortest form.
 func (i *Issuer) seed() []byte { return i.key.Key.(ed25519.PrivateKey).Seed() }
 
 func readKey(path string) (*jose.JSONWebKey, error) {
@@ -100,8 +100,8 @@ func readKey(path string) (*jose.JSONWebKey, error) {
 	return &key, nil
 }
 
-// createKey links a finished file into place, so that of two processes that start at once the first
-// one's key stands.
+// createKey links a finished file into place. If two processes start at once, the first one's key
+// stays.
 func createKey(path string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -111,15 +111,15 @@ func createKey(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(finished) }() // what counts is the link
+	defer func() { _ = os.Remove(finished) }() // the link remains
 	if err := os.Link(finished, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
 }
 
-// PlaceKey makes the issuer of a data directory that of everyone with the same key: the servers of
-// a cluster accept each other's tokens. A key that was there is replaced.
+// PlaceKey sets the issuer's key in a data directory. The servers of a cluster share one key, so
+// they accept each other's tokens. An existing key is replaced.
 func PlaceKey(dataDir string, private ed25519.PrivateKey) error {
 	path := filepath.Join(dataDir, keyFile)
 	finished, err := writeKey(path, private)
@@ -132,7 +132,7 @@ func PlaceKey(dataDir string, private ed25519.PrivateKey) error {
 	return nil
 }
 
-// writeKey writes a key to a file beside path, and returns its name.
+// writeKey writes a key to a file beside path, and returns the file's name.
 func writeKey(path string, private ed25519.PrivateKey) (name string, err error) {
 	data, err := json.Marshal(webKey(private))
 	if err != nil {
@@ -169,23 +169,23 @@ func (i *Issuer) Mint(subject string, admin bool, now time.Time, life time.Durat
 	return jwt.Signed(i.signer).Claims(claims).Serialize()
 }
 
-// identity is what a valid token says.
+// identity is what a valid token says about the caller.
 type identity struct {
 	subject string
 	admin   bool
-	foreign bool   // it is not of the local issuer
-	account ids.ID // of a foreign one: Principal.Account
-	email   string // of a foreign one: that its issuer has verified, "" for none
+	foreign bool   // from the external issuer
+	account ids.ID // if foreign: Principal.Account
+	email   string // if foreign: verified by the issuer, "" for none
 	until   int64  // Principal.Until
 }
 
-// principal is the caller, who acts as itself.
+// principal is the caller, acting for itself.
 func (w identity) principal() Principal {
 	return Principal{Customer: w.subject, Subject: w.subject, Admin: w.admin, Foreign: w.foreign,
 		Account: w.account, Email: w.email, Until: w.until}
 }
 
-// isLocal says whether a token says that the local issuer made it, which nothing shows yet.
+// isLocal says whether a token claims to be from the local issuer. Nothing is verified yet.
 func isLocal(text string) bool {
 	_, rest, _ := strings.Cut(text, ".")
 	payload, _, _ := strings.Cut(rest, ".")
@@ -196,7 +196,7 @@ func isLocal(text string) bool {
 	return err == nil && json.Unmarshal(decoded, &claims) == nil && claims.Issuer == issuerName
 }
 
-// check reads a token; every error means that it is not valid now.
+// check checks a token; any error means that it is not valid now.
 func (i *Issuer) check(text string, now time.Time) (identity, error) {
 	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.EdDSA})
 	if err != nil {
@@ -206,8 +206,8 @@ func (i *Issuer) check(text string, now time.Time) (identity, error) {
 	if err := token.Claims(i.key.Public(), &claims); err != nil {
 		return identity{}, err
 	}
-	// A token that was issued in the future shows that this server's clock is behind, not that the
-	// token is bad. The signature says who issued it; its other times say until when it holds.
+	// An issue time in the future shows that this server's clock is behind, not that the token is
+	// bad. The signature says who issued it, and its other times how long it is valid.
 	claims.IssuedAt = nil
 	expected := jwt.Expected{Issuer: issuerName, AnyAudience: jwt.Audience{issuerName}, Time: now}
 	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {

@@ -9,22 +9,22 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// An API key reads svc_live_<prefix>.<secret>.
+// An API key has the form svc_live_<prefix>.<secret>.
 const (
 	keyStart     = "svc_live_"
 	prefixLength = 7
 	maxKeyLength = 128
 )
 
-// Secret is a new API key: only the client keeps Text.
+// Secret is a new API key. Only the client keeps Text.
 type Secret struct {
 	Text   string
 	Prefix string
 	Hash   [32]byte // SHA-256 of Text
 }
 
-// NewSecret makes a key of 35 random bits in its prefix and 260 in its secret part. Keys of before
-// have 130 there, and are as good as they were.
+// NewSecret makes a key with 35 random bits in its prefix and 260 in its secret part. Older keys
+// have 130 bits there and stay valid.
 func NewSecret() Secret {
 	prefix := strings.ToLower(rand.Text()[:prefixLength])
 	text := keyStart + prefix + "." + rand.Text() + rand.Text()
@@ -38,7 +38,7 @@ func wellFormed(text string) bool {
 	return ok && dotted && len(prefix) == prefixLength && len(text) <= maxKeyLength
 }
 
-// findKey is the key that a client sent, nil when there is none like it.
+// findKey finds the key that a client sent, nil if there is none.
 func findKey(view *client.View, text string) *client.Key {
 	if !wellFormed(text) {
 		return nil

@@ -1,7 +1,7 @@
-// Package auth owns who calls, and what each may do (specification 5, decisions 7, 31 and 44). That
-// is by API keys, by sessions of browsers, and by the sign-in tokens of the local issuer and of
-// another one (package oidc).
-// It answers with a Principal or a fault; it writes no response and knows no operation.
+// Package auth decides who calls, and what each caller may do (specification 5, decisions 7, 31 and
+// 44). Credentials are API keys, browser sessions, and sign-in tokens of the local issuer or an
+// external one (package oidc). It returns a Principal or a fault; it writes no response and knows
+// no operation.
 package auth
 
 import (
@@ -13,41 +13,41 @@ import (
 
 // Principal is the caller behind a valid credential.
 type Principal struct {
-	Customer string      // whose resources are meant
+	Customer string      // whose resources the call is about
 	Key      *client.Key // nil for a sign-in credential
-	// Grant is what an access token is of, which counts as a Key of its scope; nil: it is none.
+	// Grant is the grant of an access token, which acts as a Key of its scope; nil: none.
 	Grant *client.Grant
-	// Session is a sign-in credential that is a browser's session, nil for a token.
+	// Session is set for a sign-in by a browser's session, nil for a token.
 	Session *client.Session
 	Subject string // of a sign-in credential
 	Admin   bool   // a sign-in credential with the role admin
-	// Foreign is a sign-in credential of the OpenID Connect issuer. Email is the address that it
-	// has verified, "" for none.
+	// Foreign marks a sign-in credential of the OpenID Connect issuer. Email is the address that
+	// the issuer has verified, "" for none.
 	Foreign bool
 	Email   string
-	// Account is that of a token of this issuer. There is one once its person has signed in by a
-	// browser.
+	// Account is the account id of a token of that issuer. The account exists once the person has
+	// signed in with a browser.
 	Account ids.ID
-	// Until is the last Unix millisecond of a sign-in credential, leeway between clocks included.
-	// An access token is refused from it on.
+	// Until is the last Unix millisecond of a sign-in credential, including the leeway between
+	// clocks. An access token is already refused at that time.
 	Until int64
-	// Stranger is a foreign credential of whom nobody is a customer yet.
+	// Stranger marks a foreign credential whose person is not yet a customer.
 	Stranger bool
 }
 
 // SelfCustomer is the customer of a self-hosted server.
 const SelfCustomer = "self"
 
-// SelfHosting says whether the credential is an API key of that customer.
+// SelfHosting says whether the credential is an API key of SelfCustomer.
 func (p *Principal) SelfHosting() bool { return p.Key != nil && p.Customer == SelfCustomer }
 
-// SignIn says whether the credential is a sign-in token.
+// SignIn says whether the credential is a sign-in: a token or a session.
 func (p *Principal) SignIn() bool { return p.Key == nil }
 
 // Impersonates says whether an admin acts for another customer.
 func (p *Principal) Impersonates() bool { return p.SignIn() && p.Subject != p.Customer }
 
-// Holder names the credential whose rate buckets a call takes from.
+// Holder names the credential whose rate limit buckets the call uses.
 func (p *Principal) Holder() string {
 	if p.Key != nil {
 		return "key " + p.Key.ID.String()
@@ -55,7 +55,7 @@ func (p *Principal) Holder() string {
 	return "subject " + p.Subject
 }
 
-// Payer names the customer whose credential it is, "" when an admin acts for another one.
+// Payer names the customer who owns the credential, "" if an admin acts for another one.
 func (p *Principal) Payer() string {
 	if p.Impersonates() {
 		return ""
@@ -63,10 +63,10 @@ func (p *Principal) Payer() string {
 	return p.Customer
 }
 
-// Access classes operations by their effect, not their verb (decision 7).
+// Access classifies operations by their effect, not their verb (decision 7).
 type Access string
 
-// The classes.
+// The classes of access.
 const (
 	Public     Access = "public"     // no credential
 	Read       Access = "read"       // every credential
@@ -75,12 +75,12 @@ const (
 	Restricted Access = "restricted" // LLM_FULL keys (website contacts)
 	Agent      Access = "agent"      // LLM_READ and LLM_FULL keys (the agent gateway)
 	SignInOnly Access = "sign-in"    // sign-in of the customer itself
-	SignUp     Access = "sign-up"    // the same, and of who is not a customer yet
+	SignUp     Access = "sign-up"    // like sign-in, and of people who are not yet customers
 	Admin      Access = "admin"      // sign-in with the role admin
 )
 
-// Check says whether the caller may use operations of a class: nil, customer_required,
-// scope_rejected, sign_in_required, or unauthorized for those who are not admins.
+// Check says whether the caller may use operations of a class. It returns nil, customer_required,
+// scope_rejected, sign_in_required, or unauthorized if an admin is needed.
 func (a Access) Check(p *Principal) error {
 	if p.Stranger && a != SignUp {
 		return fault.New(fault.CustomerRequired, "the token is valid, and nobody has signed up "+

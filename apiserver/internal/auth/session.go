@@ -10,16 +10,16 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A session's secret reads svc_session_<secret>.
+// A session's secret has the form svc_session_<secret>.
 const (
 	sessionStart  = "svc_session_"
 	sessionLength = len(sessionStart) + 52
 )
 
-// NewSessionSecret makes a secret of 260 random bits. The browser alone keeps it.
+// NewSessionSecret makes a secret of 260 random bits. Only the browser keeps it.
 func NewSessionSecret() string { return sessionStart + rand.Text() + rand.Text() }
 
-// HashSession is what is kept of a secret.
+// HashSession is the hash of a secret, which is all that the service keeps.
 func HashSession(secret string) client.Hash { return sha256.Sum256([]byte(secret)) }
 
 // isSession says whether a text has the form of a session's secret.
@@ -27,7 +27,7 @@ func isSession(text string) bool {
 	return len(text) == sessionLength && strings.HasPrefix(text, sessionStart)
 }
 
-// findSession is the open session of a secret, and who it is of, nil when there is none.
+// findSession finds the open session of a secret and its account, nil if there is none.
 func (a *Authenticator) findSession(view *client.View, secret string) (*client.Session,
 	*client.Account) {
 	session := view.Session(HashSession(secret))
@@ -39,7 +39,7 @@ func (a *Authenticator) findSession(view *client.View, secret string) (*client.S
 
 var errSession = fault.New(fault.Unauthorized, "the session has ended: sign in again")
 
-// Derive is a key of 32 bytes for a purpose, which all servers with the same sign-in key have.
+// Derive derives a 32-byte key for a purpose. It is the same on all servers with this sign-in key.
 func (i *Issuer) Derive(purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, i.seed(), nil, purpose, 32)
 }

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A ticket reads svc_ticket_<secret>. It stands in the address of a stream, where no credential may
-// be: addresses are written into logs. So it is good once.
+// A ticket has the form svc_ticket_<secret>. It is part of a stream's address, where a credential
+// must not be since addresses are logged. So it is valid only once.
 const (
 	ticketStart  = "svc_ticket_"
 	ticketLength = len(ticketStart) + 52
@@ -23,7 +23,7 @@ var errTicket = fault.New(fault.Unauthorized, "the ticket is not known: it is go
 // NewTicket makes a ticket of 260 random bits.
 func NewTicket() string { return ticketStart + rand.Text() + rand.Text() }
 
-// Issue is the command that has a ticket open a stream in the name of a principal.
+// Issue is the command that lets a ticket open a stream on behalf of a principal.
 func (p *Principal) Issue(ticket string) client.IssueTicket {
 	issue := client.IssueTicket{Hash: HashSession(ticket), Customer: p.Customer, Subject: p.Subject,
 		Admin: p.Admin, Until: p.Until}
@@ -36,13 +36,13 @@ func (p *Principal) Issue(ticket string) client.IssueTicket {
 	return issue
 }
 
-// KnowsTicket says without a look elsewhere whether a ticket is good.
+// KnowsTicket says, from what this node knows, whether a ticket is valid.
 func (a *Authenticator) KnowsTicket(ticket string) bool {
 	return a.Client.View().Ticket(HashSession(ticket)) != nil
 }
 
-// Redeem finds out who has asked for a ticket, and takes it. Who would be refused by now is refused
-// with it. Faults: unauthorized, account_disabled, customer_blocked, unavailable.
+// Redeem finds out who asked for a ticket, and takes the ticket. It refuses a principal who would
+// be refused by now. Faults: unauthorized, account_disabled, customer_blocked, unavailable.
 func (a *Authenticator) Redeem(ctx context.Context, ticket string) (Principal, *client.View,
 	error) {
 	if len(ticket) != ticketLength || !strings.HasPrefix(ticket, ticketStart) ||

@@ -16,14 +16,14 @@ import (
 const (
 	flushEvery   = time.Minute
 	flushTimeout = time.Second
-	// maxTouches bounds memory; further keys and sessions of that minute keep their older time.
+	// maxTouches bounds memory. Further keys and sessions of that minute keep their older time.
 	maxTouches = 100_000
 	// touchBatch keeps a command far below the log's bound of 512 KiB.
 	touchBatch = 4_000
 )
 
-// Touches gathers when keys and sessions were used, and from where. It tells the control plane once
-// a minute.
+// Touches collects when keys and sessions were used, and from where. It reports them to the control
+// plane once a minute.
 type Touches struct {
 	client client.Client
 	clock  clock.Clock
@@ -37,10 +37,10 @@ type Touches struct {
 // Use is one use of a key.
 type Use struct {
 	At      int64  // Unix milliseconds; 0: never
-	Address string // of the caller, "" where it is not known
+	Address string // of the caller, "" if unknown
 }
 
-// NewTouches gathers; Run flushes.
+// NewTouches makes a collector; Run flushes it.
 func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
 	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]Use{},
 		sessions: map[client.Hash]int64{}}
@@ -67,7 +67,7 @@ func (t *Touches) touchSession(session client.Hash) {
 	}
 }
 
-// LastUse is a key's newest use, as far as this process and the state know.
+// LastUse is the newest use of a key that this process or the state knows.
 func (t *Touches) LastUse(key *client.Key) Use {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +85,7 @@ func (t *Touches) Run(ctx context.Context) {
 	t.flush(context.WithoutCancel(ctx))
 }
 
-// flush proposes what was gathered. What fails is dropped: the next use of the key says it anew.
+// flush proposes what was collected. A failed proposal is dropped: the key's next use reports anew.
 func (t *Touches) flush(ctx context.Context) {
 	t.mu.Lock()
 	gathered, used := t.last, t.sessions

@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	// unknownFor is how long a key that nobody knew stays unknown without another look. Keys are
-	// made here, so that none is known later but by the restoring of a backup.
+	// unknownFor is how long an unknown key is refused without asking again. Keys are made here, so
+	// only a restored backup can bring one back.
 	unknownFor = 10 * time.Second
 	maxUnknown = 10_000
 )
 
-// unknown are keys that the whole cluster did not know when they were last asked for. The zero
-// value is ready.
+// unknown holds keys that the cluster did not know when last asked. The zero value is ready to use.
 type unknown struct {
 	mu    sync.Mutex
 	since map[[32]byte]time.Time // by hash
@@ -24,7 +23,7 @@ func (u *unknown) remember(key string, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.since) >= maxUnknown || u.since == nil {
-		u.since = map[[32]byte]time.Time{} // whoever is forgotten is asked for once more
+		u.since = map[[32]byte]time.Time{} // forgotten keys are looked up again
 	}
 	u.since[sha256.Sum256([]byte(key))] = now
 }

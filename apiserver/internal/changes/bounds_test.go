@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A comparison goes on with the part behind the last one, and has room for the longest key. Of
-// other rows than before it begins anew.
+// A comparison resumes at the next part, and its progress has room for the longest key. If the rows
+// have changed, it starts over.
 func TestComparisonGoesOnByParts(t *testing.T) {
 	r := newRig(t)
 	r.part = 2
@@ -53,7 +53,7 @@ func TestComparisonGoesOnByParts(t *testing.T) {
 	}
 }
 
-// So many runs are looked at for one to compare with, and no more.
+// Exactly lookedBack runs are considered for the comparison.
 func TestRunsLookedBackAt(t *testing.T) {
 	r := newRig(t)
 	r.client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.ids.New(), Amount: 1_000_000})
@@ -71,7 +71,7 @@ func TestRunsLookedBackAt(t *testing.T) {
 	}
 }
 
-// A row store that is away is asked again, and after so many failures the customer is told.
+// If the row store fails, it is tried again. After maxTries failures the customer is told.
 func TestFailuresAreTold(t *testing.T) {
 	r := newRig(t)
 	r.run(rowA)

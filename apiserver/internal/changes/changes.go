@@ -1,7 +1,7 @@
-// Package changes owns how a customer comes to know what changed since the run before. It is
-// background work: an item for each run that comes to count, in a group with changeAlerts. It
-// tells of a run once. The command that tells ends the item, so what a kill repeats comes to
-// nothing. How runs are compared is package diff's, and the words of the notice package notices'.
+// Package changes tells customers what changed since a scraper's previous run. It is background
+// work: an item for each run that counts, in a group with changeAlerts. It reports a run once. The
+// command that reports ends the item, so a repeat after a crash has no effect. Package diff
+// compares runs; package notices has the words of the notice.
 package changes
 
 import (
@@ -24,36 +24,36 @@ import (
 )
 
 const (
-	// MaxRows of each of the two runs are compared: five parts of the keys, each a step.
+	// MaxRows is how many rows of each run are compared: five parts of the keys, each a step.
 	MaxRows = 1_000_000
-	// lookedBack runs of a scraper are asked whether they may be compared with.
+	// lookedBack is how many runs of a scraper are considered for the comparison.
 	lookedBack = 200
-	// maxTries is how often in a row a comparison fails before that is told.
+	// maxTries is how often in a row a comparison may fail before the customer is told.
 	maxTries = 8
-	// maxExamples rows are told of, in so many bytes each.
+	// maxExamples is how many rows are shown, in at most exampleBytes each.
 	maxExamples  = 10
 	exampleBytes = 200
-	// Characters of a name and a value in them, and how many members.
+	// Characters of a name and of a value in an example, and how many members it has.
 	nameChars, valueChars, namedMembers = 40, 40, 3
 )
 
-// Config is what a Kind works with. Point may be left out.
+// Config is what a Kind needs. Point is optional.
 type Config struct {
 	Client  client.Client
 	Store   rowstore.Reads
 	History *client.History
-	// Point is called at "changes.after_part", "changes.before_tell" and "changes.after_tell", so
-	// that tests can end the process there.
+	// Point is called at "changes.after_part", "changes.before_tell" and "changes.after_tell".
+	// Tests end the process there.
 	Point func(name string)
-	// Rows is how many rows of a run are compared; 0: MaxRows.
+	// Rows is how many rows of a run are compared at most; 0: MaxRows.
 	Rows int64
-	// PartRows is how many of them are a part; 0: as package diff has it.
+	// PartRows is how many rows make a part; 0: the default of package diff.
 	PartRows int64
 }
 
 type teller struct{ Config }
 
-// Kind is the comparing of runs with those before them.
+// Kind is the kind of background work that compares runs with previous ones.
 func Kind(config Config) work.Kind {
 	t := &teller{config}
 	if t.Point == nil {
@@ -65,11 +65,11 @@ func Kind(config Config) work.Kind {
 	return work.Kind{Name: work.Changes, Step: t.step, AtOnce: 1, Held: 10, PerCustomer: 5}
 }
 
-// progress is how far a comparison has come. It holds of the rows that it names: where they are
-// others, it begins anew. The key that nobody asked for is not in it: its name has any length.
+// progress is how far a comparison has come. If the rows it names have changed, the comparison
+// starts over. A default key is not stored, since its name may have any length.
 type progress struct {
 	From   ids.ID    `json:"from"`
-	Rows   [2]int64  `json:"rows"`  // of the older run and the newer one
+	Rows   [2]int64  `json:"rows"`  // of the older and the newer run
 	Asked  []string  `json:"asked"` // the group's key
 	On     []string  `json:"on"`
 	Part   int       `json:"part"` // the next one
@@ -77,14 +77,14 @@ type progress struct {
 	Sample []string  `json:"sample"`
 }
 
-// continues says whether what another progress has found still holds.
+// continues says whether the results of an earlier progress are still valid.
 func (p *progress) continues(before *progress) bool {
 	return p.From == before.From && p.Rows == before.Rows && slices.Equal(p.Asked, before.Asked) &&
 		slices.Equal(p.On, before.On)
 }
 
-// encode is the progress as an item keeps it. A < takes one byte, and not six: names of fields may
-// be made of them.
+// encode encodes the progress for an item. It does not escape <, which names of fields may be full
+// of: one byte instead of six.
 func (p *progress) encode() ([]byte, error) {
 	var to bytes.Buffer
 	encoder := json.NewEncoder(&to)
@@ -93,7 +93,7 @@ func (p *progress) encode() ([]byte, error) {
 	return to.Bytes(), err
 }
 
-// comparison is a run, and what is asked of it.
+// comparison is a run and how it is to be compared.
 type comparison struct {
 	item    work.Item
 	job     *client.Job
@@ -102,7 +102,7 @@ type comparison struct {
 	alerts  *client.Alerts
 }
 
-// step compares one part of the rows, and tells what changed behind the last.
+// step compares one part of the rows. After the last part it reports what changed.
 func (t *teller) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	view, err := t.Client.Fresh(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *teller) step(ctx context.Context, item work.Item) (work.Outcome, error)
 		return outcome, nil
 	case ctx.Err() != nil:
 		return work.Outcome{}, err
-	case errors.As(err, &refused) && refused.Code == fault.InvalidRequest: // of the key
+	case errors.As(err, &refused) && refused.Code == fault.InvalidRequest: // in the key
 		return t.tell(ctx, c, client.RunChanges{}, refused.Detail)
 	case item.Failures >= maxTries:
 		return t.tell(ctx, c, client.RunChanges{}, "its rows could not be read")
@@ -127,7 +127,7 @@ func (t *teller) step(ctx context.Context, item work.Item) (work.Outcome, error)
 	return work.Outcome{}, fmt.Errorf("apiserver: changes of run %s: %w", c.job.ID, err)
 }
 
-// find is what is to be compared; nil: nothing is any more.
+// find finds what to compare; nil: nothing any more.
 func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*comparison,
 	error) {
 	var id ids.ID
@@ -148,7 +148,7 @@ func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*
 	}
 	group := view.Group(c.scraper.Group)
 	if group == nil || group.Alerts == nil || client.Retained(view, c.scraper) == 1 {
-		return nil, nil // or the rows of the run before it are gone each time
+		return nil, nil // with one run retained, the previous rows are always gone
 	}
 	c.alerts = group.Alerts
 	if err := t.findOlder(ctx, view, c); err != nil || c.older == nil {
@@ -157,9 +157,9 @@ func (t *teller) find(ctx context.Context, view *client.View, item work.Item) (*
 	return c, nil
 }
 
-// findOlder finds what a run is compared with: the newest run before it that is ready. One of kept
-// bodies stands for the run whose pages it reads. So it counts where that is the newest one itself:
-// what it has of an older run, or of a rerun, is not what changed.
+// findOlder finds what a run is compared with: the newest ready run before it. An extract of kept
+// bodies stands for the run whose pages it reads. It only counts if that is the newest run. Rows of
+// an older run or a rerun would not show what changed.
 func (t *teller) findOlder(ctx context.Context, view *client.View, c *comparison) error {
 	var newest *client.Job
 	var extracts []*client.Job
@@ -203,10 +203,10 @@ func (t *teller) findOlder(ctx context.Context, view *client.View, c *comparison
 	return nil
 }
 
-// isExtract says whether a run is one of kept bodies.
+// isExtract says whether a run extracts rows from kept bodies.
 func isExtract(job *client.Job) bool { return job.File && job.Rest }
 
-// reads says whether a run of kept bodies has rows of the pages that another run kept.
+// reads says whether an extract has rows of pages that another run kept.
 func (t *teller) reads(ctx context.Context, view *client.View, extract, of *client.Job) (bool,
 	error) {
 	upto, err := t.Store.Horizon(ctx)
@@ -231,8 +231,8 @@ func (t *teller) reads(ctx context.Context, view *client.View, extract, of *clie
 	return record.Kept.From.Job == of.ID, nil
 }
 
-// ready says whether a run is complete and counts, and reads all that its scraper reads. A rerun
-// reads what other runs left: beside them all else would seem to be gone.
+// ready says whether a run is complete, counts, and reads all that its scraper reads. A rerun reads
+// only what other runs left, so next to it all else would seem gone.
 func ready(v *client.View, job *client.Job) bool {
 	return job.Closed && job.State == model.Completed && !job.Trial() && client.Counts(v, job) &&
 		(isExtract(job) || !job.Rest)
@@ -304,7 +304,7 @@ func kinds(names []string) (found []diff.Kind) {
 	return found
 }
 
-// addPart compares a part, and takes examples of it as long as there is room.
+// addPart compares a part, and takes examples from it while there is room.
 func addPart(ctx context.Context, runs diff.Runs, at *progress) error {
 	of := kinds(at.On)
 	if len(at.Sample) >= maxExamples {
@@ -322,7 +322,7 @@ func addPart(ctx context.Context, runs diff.Runs, at *progress) error {
 	return nil
 }
 
-// tell tells what changed, or why that is not known, which ends the item.
+// tell reports what changed, or why that is unknown, and ends the item.
 func (t *teller) tell(ctx context.Context, c *comparison, changes client.RunChanges,
 	message string) (work.Outcome, error) {
 	t.Point("changes.before_tell")
@@ -336,7 +336,7 @@ func (t *teller) tell(ctx context.Context, c *comparison, changes client.RunChan
 	return work.Done(), nil
 }
 
-// example is a change in a few words, of at most exampleBytes. Texts of pages are cleaned.
+// example describes a change in a few words, in at most exampleBytes. Texts of pages are cleaned.
 func example(c *diff.Change, key []string) string {
 	row := c.After
 	if row == nil {
@@ -372,7 +372,7 @@ func example(c *diff.Change, key []string) string {
 	return strings.ToValidUTF8(text.String()[:exampleBytes-len("…")], "") + "…"
 }
 
-// naming are the members that a row is told by: those of the key, or else its first ones.
+// naming are the members by which a row is described: those of the key, or else its first ones.
 func naming(row json.RawMessage, key []string) (texts []string) {
 	for m := rowstore.MembersOf(row); m.Next() && len(texts) < namedMembers; {
 		if len(key) > 0 && !slices.Contains(key, m.Key) ||
@@ -392,7 +392,7 @@ func values(row json.RawMessage) map[string]string {
 	return found
 }
 
-// orNothing is a value as a sentence has it: a text in quotes, "nothing" where there is none.
+// orNothing is a value for a sentence: a text in quotes, "nothing" if it is absent.
 func orNothing(value string) string {
 	if value == "" || value == "null" {
 		return "nothing"
@@ -403,7 +403,7 @@ func orNothing(value string) string {
 	return short(value, valueChars)
 }
 
-// short is a text of a page on one line, of so many characters.
+// short is a text of a page on one line, with at most this many characters.
 func short(text string, most int) string {
 	text, cut := scraped.Clean(text, most)
 	text = strings.Join(strings.Fields(text), " ")

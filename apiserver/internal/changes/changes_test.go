@@ -33,9 +33,9 @@ type rig struct {
 	store          rowstore.Store
 	group, scraper ids.ID
 	most, part     int64
-	broken         error    // what the row store answers
+	broken         error    // the error of the row store
 	kill           string   // the point at which a step dies
-	ended          []ids.ID // items of which the table would have heard that they ended
+	ended          []ids.ID // items that have ended, as the table of work would know
 }
 
 func newRig(t *testing.T) *rig {
@@ -66,7 +66,7 @@ func (r *rig) alert(alerts *client.Alerts) {
 		Alerts: alerts})
 }
 
-// delivered is a run with rows that is not closed.
+// delivered is an open run with rows.
 func (r *rig) delivered(rows ...string) ids.ID {
 	r.Helper()
 	return r.launched(client.LaunchRun{}, rows...)
@@ -109,7 +109,7 @@ func (r *rig) run(rows ...string) ids.ID {
 	return job
 }
 
-// open are the items that wait.
+// open are the waiting items.
 func (r *rig) open() []work.Item {
 	var items []work.Item
 	for _, w := range r.client.View().WorkOf(work.Changes, "alice") {
@@ -145,7 +145,7 @@ func (s reads) Horizon(ctx context.Context) (int64, error) {
 	return s.Reads.Horizon(ctx)
 }
 
-// step takes an item one step on; killed: it died at the point.
+// step takes one step of an item. killed: it died at the point.
 func (r *rig) step(item work.Item) (outcome work.Outcome, killed bool) {
 	r.Helper()
 	kind := r.kind()
@@ -161,7 +161,7 @@ func (r *rig) step(item work.Item) (outcome work.Outcome, killed bool) {
 	return outcome, false
 }
 
-// work takes all items to their ends.
+// work takes steps of all items until they end.
 func (r *rig) work() {
 	r.Helper()
 	for _, item := range r.open() {
@@ -175,7 +175,7 @@ func (r *rig) work() {
 	}
 }
 
-// told is what the customer was told of changes, the newest first.
+// told are the notices of changes that the customer got, newest first.
 func (r *rig) told() (all []client.Notice) {
 	r.client.View().Notices("alice", func(n *client.Notice) bool {
 		if n.Event == model.RunChanged {
@@ -209,7 +209,7 @@ func TestWhatChangedIsToldOnce(t *testing.T) {
 				t.Fatalf("killed: %v", killed)
 			}
 			r.kill = ""
-			for range 2 { // a late step of another owner, too
+			for range 2 { // also a late step of another owner
 				r.step(items[0])
 			}
 			told := r.told()
@@ -272,7 +272,7 @@ func TestWhatIsNotTold(t *testing.T) {
 	}
 }
 
-// A run that is held back is compared when it is released, and is nobody's run before until then.
+// A held-back run is compared when it is released. Until then no run is compared with it.
 func TestReleasedRunIsCompared(t *testing.T) {
 	r := newRig(t)
 	first := r.run(rowA, rowB)
@@ -298,7 +298,7 @@ func TestReleasedRunIsCompared(t *testing.T) {
 	}
 }
 
-// What cannot be compared is said once, in words. At its bound a run is compared.
+// A comparison that fails is reported once, in words. A run exactly at the bound is compared.
 func TestFailedComparisonIsToldInWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		key     string
@@ -340,7 +340,7 @@ func TestFailedComparisonIsToldInWords(t *testing.T) {
 	}
 }
 
-// A notice has so many examples of so many bytes, and no characters that deceive.
+// A notice has a bounded number of examples of bounded length, without deceptive characters.
 func TestExamplesAreBounded(t *testing.T) {
 	r := newRig(t)
 	r.alert(&client.Alerts{On: []string{"ADDED"}})
@@ -365,8 +365,8 @@ func TestExamplesAreBounded(t *testing.T) {
 	}
 }
 
-// A rerun reads what others left of the list. That all else is not among it is no change, and it is
-// no run that the next one is compared with.
+// A rerun reads what others left of the list. So it is not compared, and no other run is compared
+// with it.
 func TestRerunsAreNotCompared(t *testing.T) {
 	r := newRig(t)
 	first := r.run(rowA, rowB)
@@ -386,7 +386,7 @@ func TestRerunsAreNotCompared(t *testing.T) {
 	}
 }
 
-// extract is a run of the pages that another one has kept.
+// extract is a run of the pages that another run has kept.
 func (r *rig) extract(from ids.ID, rows ...string) ids.ID {
 	r.Helper()
 	r.clock.Advance(time.Second)
@@ -411,8 +411,8 @@ func (r *rig) extract(from ids.ID, rows ...string) ids.ID {
 	return begin.Job
 }
 
-// A run of kept bodies is compared, and compared with, where its pages are those of the newest run.
-// Pages of a rerun or of an older run are no change.
+// An extract is compared, and compared with, if its pages are those of the newest run. Pages of a
+// rerun or an older run show no change.
 func TestExtractsOfTheNewestRunAreCompared(t *testing.T) {
 	r := newRig(t)
 	first := r.run(rowA)
@@ -443,7 +443,7 @@ func TestExtractsOfTheNewestRunAreCompared(t *testing.T) {
 	}
 }
 
-// Of a scraper that keeps one run's rows nothing is told, not at each run that they are gone.
+// If a scraper keeps one run's rows, its customer is not told at each run that rows are gone.
 func TestWhoKeepsOneRunIsToldNothing(t *testing.T) {
 	for keeps, wanted := range map[int]int{1: 0, 2: 1} {
 		r := newRig(t)
@@ -465,7 +465,7 @@ func TestWhoKeepsOneRunIsToldNothing(t *testing.T) {
 	}
 }
 
-// A row without the key is told by its first members.
+// A row without the key is described by its first members.
 func TestExampleWithoutTheKey(t *testing.T) {
 	r := newRig(t)
 	r.run(rowA)

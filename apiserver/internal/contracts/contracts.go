@@ -1,6 +1,6 @@
-// Package contracts owns how the payment provider is brought to end what is to end. These are
-// checkouts and contracts that newer ones replaced, or whose customer was removed. What is to end
-// is replicated state; this does it, and notes that it is done.
+// Package contracts ends checkouts and contracts at the payment provider. They have been replaced
+// by newer ones, or their customer was removed. What is to end is replicated state. This package
+// ends it and records that.
 package contracts
 
 import (
@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	endedAtOnce   = 100 // customers of one step
-	refusedAtOnce = 10  // customers of one step of whom something did not end
+	endedAtOnce   = 100 // customers per step
+	refusedAtOnce = 10  // customers per step for whom something failed to end
 	askTime       = 20 * time.Second
 	restFor       = 10 * time.Second
-	// refusedRest is the rest after refusals. It is also how long others wait behind an outage.
+	// refusedRest is the rest after refusals. After an outage, others wait that long, too.
 	refusedRest = time.Minute
 )
 
-// Config is what the ending works with. Point may be left out.
+// Config is what a Kind needs. Point is optional.
 type Config struct {
 	Client   client.Client
 	Payments payment.Provider
 	Logger   *slog.Logger
-	Refused  prometheus.Counter // attempts that failed
-	// Point is called at "work.contracts.before_end" and "work.contracts.after_end", so that tests
-	// can end the process there.
+	Refused  prometheus.Counter // failed attempts
+	// Point is called at "work.contracts.before_end" and "work.contracts.after_end". Tests end the
+	// process there.
 	Point func(name string)
 }
 
-// CountRefused declares the count of attempts that failed. It stands, at 0, where there is no
-// payment provider, too.
+// CountRefused declares the counter of failed attempts. It exists, at 0, without a payment
+// provider, too.
 func CountRefused(to *telemetry.Metrics) prometheus.Counter {
 	return to.Counter("shoal_apiserver_endings_refused_total",
 		"Attempts to end a subscription or a checkout at the payment provider that failed.")
 }
 
-// Kind is the ending, a kind of background work. Who dies behind the provider's answer ends the
-// same thing again, which has ended then. What the provider refuses keeps no other from ending: the
-// steps go round by customer. The log and a counter tell of refusals; no step fails by them.
+// Kind is the kind of background work that ends things at the provider. After a crash it ends the
+// same thing again, which does no harm. Refusals of the provider do not hold up others, since the
+// steps go round the customers. They are logged and counted, and fail no step.
 func Kind(config Config) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -55,7 +55,7 @@ func Kind(config Config) work.Kind {
 	return work.Kind{Name: work.Contracts, Recurring: true, AtStart: true, Step: config.step}
 }
 
-// step ends what is to end of some customers, those behind the last one of the step before.
+// step ends things for the customers after the last one of the step before.
 func (c *Config) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	due := c.dueAfter(string(item.Progress))
 	failed := 0
@@ -78,12 +78,12 @@ func (c *Config) step(ctx context.Context, item work.Item) (work.Outcome, error)
 	case failed > 0:
 		return work.Rest(nil, refusedRest), nil
 	case len(item.Progress) > 0:
-		return work.GoOn(nil), nil // with those before it
+		return work.GoOn(nil), nil // start over with the first customers
 	}
 	return work.Rest(nil, restFor), nil
 }
 
-// goOnAfter is the progress behind some customers.
+// goOnAfter is the progress after these customers.
 func goOnAfter(done []*client.Subscription) []byte {
 	return []byte(done[len(done)-1].Customer)
 }
@@ -96,7 +96,7 @@ func (c *Config) dueAfter(customer string) (due []*client.Subscription) {
 	return due
 }
 
-// end ends all that is to end of one customer. One thing that fails leaves the others to be ended.
+// end ends everything due for one customer. If one thing fails, it goes on with the others.
 func (c *Config) end(ctx context.Context, s *client.Subscription) (failed error) {
 	for _, session := range s.Stale {
 		failed = errors.Join(failed, c.endOne(ctx, "checkout", session, c.Payments.Expire,
@@ -117,7 +117,7 @@ func (c *Config) end(ctx context.Context, s *client.Subscription) (failed error)
 	return failed
 }
 
-// endOne has the provider end something, then notes it.
+// endOne has the provider end one thing, then records it.
 func (c *Config) endOne(ctx context.Context, what, id string,
 	end func(ctx context.Context, id string) error, note func() error) error {
 	asking, cancel := context.WithTimeout(ctx, askTime)

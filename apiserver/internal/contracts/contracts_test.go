@@ -24,11 +24,11 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// shop is a payment provider that ends things. What has ended ends again without a word.
+// shop is a payment provider that ends things. Ending something twice is no error.
 type shop struct {
 	payment.Provider
-	ended  map[string]int // how often each was asked for
-	refuse string         // begin of what is not ended
+	ended  map[string]int // how often each was to be ended
+	refuse string         // prefix of what it refuses to end
 }
 
 func (s *shop) End(_ context.Context, id string) error {
@@ -41,7 +41,7 @@ func (s *shop) End(_ context.Context, id string) error {
 
 func (s *shop) Expire(ctx context.Context, id string) error { return s.End(ctx, id) }
 
-// rig is a cluster of customers with things to end.
+// rig is a cluster with customers who have things to end.
 type rig struct {
 	*testing.T
 	fake *clienttest.Client
@@ -58,7 +58,7 @@ func newRig(t *testing.T) *rig {
 		refused: contracts.CountRefused(telemetry.NewMetrics())}
 }
 
-// subscribed makes a customer with a contract that a newer one replaced, and an older checkout.
+// subscribed makes a customer with a replaced contract and an old checkout.
 func (r *rig) subscribed(ref string) {
 	r.fake.Must(r, client.OpenCustomer{Customer: ref, Entry: r.ids.New()})
 	for n := range 2 {
@@ -85,7 +85,7 @@ func (r *rig) kind(point func(string)) work.Kind {
 		Logger: slog.New(slog.DiscardHandler), Point: point})
 }
 
-// ended demands which things were ended, in the order of their names.
+// ended expects exactly these things to be ended, in order of their names.
 func (r *rig) ended(want ...string) {
 	r.Helper()
 	if got := slices.Sorted(maps.Keys(r.shop.ended)); !slices.Equal(got, want) {
@@ -93,13 +93,13 @@ func (r *rig) ended(want ...string) {
 	}
 }
 
-// step takes one step, and says how it ended.
+// step takes one step, and returns its result.
 func (r *rig) step(kind work.Kind) (work.Outcome, error) {
 	return kind.Step(r.Context(), work.Item{})
 }
 
-// TestWhatIsToEndEnds: of those who stay the older contract and checkout, of the removed all. It is
-// done once.
+// TestWhatIsToEndEnds: for a customer who stays, the older contract and checkout end. For a removed
+// one, everything ends. It happens once.
 func TestWhatIsToEndEnds(t *testing.T) {
 	r := newRig(t)
 	r.subscribed("ann")
@@ -125,11 +125,11 @@ func TestWhatIsToEndEnds(t *testing.T) {
 	}
 }
 
-// killed ends a step as a process's death does.
+// killed ends a step like a process's death.
 type killed struct{}
 
-// TestEndingOfTheKilled dies at each point there is, and is begun anew: all has ended. Only what
-// was ended when it died is ended twice.
+// TestEndingOfTheKilled dies at each point and begins again. Everything ends. Only what was being
+// ended at the death is ended twice.
 func TestEndingOfTheKilled(t *testing.T) {
 	for at := 1; ; at++ {
 		r := newRig(t)
@@ -175,8 +175,8 @@ func TestEndingOfTheKilled(t *testing.T) {
 	}
 }
 
-// TestRefusalsKeepNobodyFromEnding: what the provider refuses stays, is tried again after a short
-// rest, and all else has ended. So it is when the note of it fails.
+// TestRefusalsKeepNobodyFromEnding: what the provider refuses is tried again after a short rest,
+// and everything else ends. The same holds if recording the end fails.
 func TestRefusalsKeepNobodyFromEnding(t *testing.T) {
 	r := newRig(t)
 	r.subscribed("ann")
@@ -204,8 +204,8 @@ func TestRefusalsKeepNobodyFromEnding(t *testing.T) {
 	r.ended("cs_ann0", "cs_bob0", "sub_ann0", "sub_bob0")
 }
 
-// TestManyRefusalsKeepNobodyFromEnding: what comes last ends behind hundreds that are refused for
-// good. The provider is asked for a bounded number in a row.
+// TestManyRefusalsKeepNobodyFromEnding: the last customer's things end even after hundreds of
+// permanent refusals. The provider gets a bounded number of calls in a row.
 func TestManyRefusalsKeepNobodyFromEnding(t *testing.T) {
 	r := newRig(t)
 	for n := range 205 {
@@ -227,7 +227,7 @@ func TestManyRefusalsKeepNobodyFromEnding(t *testing.T) {
 	}
 }
 
-// TestEarlierOnesComeRound: who comes before the progress is not forgotten behind it.
+// TestEarlierOnesComeRound: customers before the progress are not forgotten.
 func TestEarlierOnesComeRound(t *testing.T) {
 	r := newRig(t)
 	r.subscribed("ann")
@@ -242,7 +242,7 @@ func TestEarlierOnesComeRound(t *testing.T) {
 	r.ended("cs_ann0", "sub_ann0")
 }
 
-// TestManyEndInSteps: a step is bounded, and another one follows at once.
+// TestManyEndInSteps: a step is bounded, and the next one follows at once.
 func TestManyEndInSteps(t *testing.T) {
 	r := newRig(t)
 	for n := range 101 {

@@ -1,14 +1,14 @@
-// Package diff owns what became of a run's rows in a later run: which are new, gone or changed. Its
-// memory is bounded whatever the runs have. It knows no rights and no request, and writes nothing.
+// Package diff compares a run's rows with those of a later run: which are new, gone or changed. Its
+// memory is bounded whatever the runs have. It knows no rights and no requests, and writes nothing.
 //
-// Rows are the same one by a key: the values of some members, or else their position. That is the
-// address of their page and their place on it, or without an address their place in the run. Of
-// rows under one key those that are equal belong together, then the others in the order in which
-// they were stored. So the order of pages, which is another one in each run, changes nothing.
+// Rows are matched by a key: the values of some members, or else their position. The position is
+// the address of the page with the place on it, or without an address the place in the run. Among
+// rows with the same key, equal ones are matched first. The rest are matched in storage order. So
+// the order of pages, which differs from run to run, changes nothing.
 //
-// A table has the rows of the older run as two hashes and a place each, at most maxTable. The keys
-// of a longer run are divided into parts, and both runs are read once for each. Rows that differ
-// are read again by their place.
+// A table holds rows of the older run, at most maxTable, each as two hashes and a place. For a
+// longer run, the keys are divided into parts, and both runs are read once per part. Rows that
+// differ are read again by their place.
 package diff
 
 import (
@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// maxTable rows of the older run are in memory at once, 60 bytes each.
+	// maxTable is how many rows of the older run are in memory at once, 60 bytes each.
 	maxTable = 1 << 18
-	// partRows of them are aimed at, so that no chance fills the table.
+	// partRows is how many rows a part should have, so that an uneven split cannot fill the table.
 	partRows = 200_000
-	// batchRows and batchBytes are read of the store at once.
+	// batchRows and batchBytes bound one read from the store.
 	batchRows  = 1_000
 	batchBytes = 1 << 20
-	// heldBatches of the older run are kept: what changed lies close together in both runs.
+	// heldBatches of the older run are cached: changes lie close together in both runs.
 	heldBatches = 4
 )
 
-// Kind says what became of a row.
+// Kind says what happened to a row.
 type Kind string
 
-// The kinds.
+// The kinds of changes.
 const (
 	Added   Kind = "ADDED"
 	Removed Kind = "REMOVED"
@@ -47,38 +47,38 @@ const (
 // Values implements the API's enums.
 func (Kind) Values() []string { return []string{string(Added), string(Removed), string(Changed)} }
 
-// Change is a row that the runs do not have alike. Before is what the older run has, nil of one
-// that was added. After is what the newer run has, nil of one that was removed. Fields are the
-// members that differ, of one that has changed.
+// Change is a row that differs between the runs. Before is the older run's row, nil if it was
+// added. After is the newer run's row, nil if it was removed. Fields are the members that differ in
+// a changed row.
 type Change struct {
 	Kind          Kind
 	Before, After json.RawMessage
 	Fields        []string
 }
 
-// Sums count rows by what became of them.
+// Sums count rows by what happened to them.
 type Sums struct{ Added, Removed, Changed, Unchanged uint64 }
 
-// Runs are two runs that do not change any more, and how their rows are compared.
+// Runs are two runs that no longer change, and how their rows are compared.
 type Runs struct {
 	Store    rowstore.Reads
 	From, To rowstore.Scope // the older run and the newer one
-	Upto     int64          // as that of a ScanQuery
-	Key      []string       // members that rows are the same one by; none: their position
-	Fields   []string       // members that are compared; nil: all but the server's
-	Rows     int64          // that the older run has
-	// NewerRows are those of the newer run.
+	Upto     int64          // like Upto of a ScanQuery
+	Key      []string       // members that identify a row; none: its position
+	Fields   []string       // members that are compared; nil: all except the server's
+	Rows     int64          // of the older run
+	// NewerRows is how many rows the newer run has.
 	NewerRows int64
-	PartRows  int64 // of the older run in a part; 0: as the package has it
+	PartRows  int64 // rows of the older run per part; 0: partRows
 }
 
-// Place is behind how many changes of a part of the keys a read goes on.
+// Place is where reading resumes: after Done changes of a part of the keys.
 type Place struct {
 	Part int `json:"p"`
 	Done int `json:"d"`
 }
 
-// parts is into how many the keys are divided.
+// parts is how many parts the keys are divided into.
 func (r Runs) parts() int {
 	each := r.PartRows
 	if each == 0 {
@@ -87,7 +87,7 @@ func (r Runs) parts() int {
 	return int(max((r.Rows+each-1)/each, 1))
 }
 
-// Between are two runs by what may be seen of them, as they are now. They have no key yet.
+// Between makes Runs of two scopes as they are now. They have no key yet.
 func Between(ctx context.Context, store rowstore.Reads, from, to rowstore.Scope) (runs Runs,
 	err error) {
 	runs = Runs{Store: store, From: from, To: to}
@@ -103,7 +103,7 @@ func Between(ctx context.Context, store rowstore.Reads, from, to rowstore.Scope)
 	return runs, nil
 }
 
-// DefaultKey is the key of runs of which nobody has said one.
+// DefaultKey is the key of runs for which nobody has named one.
 func (r Runs) DefaultKey(ctx context.Context) ([]string, error) {
 	key, err := r.LikelyKey(ctx)
 	if err != nil || key == "" {
@@ -112,10 +112,10 @@ func (r Runs) DefaultKey(ctx context.Context) ([]string, error) {
 	return []string{key}, nil
 }
 
-// Parts is into how many parts the keys are divided, each of which Part compares.
+// Parts is how many parts the keys are divided into. Part compares one of them.
 func (r Runs) Parts() int { return r.parts() }
 
-// Part counts the rows of one part of the keys, and visits its changes of some kinds until visit
+// Part counts the rows of one part of the keys. It visits the changes of these kinds until visit
 // returns false.
 func (r Runs) Part(ctx context.Context, part int, of []Kind, visit func(*Change) bool) (Sums,
 	error) {
@@ -147,7 +147,7 @@ func (r Runs) Part(ctx context.Context, part int, of []Kind, visit func(*Change)
 	return reader.sums, nil
 }
 
-// of counts the changes of some kinds.
+// of counts the changes of these kinds.
 func (s Sums) of(kinds []Kind) (count uint64) {
 	for kind, n := range map[Kind]uint64{Added: s.Added, Removed: s.Removed, Changed: s.Changed} {
 		if slices.Contains(kinds, kind) {
@@ -157,10 +157,10 @@ func (s Sums) of(kinds []Kind) (count uint64) {
 	return count
 }
 
-// Of says whether there are changes of some kinds.
+// Of says whether there are changes of these kinds.
 func (s Sums) Of(kinds []Kind) bool { return s.of(kinds) > 0 }
 
-// Add adds what another part counted.
+// Add adds the counts of another part.
 func (s *Sums) Add(other Sums) {
 	s.Added += other.Added
 	s.Removed += other.Removed
@@ -168,7 +168,7 @@ func (s *Sums) Add(other Sums) {
 	s.Unchanged += other.Unchanged
 }
 
-// Begin counts all rows, and is before the first change.
+// Begin counts all rows, and returns a reader before the first change.
 func (r Runs) Begin(ctx context.Context) (*Reader, Sums, error) {
 	reader := r.Read(Place{})
 	if r.parts() > 1 {
@@ -191,13 +191,13 @@ func (r Runs) Sum(ctx context.Context) (all Sums, err error) {
 	return all, nil
 }
 
-// batch is what one look at a run has read.
+// batch is the result of one read of a run.
 type batch struct {
-	after int64 // the place before it
+	after int64 // the place after which it was read
 	docs  []json.RawMessage
 }
 
-// read reads what stands behind a place of a run, and the place behind that.
+// read reads the rows after a place of a run, and returns the last place read.
 func (r Runs) read(ctx context.Context, scope rowstore.Scope, after int64) (batch, int64, error) {
 	docs, last, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, After: after,
 		Upto: r.Upto, Limit: batchRows, Bytes: batchBytes})
@@ -207,7 +207,7 @@ func (r Runs) read(ctx context.Context, scope rowstore.Scope, after int64) (batc
 	return batch{after, docs}, last, nil
 }
 
-// each visits the rows of a run in the order in which they were stored.
+// each visits the rows of a run in storage order.
 func (r Runs) each(ctx context.Context, scope rowstore.Scope,
 	visit func(b batch, n int) error) error {
 	for after := int64(0); after < r.Upto; {
@@ -225,7 +225,7 @@ func (r Runs) each(ctx context.Context, scope rowstore.Scope,
 	return nil
 }
 
-// known refuses a member of the key that no row has: all rows would silently go by their position.
+// known refuses a key's member that no row has: all rows would silently match by position.
 func (r Runs) known(older, newer *hasher) error {
 	for i, member := range r.Key {
 		if !older.has[i] && !newer.has[i] && older.number+newer.number > 0 {

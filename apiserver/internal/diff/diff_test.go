@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// memory is a row store of rows alone: those of a job at the places of their numbers.
+// memory is a row store with only rows: those of a job, at places equal to their numbers.
 type memory struct {
 	rowstore.Reads
 	rows map[ids.ID][]json.RawMessage
@@ -44,7 +44,7 @@ type fataler interface {
 	Fatal(...any)
 }
 
-// runs are two runs with their rows in an order, so many to a page.
+// runs makes two runs with rows in the given order, page of them per page.
 func runs(page int, from, to []string) Runs {
 	store := &memory{rows: map[ids.ID][]json.RawMessage{}}
 	for side, rows := range [][]string{from, to} {
@@ -60,7 +60,7 @@ func runs(page int, from, to []string) Runs {
 		From: rowstore.Scope{Jobs: []ids.ID{{0, 9}}}, To: rowstore.Scope{Jobs: []ids.ID{{1, 9}}}}
 }
 
-// readAll reads all changes, so many at a time, and goes on by the place each time.
+// readAll reads all changes, at most most at a time, resuming by place each time.
 func readAll(t fataler, r Runs, most int) (all []Change) {
 	t.Helper()
 	for at, more := (Place{}), true; more; {
@@ -78,7 +78,7 @@ func readAll(t fataler, r Runs, most int) (all []Change) {
 	return all
 }
 
-// told is a change as a test says it: the sign, and the rows without what the server adds.
+// told formats changes: the sign, and the rows without the server's members.
 func told(changes []Change) (texts []string) {
 	plain := func(doc json.RawMessage) string {
 		row, _, _ := strings.Cut(string(doc), `,"_rowId"`)
@@ -91,7 +91,7 @@ func told(changes []Change) (texts []string) {
 	return texts
 }
 
-// Rows that have gone since they were counted are no changes.
+// Rows removed since they were counted are not reported as changes.
 func TestRowsThatGo(t *testing.T) {
 	rows := []string{`{"k":1}`, `{"k":2}`}
 	for _, gone := range []func(r *Runs){
@@ -110,7 +110,7 @@ func TestChanges(t *testing.T) {
 	row := func(text string) string { return "{" + text + "}" }
 	for _, c := range []struct {
 		name        string
-		from, to    string // rows, between blanks
+		from, to    string // rows, separated by blanks
 		key, fields []string
 		want        []string
 		unchanged   uint64
@@ -161,7 +161,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Rows of a page go by its address and their place on it, in whatever order pages were stored.
+// Rows match by their page's address and place, in whatever order pages were stored.
 func TestAddresses(t *testing.T) {
 	from := []string{`{"v":1,"_sourceUrl":"a"}`, `{"v":2,"_sourceUrl":"b"}`}
 	to := []string{`{"v":2,"_sourceUrl":"b"}`, `{"v":3,"_sourceUrl":"a"}`}
@@ -199,8 +199,8 @@ func TestLikelyKey(t *testing.T) {
 	}
 }
 
-// Whatever the rows, their order, the parts and the pages, the changes are those of a model. It has
-// a few lines and holds everything in memory.
+// For any rows, order, parts and pages, the changes are those of a model. The model is a few lines
+// long and holds everything in memory.
 func TestChangesAreThoseOfTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.Custom(func(t *rapid.T) string {
@@ -228,7 +228,7 @@ func TestChangesAreThoseOfTheModel(t *testing.T) {
 	})
 }
 
-// modelOf compares rows of {"k":…,"v":…}.
+// modelOf compares rows of the form {"k":…,"v":…}.
 func modelOf(from, to []string) (changes []string, sums Sums) {
 	from, to = slices.Clone(from), slices.Clone(to)
 	plain := func(row string) string { return strings.Trim(row, "{}") }
@@ -259,7 +259,7 @@ func modelOf(from, to []string) (changes []string, sums Sums) {
 	return changes, sums
 }
 
-// A reader that waited goes on as a new one would, and reads no row of the newer run twice.
+// A kept reader resumes like a new one, and reads no row of the newer run twice.
 func TestReadersAreKept(t *testing.T) {
 	var from, to []string
 	for n := range 40 {
@@ -306,7 +306,7 @@ func TestReadersAreKept(t *testing.T) {
 	}
 }
 
-// Readers are few, and wait for a while.
+// Only a few readers are kept, and only for a while.
 func TestKeptIsBounded(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	k, r := NewKept(now), runs(1, nil, nil)
@@ -331,8 +331,8 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 }
 
-// A member of the key that no row has is named, whichever run lacks it. One that some row has is
-// not, and nor is any where there are no rows.
+// A member of the key that no row has is reported, whichever run lacks it. A member that some row
+// has is not, and without rows none is.
 func TestKeysThatNoRowHas(t *testing.T) {
 	for _, c := range []struct {
 		from, to []string
@@ -358,7 +358,7 @@ func TestKeysThatNoRowHas(t *testing.T) {
 	}
 }
 
-// One key for more rows than the table has room for is refused, and says so.
+// If more rows share a key than the table can hold, the comparison is refused and says so.
 func TestTableIsBounded(t *testing.T) {
 	full := &table{entries: make([]entry, maxTable-1)}
 	if err := full.add(hashed{}, 0, 0); err != nil {
@@ -369,7 +369,7 @@ func TestTableIsBounded(t *testing.T) {
 	}
 }
 
-// What a comparison of many rows takes.
+// BenchmarkSum measures a comparison of many rows.
 func BenchmarkSum(b *testing.B) {
 	const rows = 100_000
 	sides := [2][]string{}
@@ -391,7 +391,7 @@ func BenchmarkSum(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*rows), "ns/row")
 }
 
-// inParts holds what the parts say against all changes.
+// inParts checks that the parts together report all changes.
 func inParts(t *rapid.T, r Runs, of []Kind, changes []Change, want Sums) {
 	wanted := slices.DeleteFunc(slices.Clone(changes),
 		func(c Change) bool { return !slices.Contains(of, c.Kind) })

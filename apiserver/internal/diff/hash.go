@@ -12,13 +12,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// The server's members that a position is made of.
+// The server's members that make up a position.
 const (
 	memberURL   = "_sourceUrl"
 	memberRowID = "_rowId"
 )
 
-// What begins the text that a key is the hash of.
+// The first byte of the text from which a key is hashed.
 const (
 	byValues = iota
 	byAddress
@@ -26,15 +26,15 @@ const (
 	byNumber
 )
 
-// hasher makes of the rows of a run, in their order, what is compared.
+// hasher turns the rows of a run, in order, into what is compared.
 type hasher struct {
 	runs   Runs
 	part   uint64
 	parts  uint64
-	values []string // of the key's members in a row
-	has    []bool   // which of them some row has
+	values []string // of the key's members in the current row
+	has    []bool   // which of them any row has had
 	text   []byte
-	number uint64 // of the row
+	number uint64 // of the current row
 }
 
 func (r Runs) hasher(part int) *hasher {
@@ -42,8 +42,8 @@ func (r Runs) hasher(part int) *hasher {
 		values: make([]string, len(r.Key)), has: make([]bool, len(r.Key))}
 }
 
-// row is the next row; of: its key is in the part. Members of null are as if they were not there.
-// Their order does not count: the hash of a row is the sum of theirs.
+// row hashes the next row; of says whether its key is in the part. Members that are null count as
+// absent. A row's hash is the sum of its members' hashes, so their order does not matter.
 func (h *hasher) row(doc json.RawMessage) (row hashed, of bool) {
 	h.number++
 	clear(h.values)
@@ -69,7 +69,7 @@ func (h *hasher) row(doc json.RawMessage) (row hashed, of bool) {
 	return row, row.key.Lo%h.parts == h.part
 }
 
-// compares says whether a member counts when rows are compared.
+// compares says whether a member is compared.
 func (r Runs) compares(member string) bool {
 	if r.Fields != nil {
 		return slices.Contains(r.Fields, member)
@@ -77,7 +77,7 @@ func (r Runs) compares(member string) bool {
 	return !strings.HasPrefix(member, "_")
 }
 
-// key is the row's key. A row that lacks one of the members goes by its position.
+// key is the row's key. A row that lacks a member of the key is matched by position.
 func (h *hasher) key(url, id string) xxh3.Uint128 {
 	if len(h.values) > 0 && !slices.Contains(h.values, "") {
 		return h.hash(byValues, h.values...)
@@ -93,13 +93,13 @@ func (h *hasher) key(url, id string) xxh3.Uint128 {
 		for _, part := range []uint32{of.Unit.Seq, of.Unit.Page, of.Place} {
 			h.text = binary.AppendUvarint(h.text, uint64(part))
 		}
-	default: // a row from before rows had ids
+	default: // old rows have no ids
 		h.text = binary.AppendUvarint(append(h.text, byNumber), h.number)
 	}
 	return xxh3.Hash128(h.text)
 }
 
-// hash is that of some texts, each with its length.
+// hash is the hash of texts, each with its length.
 func (h *hasher) hash(kind byte, texts ...string) xxh3.Uint128 {
 	h.text = append(h.text[:0], kind)
 	for _, text := range texts {
@@ -108,7 +108,7 @@ func (h *hasher) hash(kind byte, texts ...string) xxh3.Uint128 {
 	return xxh3.Hash128(h.text)
 }
 
-// add adds numbers of 128 bits.
+// add adds 128-bit numbers.
 func add(a, b xxh3.Uint128) xxh3.Uint128 {
 	sum := xxh3.Uint128{Lo: a.Lo + b.Lo, Hi: a.Hi + b.Hi}
 	if sum.Lo < a.Lo {

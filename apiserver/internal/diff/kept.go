@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// keptReaders of one process wait for their next page, 21 MB each at most.
+	// keptReaders of one process may wait for their next page, 21 MB each at most.
 	keptReaders = 4
-	// keptFor is how long one waits.
+	// keptFor is how long a reader waits.
 	keptFor = 2 * time.Minute
 )
 
-// Kept are readers that wait for whoever asks for their next page. So a page costs its own share,
-// and not a comparison of all rows. It is only faster by that: who finds none compares anew, and
-// comes to the same. Beyond keptReaders the one goes that waited longest.
+// Kept holds readers until someone asks for their next page. So a page need not compare all rows
+// again. It only saves time: without a kept reader, a new comparison gives the same result. Beyond
+// keptReaders, the one that waited longest is dropped.
 type Kept struct {
 	clock clock.Clock
 	mu    sync.Mutex
-	all   []kept // the one that waited longest first
+	all   []kept // longest waiting first
 }
 
 type kept struct {
@@ -33,10 +33,10 @@ type kept struct {
 	reader *Reader
 }
 
-// NewKept makes room for readers.
+// NewKept makes an empty Kept.
 func NewKept(c clock.Clock) *Kept { return &Kept{clock: c} }
 
-// Keep keeps a reader that is before the changes behind a place. of says of what comparison it is.
+// Keep keeps a reader that stands at a place. of identifies its comparison.
 func (k *Kept) Keep(of []string, at Place, reader *Reader) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -47,8 +47,8 @@ func (k *Kept) Keep(of []string, at Place, reader *Reader) {
 	k.all = append(k.all, kept{name(of, reader.runs), at, k.clock.Now(), reader})
 }
 
-// Read is before the first change behind a place. A reader that waits there is the caller's alone
-// from then on.
+// Read returns a reader before the first change after a place. A kept reader then belongs to the
+// caller alone.
 func (k *Kept) Read(of []string, runs Runs, at Place) *Reader {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,13 +63,13 @@ func (k *Kept) Read(of []string, runs Runs, at Place) *Reader {
 	return reader
 }
 
-// drop drops those that have waited too long.
+// drop drops the readers that have waited too long.
 func (k *Kept) drop() {
 	now := k.clock.Now()
 	k.all = slices.DeleteFunc(k.all, func(one kept) bool { return now.Sub(one.since) > keptFor })
 }
 
-// name is what a comparison is called. Rows that went meanwhile make another one of it.
+// name identifies a comparison. Rows removed meanwhile make it a different one.
 func name(of []string, r Runs) string {
 	return fmt.Sprintf("%d %d %q %s", r.Rows, r.NewerRows, r.Key, strings.Join(of, "\x00"))
 }

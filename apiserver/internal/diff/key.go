@@ -9,15 +9,15 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// keyNames are what sites and shops call that by which they tell their things apart, the surest
-// first, in small letters and without signs.
+// keyNames are names of members by which sites and shops identify things, the most reliable first,
+// in lower case without punctuation.
 var keyNames = []string{"sku", "gtin", "ean", "gtin13", "gtin14", "upc", "isbn", "asin", "mpn",
 	"productid", "itemid", "articleid", "articlenumber", "adid", "listingid", "jobid", "id",
 	"producturl", "itemurl", "url", "link", "href", "detailurl"}
 
-// LikelyKey is the member that tells rows apart best, by what both runs begin with. It has one of
-// the known names and another value in each row. Where each page has one row, its address does, and
-// there is no such member: "".
+// LikelyKey is the member that identifies rows best, by the first rows of both runs. It has a known
+// name and a different value in each row. It is "" if there is none, or if each page has one row,
+// whose address is enough.
 func (r Runs) LikelyKey(ctx context.Context) (string, error) {
 	older, err := r.sample(ctx, r.From)
 	if err != nil || older.single {
@@ -37,10 +37,10 @@ func (r Runs) LikelyKey(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// sample is what the first rows of a run say of keys.
+// sample is what the first rows of a run say about keys.
 type sample struct {
 	single  bool     // each page has one row
-	members []string // with another value in each row, in the order of the first one
+	members []string // with a different value in each row, in the first row's order
 }
 
 func (r Runs) sample(ctx context.Context, scope rowstore.Scope) (sample, error) {
@@ -78,12 +78,12 @@ func (r Runs) sample(ctx context.Context, scope rowstore.Scope) (sample, error) 
 	return found, nil
 }
 
-// isKeyValue says whether a value may be a key: a text with something in it, or a number.
+// isKeyValue says whether a value may identify a row: a text that is not empty, or a number.
 func isKeyValue(value string) bool {
 	return value != `""` && !strings.ContainsAny(value[:1], "{[tfn")
 }
 
-// plainName is a name as keyNames has it.
+// plainName is a name in the form of keyNames.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

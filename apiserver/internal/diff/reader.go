@@ -9,33 +9,33 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Reader reads changes one after the other. Of each part first come those of the newer run's rows,
-// in the order in which they were stored, then what was removed. It is one goroutine's.
+// Reader reads changes one by one. Each part begins with the added and changed rows in the newer
+// run's storage order, then come the removed ones. Only one goroutine may use it.
 type Reader struct {
 	runs  Runs
-	at    Place // of the next change that is looked for
-	skip  int   // changes of the part that were read before
+	at    Place // of the next change
+	skip  int   // changes of the part to skip, read earlier
 	table *table
-	sums  Sums // of the part
+	sums  Sums // of the current part
 
-	newer  batch // rows of the newer run, of which so many have been looked at
+	newer  batch // rows of the newer run; the first looked ones are done
 	looked int
-	after  int64 // the place behind them
+	after  int64 // the place after them
 	hasher *hasher
 
-	left []entry // what was removed, once the newer run is read
-	held []batch // of the older run, the newest last
+	left []entry // removed rows, once the newer run is read
+	held []batch // of the older run, newest last
 
-	ahead *Change // that was found when it was not wanted any more
+	ahead *Change // found after a page was full
 }
 
-// Read is before the first change behind a place.
+// Read returns a reader before the first change after a place.
 func (r Runs) Read(at Place) *Reader {
 	return &Reader{runs: r, at: Place{Part: at.Part}, skip: at.Done}
 }
 
-// Next returns the next changes, at most most of them, until their rows have so many bytes
-// together. at leads to those that follow; more: there are some.
+// Next returns the next changes, at most most of them, until their rows reach a size in bytes. at
+// is where the following ones begin; more says whether there are any.
 func (r *Reader) Next(ctx context.Context, most, bytes int) (found []Change, at Place, more bool,
 	err error) {
 	at = r.at
@@ -61,7 +61,7 @@ func (r *Reader) Next(ctx context.Context, most, bytes int) (found []Change, at 
 	}
 }
 
-// step finds the next change; nil: there is none.
+// step finds the next change, nil if there is none.
 func (r *Reader) step(ctx context.Context) (*Change, error) {
 	for ; r.at.Part < r.runs.parts(); r.at, r.skip = (Place{Part: r.at.Part + 1}), 0 {
 		if err := r.openPart(ctx); err != nil {
@@ -85,7 +85,7 @@ func (r *Reader) step(ctx context.Context) (*Change, error) {
 	return nil, nil
 }
 
-// openPart makes the table of the part, unless it is there.
+// openPart makes the table of the part, unless it exists.
 func (r *Reader) openPart(ctx context.Context) (err error) {
 	if r.table != nil {
 		return nil
@@ -95,7 +95,7 @@ func (r *Reader) openPart(ctx context.Context) (err error) {
 	return err
 }
 
-// look finds the part's next change without what it was before; without a kind there is none.
+// look finds the part's next change without its older row. Without a kind there is none.
 func (r *Reader) look(ctx context.Context) (change Change, before *entry, err error) {
 	for r.left == nil {
 		for ; r.looked < len(r.newer.docs); r.looked++ {
@@ -126,7 +126,7 @@ func (r *Reader) look(ctx context.Context) (change Change, before *entry, err er
 	return Change{Kind: Removed}, before, nil
 }
 
-// whole reads what a change was before.
+// whole completes a change with its older row.
 func (r *Reader) whole(ctx context.Context, change Change, before *entry) (*Change, error) {
 	if before == nil {
 		return &change, nil
@@ -160,7 +160,7 @@ func (r *Reader) before(ctx context.Context, e *entry) (json.RawMessage, error) 
 	return nil, fmt.Errorf("rows of the older run went while they were compared")
 }
 
-// differing are the members that two rows do not have alike, in the order of the newer one.
+// differing are the members that differ between two rows, in the newer row's order.
 func (r Runs) differing(before, after json.RawMessage) []string {
 	old := map[string]string{}
 	for m := rowstore.MembersOf(before); m.Next(); {
@@ -178,7 +178,7 @@ func (r Runs) differing(before, after json.RawMessage) []string {
 		}
 		delete(old, m.Key)
 	}
-	for m := rowstore.MembersOf(before); m.Next(); { // what is gone, in its order
+	for m := rowstore.MembersOf(before); m.Next(); { // removed members, in their order
 		if _, gone := old[m.Key]; gone {
 			names = append(names, m.Key)
 		}

@@ -11,29 +11,29 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// hashed is a row as it is compared.
+// hashed is a row in the form that is compared.
 type hashed struct{ key, content xxh3.Uint128 }
 
-// entry is a row of the older run: the n-th of the batch behind a place.
+// entry is a row of the older run: row n of the batch after a place.
 type entry struct {
 	hashed
 	after int64
 	n     uint16
 }
 
-// table is the rows of the older run under one part of the keys, by key and then by content. The
-// slices beside them have a place for each.
+// table is the older run's rows in one part of the keys, sorted by key, then content. The slices
+// beside entries have an element for each entry.
 type table struct {
 	entries []entry
-	// claims are, at the first of equal rows, how many of them the newer run has, too
+	// claims counts, at the first of equal rows, how many of them the newer run has as well
 	claims []uint32
-	// others are, at the first of a key's rows, how many the newer run has that are equal to none.
-	// Once that is settled, it is how many of them have been looked for.
+	// others counts, at a key's first row, the newer run's rows that match no equal row. After
+	// countRows, it counts how many of those have been looked up.
 	others []uint32
-	// queue has from there on the rows that are equal to none, in the order in which they were
-	// stored, and then nobody
+	// queue holds, from a key's first row on, the rows without an equal one, in storage order.
+	// nobody ends it.
 	queue []uint32
-	// taken rows belong to one of the newer run
+	// taken rows are matched with a row of the newer run
 	taken []bool
 }
 
@@ -67,8 +67,8 @@ func (t *table) sort() {
 	t.taken = make([]bool, len(t.entries))
 }
 
-// find is where the rows of a key begin, and those of them that are equal to a row, and how many
-// these are. known: there are rows of the key.
+// find returns where the rows of a key begin, where those equal to row begin, and how many they
+// are. known says whether the key has rows.
 func (t *table) find(row hashed) (first, equal int, count uint32, known bool) {
 	first = sort.Search(len(t.entries), func(i int) bool {
 		return order(t.entries[i].key, row.key) >= 0
@@ -87,7 +87,7 @@ func (t *table) find(row hashed) (first, equal int, count uint32, known bool) {
 	return first, equal, uint32(end - equal), true
 }
 
-// match takes in a row of the newer run; false: the older one has none of its key.
+// match counts a row of the newer run; false: the older run has no row with its key.
 func (t *table) match(row hashed) bool {
 	first, equal, count, known := t.find(row)
 	switch {
@@ -101,8 +101,8 @@ func (t *table) match(row hashed) bool {
 	return true
 }
 
-// countRows counts the rows once the newer run has been taken in. What is added is short of those
-// whose key the older run does not have.
+// countRows counts the rows after all of the newer run are matched. Added lacks the rows whose keys
+// the older run does not have.
 func (t *table) countRows() (sums Sums) {
 	for begin := 0; begin < len(t.entries); {
 		end, left := begin, 0
@@ -131,8 +131,8 @@ func (t *table) countRows() (sums Sums) {
 	return sums
 }
 
-// matchRow says what a row of the newer run is, in the order in which match saw them. Of one that
-// has changed it returns what it was.
+// matchRow says what a row of the newer run is. It must see the rows in the same order as match.
+// For a changed row it returns the older row.
 func (t *table) matchRow(row hashed) (before *entry, kind Kind) {
 	first, equal, count, known := t.find(row)
 	if !known {
@@ -152,8 +152,8 @@ func (t *table) matchRow(row hashed) (before *entry, kind Kind) {
 	return &t.entries[i], Changed
 }
 
-// left are the rows of the older run that belong to none, in the order in which they were stored.
-// The table is of no use afterwards.
+// left are the older run's rows without a match, in storage order. The table is unusable
+// afterwards.
 func (t *table) left() []entry {
 	n := 0
 	for i, e := range t.entries {

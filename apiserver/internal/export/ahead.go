@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 )
 
-// readAhead reads the next part while one is worked on, on a goroutine that ends with the reading.
+// readAhead reads the next part while one is processed, on a goroutine that ends with it.
 func readAhead(rows Source) Source {
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		return func(yield func([]json.RawMessage, error) bool) {
@@ -17,7 +17,7 @@ func readAhead(rows Source) Source {
 			go readParts(reading, rows, parts)
 			defer func() {
 				cancel()
-				for range parts { // it ends
+				for range parts { // until the goroutine has ended
 				}
 			}()
 			for part := range parts {
@@ -37,7 +37,7 @@ type readPart struct {
 	err  error
 }
 
-// readParts sends all parts, and closes the channel.
+// readParts sends all parts, then closes the channel.
 func readParts(ctx context.Context, rows Source, parts chan<- readPart) {
 	defer close(parts)
 	send := func(part readPart) bool {

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// columnHold keeps rows by their columns, in blocks. A block is the number of its rows, then of
-// each column the length of its bytes and these.
+// columnHold keeps rows by column, in blocks. A block is its number of rows, then for each column
+// the length of its bytes and the bytes.
 type columnHold struct {
 	spool
-	block columnBlock // behind what is in the spool
+	block columnBlock // rows that are not in the spool yet
 }
 
 func (h *columnHold) add(_ []column, cells []cell) {
@@ -23,7 +23,7 @@ func (h *columnHold) add(_ []column, cells []cell) {
 	}
 }
 
-// each visits the rows that were added, a block at a time: how many, and the cells of each column.
+// each visits the added rows block by block: their number, and the cells of each column.
 func (h *columnHold) each(ctx context.Context, visit func(rows int, columns []string) error) error {
 	var columns []string
 	err := h.eachBlock(ctx, func(block string) error {
@@ -40,14 +40,14 @@ func (h *columnHold) each(ctx context.Context, visit func(rows int, columns []st
 	return h.block.visit(visit)
 }
 
-// columnBlock is a number of rows by their columns.
+// columnBlock holds some rows by column.
 type columnBlock struct {
 	rows, bytes int
-	columns     []columnCells // by their places of discovery
+	columns     []columnCells // in the order of discovery
 }
 
-// columnCells are those of a column: of each row the length of its text and this, nothing where the
-// row has none. The last rows may be missing.
+// columnCells are the cells of a column: for each row the length of the text and the text, length 0
+// where the row has none. Cells of the last rows may be missing.
 type columnCells struct {
 	rows int
 	text []byte
@@ -60,7 +60,7 @@ func (b *columnBlock) add(cells []cell) {
 			b.columns = append(b.columns, columnCells{})
 		}
 		column := &b.columns[c.place]
-		if column.rows > b.rows { // it is there twice
+		if column.rows > b.rows { // the row has the column twice
 			column.text = column.text[:column.last]
 		} else {
 			for ; column.rows < b.rows; column.rows++ {
@@ -75,12 +75,12 @@ func (b *columnBlock) add(cells []cell) {
 	b.rows++
 }
 
-// full says whether it is time to hand the block on.
+// full says whether the block is large enough to be passed on.
 func (b *columnBlock) full() bool {
 	return b.bytes >= spooledInMemory || b.rows >= maxBlockRows
 }
 
-// maxBlockRows bounds what rows without text take.
+// maxBlockRows bounds the memory of rows without text.
 const maxBlockRows = 10_000
 
 func (b *columnBlock) append(out []byte) []byte {
@@ -100,7 +100,7 @@ func (b *columnBlock) visit(visit func(rows int, columns []string) error) error 
 	return visit(b.rows, columns)
 }
 
-// clear makes room for other rows.
+// clear empties the block for new rows.
 func (b *columnBlock) clear() {
 	b.rows, b.bytes = 0, 0
 	for i := range b.columns {
@@ -108,7 +108,7 @@ func (b *columnBlock) clear() {
 	}
 }
 
-// cutNumber cuts a number from what begins with it, as encoding/binary writes it.
+// cutNumber cuts a number off the front of a text, as encoding/binary writes it.
 func cutNumber(text *string) int {
 	n := uint64(0)
 	for i, shift := 0, 0; ; i, shift = i+1, shift+7 {

@@ -46,11 +46,11 @@ func writeCSV(ctx context.Context, w *bufio.Writer, rows Source, o Options) erro
 	})
 }
 
-// emptyCell is the only cell of a record when it is empty: readers pass over empty lines, and would
-// miss the row.
+// emptyCell is what a record consists of when its only cell is empty. Readers skip empty lines and
+// would miss the row.
 const emptyCell = `""`
 
-// appendRecord appends a record, whose cells are as they stand in a file.
+// appendRecord appends a record of cells that are already encoded for the file.
 func appendRecord(line []byte, record []string) []byte {
 	if len(record) == 1 && record[0] == "" {
 		return append(line, emptyCell+"\n"...)
@@ -64,11 +64,11 @@ func appendRecord(line []byte, record []string) []byte {
 	return append(line, '\n')
 }
 
-// csvForm makes cells.
+// csvForm encodes cells.
 type csvForm struct{ guarded bool }
 
-// cell is a member's value as it stands in a file: strings without JSON's quotes, null as nothing,
-// the rest as JSON.
+// cell encodes a member's value for the file: strings without JSON's quotes, null as nothing,
+// anything else as JSON.
 func (f csvForm) cell(m *rowstore.Members) string {
 	text, plain, ok := m.Text()
 	switch {
@@ -85,10 +85,10 @@ func (f csvForm) cell(m *rowstore.Members) string {
 	return `"` + text + `"`
 }
 
-// text is a text as it stands in a file.
+// text encodes a text for the file.
 func (f csvForm) text(text string) string { return f.quote(f.guard(text)) }
 
-// quote puts quotes around a text where encoding/csv does.
+// quote puts quotes around a text where encoding/csv would.
 func (f csvForm) quote(text string) string {
 	quoted := strings.IndexByte(text, '"') >= 0
 	if text == "" || !quoted && plainStart(text) && strings.IndexByte(text, ',') < 0 &&
@@ -101,7 +101,7 @@ func (f csvForm) quote(text string) string {
 	return `"` + text + `"`
 }
 
-// plainStart says whether a text may stand without quotes for all that it begins with.
+// plainStart says whether a text's beginning lets it stand without quotes.
 func plainStart(text string) bool {
 	if c := text[0]; c > ' ' && c < utf8.RuneSelf && c != '\\' {
 		return true
@@ -110,13 +110,13 @@ func plainStart(text string) bool {
 	return text != `\.` && !unicode.IsSpace(first)
 }
 
-// GuardText keeps a spreadsheet from taking scraped text for a formula: such text gets an
-// apostrophe before it. Decimal numbers stay as they are.
+// GuardText keeps a spreadsheet from taking scraped text for a formula: it puts an apostrophe
+// before such text. Decimal numbers stay as they are.
 func GuardText(text string) string {
 	if text == "" || strings.IndexByte("=+-@\t\r\n", text[0]) < 0 {
 		return text
 	}
-	_, err := strconv.ParseFloat(text, 64) // it takes names and other bases, too
+	_, err := strconv.ParseFloat(text, 64) // ParseFloat also accepts names and other bases
 	if err == nil && strings.Trim(text, "0123456789+-.eE") == "" {
 		return text
 	}

@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// draft keeps the records of a csv, of the columns that were known when each was made. Nearly all
-// know all of them: they are copied. The others are set anew.
+// draft keeps csv records with the columns that were known when each was made. Most records have
+// all columns and are copied later. The others are widened.
 type draft struct {
 	spool
 	grown  []growth
-	order  []int    // place of each known column in a record, by the place of its discovery
-	record []string // room for one
+	order  []int    // place of each known column in a record, by order of discovery
+	record []string // scratch space for one
 }
 
-// growth is where the columns grew.
+// growth marks where the number of columns grew.
 type growth struct {
-	at      int64 // first byte of the records that have them
+	at      int64 // first byte of the records with these columns
 	columns int
 }
 
@@ -41,7 +41,7 @@ func (d *draft) add(columns []column, cells []cell) {
 	}
 }
 
-// writeTo writes the records, with all columns.
+// writeTo writes the records with all columns.
 func (d *draft) writeTo(ctx context.Context, w *bufio.Writer, t *table) error {
 	in := bufio.NewReaderSize(io.MultiReader(d.filed(), bytes.NewReader(d.last)), 64<<10)
 	clear(d.record)
@@ -64,7 +64,7 @@ func (d *draft) writeTo(ctx context.Context, w *bufio.Writer, t *table) error {
 	return nil
 }
 
-// recordReader reads records that were drafted.
+// recordReader reads drafted records.
 type recordReader struct {
 	ctx  context.Context
 	in   *bufio.Reader
@@ -85,8 +85,8 @@ func (r *recordReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// widen writes records of the columns that were discovered first. record has the cells of the other
-// columns, which are empty.
+// widen writes records that have only the first columns discovered. record holds empty cells for
+// the other columns.
 func (r *recordReader) widen(w *bufio.Writer, record []string, t *table, columns int) error {
 	place := make([]int, columns)
 	for discovered, at := range orderOf(nil, t.reader.columns[:columns], true) {
@@ -114,8 +114,8 @@ func (r *recordReader) widen(w *bufio.Writer, record []string, t *table, columns
 	return nil
 }
 
-// readCell reads a cell as it stands in a record, and says whether it is the last. The quotes of a
-// record's only cell, which is empty, are not its own.
+// readCell reads an encoded cell, and says whether it is the record's last. It drops the quotes of
+// emptyCell, which are not part of the cell.
 func (r *recordReader) readCell() (text string, last bool, err error) {
 	r.cell = r.cell[:0]
 	for quoted := false; ; {

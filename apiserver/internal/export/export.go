@@ -1,6 +1,6 @@
-// Package export owns the forms in which rows leave as a file: which columns there are, in which
-// order, and how each format writes them. Memory is constant: rows come part by part,
-// and at most two are read ahead of the one that is being written. It knows no store and no HTTP.
+// Package export writes rows as a file: it decides which columns there are, in which order, and how
+// each format encodes them. Memory is constant: rows come part by part, and at most two parts are
+// read ahead of the one being written. It knows no store and no HTTP.
 package export
 
 import (
@@ -15,10 +15,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Format is a kind of file.
+// Format is a file format.
 type Format string
 
-// The formats.
+// The file formats.
 const (
 	CSV     Format = "csv"
 	JSONL   Format = "jsonl"
@@ -26,7 +26,7 @@ const (
 	Parquet Format = "parquet"
 )
 
-// MediaType is what a format is called in Content-Type.
+// MediaType is the format's Content-Type.
 func (f Format) MediaType() string {
 	switch f {
 	case CSV:
@@ -39,32 +39,32 @@ func (f Format) MediaType() string {
 	return "application/x-ndjson"
 }
 
-// MediaTypes are those of all formats.
+// MediaTypes are the Content-Types of all formats.
 func MediaTypes() []string {
 	return []string{CSV.MediaType(), JSONL.MediaType(), XLSX.MediaType(), Parquet.MediaType()}
 }
 
-// Source reads rows from the first to the last, part by part, and ends with its first error. A part
-// stays as it is. It is asked again for another look, which sees the same rows in the same order.
+// Source reads rows from first to last, part by part, and ends at its first error. Parts are not
+// reused. It may be called again, and then yields the same rows in the same order.
 type Source func(ctx context.Context) iter.Seq2[[]json.RawMessage, error]
 
-// Options say what of the rows is written, and how.
+// Options say which parts of the rows are written, and how.
 type Options struct {
 	Format Format
 	Fields []string // only these members, in this order; nil: all
-	// First are columns that stand before all others, whether a row has them or not.
+	// First are columns that come before all others, even if no row has them.
 	First []string
-	// BOM begins a csv with a byte order mark, by which spreadsheets know UTF-8.
+	// BOM begins a csv with a byte order mark, by which spreadsheets recognize UTF-8.
 	BOM bool
-	// Unguarded leaves text as it is that a spreadsheet would take for a formula. Otherwise it gets
-	// an apostrophe before it (decision 21).
+	// Unguarded leaves text that a spreadsheet would take for a formula as it is. Otherwise such
+	// text gets an apostrophe in front (decision 21).
 	Unguarded bool
-	// Disk is room for rows whose columns are not known yet. nil: they are read again instead.
+	// Disk is space for rows until all columns are known. nil: the rows are read twice instead.
 	Disk Disk
 }
 
-// Write writes all rows. Faults beside those of rows and w: invalid_request of more columns than a
-// table may have, export_too_large of more than a spreadsheet may have.
+// Write writes all rows. Besides errors of rows and w, its faults are invalid_request for too many
+// columns, and export_too_large for more than a spreadsheet can hold.
 func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	rows = readAhead(rows)
@@ -85,7 +85,7 @@ func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	return out.Flush()
 }
 
-// eachRow visits the rows, until one fails.
+// eachRow visits the rows until one fails.
 func eachRow(ctx context.Context, rows Source, visit func(json.RawMessage) error) error {
 	for part, err := range rows(ctx) {
 		if err != nil {
@@ -113,7 +113,7 @@ func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, fields []stri
 	})
 }
 
-// oneLine is a row, or what fields leave of it, without a line break.
+// oneLine is a row, or its members named by fields, without line breaks.
 func oneLine(row json.RawMessage, fields []string) ([]byte, error) {
 	if fields != nil {
 		return Project(row, fields)
@@ -128,7 +128,7 @@ func oneLine(row json.RawMessage, fields []string) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// Project keeps the named members of a row that are there, in the order named; nil keeps all.
+// Project keeps the named members that a row has, in the order named; nil keeps all.
 func Project(row json.RawMessage, fields []string) (json.RawMessage, error) {
 	if fields == nil {
 		return row, nil

@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// parts are rows in parts of so many.
+// parts yields rows in parts of this many.
 func parts(rows []string, of int) export.Source {
 	return func(context.Context) iter.Seq2[[]json.RawMessage, error] {
 		return func(yield func([]json.RawMessage, error) bool) {
@@ -87,7 +87,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What a csv says of rows is what they say, whatever they hold, and no cell is a formula.
+// A csv holds exactly what the rows hold, and no cell is a formula.
 func TestCSVHoldsTheRows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "=d", "_e", "ü", ""})
@@ -119,7 +119,7 @@ func TestCSVHoldsTheRows(t *testing.T) {
 				}
 			}
 			for key, text := range doc {
-				// csv has one way to break a line
+				// csv has only one kind of line break
 				text = strings.ReplaceAll(strings.TrimPrefix(text, "'"), "\r\n", "\n")
 				if seen[key] != text {
 					rt.Fatalf("%q is %q, want %q", key, seen[key], text)
@@ -129,7 +129,7 @@ func TestCSVHoldsTheRows(t *testing.T) {
 	})
 }
 
-// A csv is byte for byte what encoding/csv makes of its texts.
+// A csv equals the output of encoding/csv, byte for byte.
 func TestCSVIsAsTheLibraryWritesIt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.OneOf(rapid.String(),
@@ -195,7 +195,7 @@ func (l *lame) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Who goes away in the middle of a file ends its writing, in every format.
+// A reader that goes away midway ends the writing, in every format.
 func TestReadersThatGoAway(t *testing.T) {
 	rows := make([]string, 2_000)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -217,7 +217,7 @@ func TestReadersThatGoAway(t *testing.T) {
 	}
 }
 
-// A text that a spreadsheet would calculate is none any more. A number stays one.
+// A text that a spreadsheet would calculate is defused. A number stays a number.
 func TestGuardText(t *testing.T) {
 	for _, number := range []string{"-1", "+1.5", "-.5", "-1e-9", "+2E7"} {
 		if got := export.GuardText(number); got != number {

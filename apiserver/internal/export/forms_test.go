@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// disk has room for so many bytes.
+// disk has room for this many bytes.
 type disk struct {
 	dir  string
 	room int64
@@ -39,7 +39,7 @@ func (d *disk) TakeRoom(bytes int64) error {
 	return nil
 }
 
-// odd are rows that hold what a table has trouble with.
+// odd are rows that are difficult for a table.
 func odd() []string {
 	return []string{
 		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9","n":1,"on":true}`,
@@ -53,7 +53,7 @@ func odd() []string {
 	}
 }
 
-// readSheet is what a spreadsheet says, by a maintained reader.
+// readSheet reads a spreadsheet with a maintained library.
 func readSheet(t testing.TB, file string) (table [][]string) {
 	t.Helper()
 	book, err := excelize.OpenReader(strings.NewReader(file))
@@ -78,7 +78,7 @@ func readSheet(t testing.TB, file string) (table [][]string) {
 	return table
 }
 
-// lastOfSheet is how many rows a long spreadsheet has, and the first cell of its last.
+// lastOfSheet is the number of rows of a long spreadsheet, and the first cell of the last row.
 func lastOfSheet(t *testing.T, file string) (n int, last string) {
 	t.Helper()
 	book, err := excelize.OpenReader(strings.NewReader(file))
@@ -132,7 +132,7 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// The cells of a sheet have types: numbers can be summed up.
+// The cells of a sheet have types, so numbers can be summed.
 func TestSheetTypes(t *testing.T) {
 	book, err := excelize.OpenReader(strings.NewReader(write(t,
 		export.Options{Format: export.XLSX}, `{"text":"1","n":1.5,"on":true,"long":"`+
@@ -152,7 +152,7 @@ func TestSheetTypes(t *testing.T) {
 	}
 }
 
-// A cell of a spreadsheet has 32,767 code units of UTF-16, and no half of a character.
+// A cell of a spreadsheet has at most 32,767 UTF-16 code units, and never half a character.
 func TestSheetCellsAreBounded(t *testing.T) {
 	most := strings.Repeat("x", 32_767)
 	for text, want := range map[string]string{most: most, most + "x": most,
@@ -169,8 +169,8 @@ func TestSheetCellsAreBounded(t *testing.T) {
 	}
 }
 
-// What a spreadsheet says of rows is what they say, whatever they hold, by a maintained reader. XML
-// has no control characters: they are U+FFFD.
+// A spreadsheet holds exactly what the rows hold, as a maintained library reads it. Control
+// characters become U+FFFD, since XML has none.
 func TestSheetHoldsTheRows(t *testing.T) {
 	printable := func(text string) string {
 		return strings.Map(func(r rune) rune {
@@ -233,7 +233,7 @@ func TestSheetIsBounded(t *testing.T) {
 	}
 }
 
-// readParquet is what a parquet file says: its columns, as "name type", and each row's values.
+// readParquet reads a parquet file: its columns, as "name type", and each row's values.
 func readParquet(t testing.TB, file string) (columns []string, rows []map[string]any) {
 	t.Helper()
 	in, err := parquet.OpenFile(strings.NewReader(file), int64(len(file)))
@@ -335,7 +335,7 @@ func TestParquetRowGroups(t *testing.T) {
 	}
 }
 
-// A table is the same whether its rows were held or read twice, and holds what they say.
+// A table is the same whether its rows were held or read twice, and holds their values.
 func TestHeldRowsAreTheRows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		value := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), boxed[bool]),
@@ -398,7 +398,7 @@ func same(got, want any) bool {
 	return decoded == want
 }
 
-// Rows that do not fit into memory wait in a file, also long ones, and come back in their order.
+// Rows that do not fit into memory wait in a file, even long ones, and come back in order.
 func TestHeldRowsOnDisk(t *testing.T) {
 	rows := make([]string, 3_000)
 	for i := range rows {

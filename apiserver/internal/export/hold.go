@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// hold keeps the cells of rows. A block is rows: how many cells, and of each its place,
-// length and text.
+// hold keeps the cells of rows. A block is a sequence of rows: the number of cells, then the place,
+// length and text of each.
 type hold struct{ spool }
 
 func (h *hold) add(_ []column, cells []cell) {
@@ -23,7 +23,7 @@ func (h *hold) add(_ []column, cells []cell) {
 	}
 }
 
-// each visits the cells of the rows that were added, until close.
+// each visits the cells of the added rows. The cells are valid until close.
 func (h *hold) each(ctx context.Context, visit func([]cell) error) error {
 	var cells []cell
 	block := func(block string) (err error) {
@@ -36,7 +36,7 @@ func (h *hold) each(ctx context.Context, visit func([]cell) error) error {
 	return block(string(h.last))
 }
 
-// eachHeld visits the rows of a block. cells is room for those of a row.
+// eachHeld visits the rows of a block. cells is scratch space for the cells of a row.
 func eachHeld(block string, cells []cell, visit func([]cell) error) ([]cell, error) {
 	for block != "" {
 		cells = cells[:0]

@@ -19,11 +19,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// groupBytes of values end a row group, which is in memory until then.
+// groupBytes of values complete a row group, which is in memory until then.
 const groupBytes = 16 << 20
 
-// writeParquet writes the rows in row groups that are bounded in bytes. Each column has the type
-// that all of its values have. Where they have several, or one that no type keeps, it is JSON: each
+// writeParquet writes the rows in row groups of bounded size. A column has the type of all its
+// values. If they have several types, or one without a lossless type, the column is JSON: each
 // value as it was stored.
 func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
 	held := &columnHold{spool: newSpool(o.Disk)}
@@ -42,7 +42,7 @@ func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) 
 	}
 	close(p.full)
 	if failed := <-written; failed != nil {
-		return failed // why no more rows were taken
+		return failed // why no more rows were accepted
 	}
 	if err != nil {
 		return err
@@ -53,24 +53,24 @@ func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) 
 	return nil
 }
 
-// parquetFile is one that is being written. One goroutine writes a column's values while those of
-// the next are made.
+// parquetFile is a parquet file being written. One goroutine writes a column's values while the
+// next column's are prepared.
 type parquetFile struct {
 	out        *parquet.GenericWriter[any]
-	order      []int                              // as that of the table
-	encode     []func(value string) parquet.Value // by place of discovery
-	group      int                                // bytes of the row group
-	full, free chan *parquetChunk                 // with room for all of them
+	order      []int                              // that of the table
+	encode     []func(value string) parquet.Value // by order of discovery
+	group      int                                // bytes in the current row group
+	full, free chan *parquetChunk                 // each has room for all chunks
 }
 
-// parquetChunk is what some rows have in a column.
+// parquetChunk is the values of one column in some rows.
 type parquetChunk struct {
 	place  int
 	values []parquet.Value
 	last   bool // of a row group
 }
 
-// parquetChunks are how many there are.
+// parquetChunks is how many chunks there are.
 const parquetChunks = 4
 
 func newParquet(w io.Writer, t *table) *parquetFile {
@@ -98,7 +98,7 @@ func newParquet(w io.Writer, t *table) *parquetFile {
 	return p
 }
 
-// orderedGroup is a group whose fields have an order of their own.
+// orderedGroup is a group whose fields have a given order.
 type orderedGroup struct {
 	parquet.Group
 	fields []parquet.Field
@@ -107,7 +107,7 @@ type orderedGroup struct {
 // Fields implements parquet.Node.
 func (g orderedGroup) Fields() []parquet.Field { return g.fields }
 
-// parquetType is the type that keeps all values of a column, and what makes one of a value.
+// parquetType is the type that keeps all values of a column, and what converts a value.
 func (s shapes) parquetType() (parquet.Node, func(value string) parquet.Value) {
 	switch {
 	case s&^isText == 0:
@@ -125,12 +125,12 @@ func (s shapes) parquetType() (parquet.Node, func(value string) parquet.Value) {
 		}
 	case s&^(isInteger|isLarge) == 0:
 		return parquet.Int(64), func(value string) parquet.Value {
-			number, _ := strconv.ParseInt(value, 10, 64) // it was looked at
+			number, _ := strconv.ParseInt(value, 10, 64) // cannot fail: shapeOf has checked it
 			return parquet.Int64Value(number)
 		}
 	case s&^(isInteger|isDecimal) == 0:
 		return parquet.Leaf(parquet.DoubleType), func(value string) parquet.Value {
-			number, _ := keepFloat(value) // it was looked at
+			number, _ := keepFloat(value) // shapeOf has checked it
 			return parquet.DoubleValue(number)
 		}
 	}
@@ -139,12 +139,12 @@ func (s shapes) parquetType() (parquet.Node, func(value string) parquet.Value) {
 	}
 }
 
-// textValue is a text as it lies in memory: nobody writes to it.
+// textValue shares a text's memory, which nobody writes to.
 func textValue(text string) parquet.Value {
 	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// quickSnappy is Snappy at its quickest. The library's looks twice for what is alike.
+// quickSnappy is Snappy at its fastest. The library's own codec searches twice for matches.
 type quickSnappy struct{ snappy.Codec }
 
 // Encode implements compress.Codec.
@@ -152,7 +152,7 @@ func (*quickSnappy) Encode(dst, src []byte) ([]byte, error) {
 	return s2.EncodeSnappy(dst, src), nil
 }
 
-// readAgain adds rows that nobody held.
+// readAgain adds rows that could not be held.
 func (p *parquetFile) readAgain(ctx context.Context, t *table) error {
 	block := &columnBlock{}
 	if err := t.readAll(ctx, func(cells []cell) error {
@@ -167,7 +167,7 @@ func (p *parquetFile) readAgain(ctx context.Context, t *table) error {
 	return block.visit(p.add)
 }
 
-// errNotWritten ends the reading of rows that nobody writes any more.
+// errNotWritten ends the reading when the writer has failed.
 var errNotWritten = errors.New("export: a parquet file is not written any more")
 
 // add adds a block of rows, and ends the row group when it is full.
@@ -195,7 +195,7 @@ func (p *parquetFile) add(rows int, columns []string) error {
 	return nil
 }
 
-// fill sets the values of so many rows.
+// fill sets the values of this many rows.
 func (c *parquetChunk) fill(rows int, cells string, encode func(value string) parquet.Value) {
 	none := parquet.NullValue().Level(0, 0, c.place)
 	c.values = slices.Grow(c.values[:0], rows)[:rows]
@@ -212,7 +212,7 @@ func (c *parquetChunk) fill(rows int, cells string, encode func(value string) pa
 	}
 }
 
-// writeChunks writes what is added, until there is no more.
+// writeChunks writes the chunks that add fills, until there are no more.
 func (p *parquetFile) writeChunks() (err error) {
 	defer close(p.free)
 	caught := reading.Catch(func() {

@@ -7,23 +7,23 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// shapes are what values are, as a set.
+// shapes is a set of the kinds of values in a column.
 type shapes uint8
 
 const (
 	isText    shapes = 1 << iota
-	isEscaped        // a text that does not stand between its quotes as it is
+	isEscaped        // a text whose JSON form has escapes
 	isBool           // true or false
 	isInteger        // within 64 bits
 	isLarge          // an integer that a float64 may round
-	isDecimal        // a number that a float64 keeps
-	isOther          // an object, an array, or a number that neither keeps
+	isDecimal        // a number whose digits a float64 keeps
+	isOther          // an object, an array, or a number that fits neither
 )
 
-// keptDigits are the decimal digits that a float64 keeps of any number.
+// keptDigits is how many decimal digits of any number a float64 keeps.
 const keptDigits = 15
 
-// shapeOf is what a value is; null is nothing.
+// shapeOf is the shape of a value; null has none.
 func shapeOf(m *rowstore.Members) shapes {
 	switch m.Value[0] {
 	case '"':
@@ -54,7 +54,7 @@ func numberShape(value string) shapes {
 	return isOther
 }
 
-// keepFloat is a number as a float64; kept: it is the same number still.
+// keepFloat converts a number to a float64. kept says whether no digit is lost.
 func keepFloat(value string) (number float64, kept bool) {
 	mantissa := value
 	if at := strings.IndexAny(value, "eE"); at >= 0 {
@@ -66,7 +66,7 @@ func keepFloat(value string) (number float64, kept bool) {
 		digits--
 	}
 	number, err := strconv.ParseFloat(value, 64)
-	// what is next to zero has fewer digits
+	// numbers next to zero have fewer digits
 	small := number < 1e-290 && number > -1e-290 && digits > 0
 	return number, err == nil && digits <= keptDigits && !small
 }

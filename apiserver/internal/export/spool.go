@@ -12,37 +12,37 @@ import (
 	"strings"
 )
 
-// Disk is where an export may put what it cannot send yet, in files without a name.
+// Disk is where an export may keep what it cannot send yet, in unnamed files.
 type Disk interface {
-	// Dir is the folder; "" is the system's for temporary files.
+	// Dir is the folder; "": the system's temporary folder.
 	Dir() string
-	// TakeRoom takes room of so many bytes before they are written. An error: there is none.
+	// TakeRoom reserves space before it is written. It fails if there is none.
 	TakeRoom(bytes int64) error
 }
 
 const (
-	// spooledInMemory is how many bytes are in memory, and wait for a file of their own.
+	// spooledInMemory is how many bytes stay in memory before they go to a file.
 	spooledInMemory = 256 << 10
-	// maxSpooled is how many are kept of one export: about two million rows of 480 bytes.
+	// maxSpooled is how many bytes an export keeps: about two million rows of 480 bytes.
 	maxSpooled = 1 << 30
 )
 
-// spool keeps bytes from the look at rows to their writing. It gives up where there is no room.
+// spool keeps bytes from the first pass over rows to their writing. Without room it gives up.
 type spool struct {
 	disk    Disk
-	file    *os.File // nil: all is in last
+	file    *os.File // nil: everything is in last
 	written int64
-	last    []byte // behind what is in the file
-	gone    bool   // it has given up
+	last    []byte // bytes that are not in the file yet
+	gone    bool   // it gave up, or was closed
 }
 
-// newSpool is empty. Without a disk it gives up at once.
+// newSpool makes an empty spool. Without a disk it gives up at once.
 func newSpool(disk Disk) spool { return spool{disk: disk, gone: disk == nil} }
 
-// full says whether what is in memory has to go to the file.
+// full says whether the bytes in memory have to go to the file.
 func (s *spool) full() bool { return len(s.last) >= spooledInMemory }
 
-// put writes what is in memory to the file, behind a head, or gives up.
+// put writes head and the bytes in memory to the file, or gives up.
 func (s *spool) put(head []byte) {
 	if s.tryPut(head) != nil {
 		s.close()
@@ -80,10 +80,10 @@ func (s *spool) tryPut(head []byte) error {
 	return nil
 }
 
-// putBlock writes what is in memory behind the length of its bytes, for eachBlock.
+// putBlock writes the bytes in memory with their length in front, for eachBlock.
 func (s *spool) putBlock() { s.put(binary.AppendUvarint(nil, uint64(len(s.last)))) }
 
-// eachBlock visits the blocks that are in the file.
+// eachBlock visits the blocks in the file.
 func (s *spool) eachBlock(ctx context.Context, visit func(block string) error) error {
 	in := bufio.NewReaderSize(s.filed(), 64<<10)
 	for {
@@ -108,10 +108,10 @@ func (s *spool) eachBlock(ctx context.Context, visit func(block string) error) e
 	}
 }
 
-// size is how many bytes it has.
+// size is how many bytes it holds.
 func (s *spool) size() int64 { return s.written + int64(len(s.last)) }
 
-// filed reads what is in the file.
+// filed reads the bytes in the file.
 func (s *spool) filed() io.Reader {
 	if s.file == nil {
 		return bytes.NewReader(nil)
@@ -119,13 +119,13 @@ func (s *spool) filed() io.Reader {
 	return io.NewSectionReader(s.file, 0, s.written)
 }
 
-// whole says whether it has all that was added.
+// whole says whether it holds all that was added.
 func (s *spool) whole() bool { return !s.gone }
 
-// close removes what it keeps.
+// close drops what it holds.
 func (s *spool) close() {
 	if s.file != nil {
-		_ = s.file.Close() // nothing of it is kept
+		_ = s.file.Close() // the file has no name and goes
 	}
 	s.gone, s.file, s.last = true, nil, nil
 }

@@ -11,46 +11,45 @@ import (
 
 // Bounds of a table.
 const (
-	// maxColumns is how many columns a table may have: those of a spreadsheet.
+	// maxColumns is the most columns of a table, as in a spreadsheet.
 	maxColumns = 16_384
-	// maxTyped is how many a parquet file may have: it describes each of them in each row group.
+	// maxTyped is the most columns of a parquet file, which describes each in every row group.
 	maxTyped = 2_000
 )
 
-// column is one of a table.
+// column is a column of a table.
 type column struct {
 	name   string
-	values shapes // of all rows, in parquet
+	values shapes // of all rows; parquet only
 }
 
-// cell is what a row has in a column. Of a column that is there twice the last one counts.
+// cell is a row's value in a column. If a row has a column twice, the last value counts.
 type cell struct {
 	place int // of the column
 	value string
 }
 
-// table is rows as cells of columns.
+// table presents rows as cells of columns.
 type table struct {
 	columns []column
-	order   []int // place of each column among the columns, by the place of its discovery
+	order   []int // place of each column in the file, by order of discovery
 	rows    Source
 	reader  reader
-	size    *sheetSize // nil: rows are not counted, or are counted already
-	kept    bool       // the keeper has all rows
+	size    *sheetSize // nil: rows are not counted, or have been
+	kept    bool       // the keeper holds all rows
 }
 
-// keeper keeps rows from the look at them to their writing, unless there is no room.
+// keeper keeps rows between the first pass over them and their writing, if there is room.
 type keeper interface {
-	// add adds the cells of a row. columns are those known by then, in the order of discovery.
+	// add adds the cells of a row. columns are those known by then, in order of discovery.
 	add(columns []column, cells []cell)
-	whole() bool // it has all that was added
+	whole() bool // it holds all that was added
 }
 
-// tabulate finds out the columns of rows. They are those that are named as fields. Without them
-// they are what stands first, then the other members in the order in which rows first have them,
-// the server's own (_…) last. So all rows are looked at before the first is written: a column that
-// appears late is not missed. They are kept as far as there is room, and are read again otherwise.
-// encode makes the text of a member's cell.
+// tabulate finds the columns of rows. With fields, these are the columns. Otherwise they are First,
+// then the other members in the order in which rows first have them, the server's own (_…) last. So
+// all rows are read before the first is written, and no late column is missed. The rows are kept if
+// there is room, and read again otherwise. encode makes the text of a member's cell.
 func tabulate(ctx context.Context, rows Source, o Options,
 	encode func(*rowstore.Members) string, keep keeper) (*table, error) {
 	t := &table{rows: rows, reader: newReader(o, encode)}
@@ -71,8 +70,8 @@ func tabulate(ctx context.Context, rows Source, o Options,
 	return t, nil
 }
 
-// orderOf appends the place of each column in a file. Those that only the server writes may be
-// last.
+// orderOf appends the place of each column in a file. With serverLast, columns that only the server
+// writes come last.
 func orderOf(order []int, columns []column, serverLast bool) []int {
 	last := len(columns)
 	if serverLast {
@@ -92,7 +91,7 @@ func orderOf(order []int, columns []column, serverLast bool) []int {
 	return order
 }
 
-// look reads all rows.
+// look reads all rows for the first time.
 func (t *table) look(ctx context.Context, keep keeper) error {
 	err := t.readAll(ctx, func(cells []cell) error {
 		keep.add(t.reader.columns, cells)
@@ -102,7 +101,7 @@ func (t *table) look(ctx context.Context, keep keeper) error {
 	return err
 }
 
-// readAll visits the cells of all rows, with their places of discovery.
+// readAll visits the cells of all rows. Their places are in order of discovery.
 func (t *table) readAll(ctx context.Context, visit func([]cell) error) error {
 	return eachRow(ctx, t.rows, func(row json.RawMessage) error {
 		if t.size != nil {
@@ -118,7 +117,7 @@ func (t *table) readAll(ctx context.Context, visit func([]cell) error) error {
 	})
 }
 
-// each visits the cells of all rows, of a hold if it has them.
+// each visits the cells of all rows, from the hold if that has them.
 func (t *table) each(ctx context.Context, held *hold, visit func([]cell) error) error {
 	ordered := func(cells []cell) error {
 		for i := range cells {
@@ -132,7 +131,7 @@ func (t *table) each(ctx context.Context, held *hold, visit func([]cell) error) 
 	return t.readAll(ctx, ordered)
 }
 
-// serverKey is 1 for a member that only the server writes.
+// serverKey is 1 for a member that only the server writes, else 0.
 func serverKey(key string) int {
 	if strings.HasPrefix(key, "_") {
 		return 1
@@ -140,18 +139,18 @@ func serverKey(key string) int {
 	return 0
 }
 
-// reader makes cells of rows. Most rows have the members of the row before, in its order.
+// reader makes cells of rows. Most rows have the same members, in order, as the row before.
 type reader struct {
 	encode  func(*rowstore.Members) string
-	most    int  // columns
-	grows   bool // by columns that rows have
-	typed   bool // what the columns hold is noted
+	most    int  // the most columns
+	grows   bool // members of rows become columns
+	typed   bool // the shapes of values are recorded
 	columns []column
 	at      map[string]int // place of a column
-	// members of the row before, as their keys are written, and their columns, -1 for none
+	// members of the row before, by their written keys, and their columns, -1 for none
 	shape   []string
 	places  []int
-	members rowstore.Members // of the row
+	members rowstore.Members // of the current row
 	cells   []cell
 }
 
@@ -178,14 +177,14 @@ func (r *reader) add(name string) int {
 	return len(r.columns) - 1
 }
 
-// read returns the cells of a row, until the next call.
+// read returns the cells of a row, valid until the next call.
 func (r *reader) read(row json.RawMessage) ([]cell, error) {
 	r.cells = r.cells[:0]
 	r.members = rowstore.MembersOf(row)
 	m := &r.members
 	for n := 0; n < len(r.shape) && m.NextAs(r.shape[n]) || m.Next(); n++ {
 		if n == len(r.shape) || r.shape[n] != m.Written() {
-			// not all of the row with them
+			// copies, which do not keep the whole row alive
 			name, written := strings.Clone(m.Key), strings.Clone(m.Written())
 			r.shape, r.places = append(r.shape[:n], written), append(r.places[:n], r.place(name))
 			if len(r.columns) > r.most {
@@ -207,7 +206,7 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 	return r.cells, nil
 }
 
-// place is that of a member's column, -1 when it has none.
+// place is the place of a member's column, -1 if it has none.
 func (r *reader) place(name string) int {
 	if place, known := r.at[name]; known {
 		return place
@@ -218,5 +217,5 @@ func (r *reader) place(name string) int {
 	return r.add(name)
 }
 
-// verbatim leaves a value as it is.
+// verbatim leaves a value unchanged.
 func verbatim(m *rowstore.Members) string { return m.Value }

@@ -8,9 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Watch tells whether rows stayed where they were while they were read. A run, a scraper or a file
-// may be removed meanwhile, with rows that had not been read. What was read then looks whole and is
-// not.
+// Watch finds out whether rows were removed while they were being read. A run, a scraper or a file
+// may go meanwhile, with rows not read yet. The result would look complete without being so.
 type Watch struct {
 	store  rowstore.Reads
 	scopes []rowstore.Scope
@@ -18,7 +17,7 @@ type Watch struct {
 	there  int64
 }
 
-// StartWatch notes how many rows scopes have up to a place, which Horizon has reached.
+// StartWatch records how many rows scopes have up to a place, which Horizon has reached.
 func StartWatch(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	upto int64) (Watch, error) {
 	there, err := store.CountUpto(ctx, scopes, upto)
@@ -28,12 +27,12 @@ func StartWatch(ctx context.Context, store rowstore.Reads, scopes []rowstore.Sco
 	return Watch{store, scopes, upto, there}, nil
 }
 
-// ResumeWatch goes on with a watch that began when scopes had that many rows up to a place.
+// ResumeWatch resumes a watch that began when scopes had there rows up to a place.
 func ResumeWatch(store rowstore.Reads, scopes []rowstore.Scope, upto, there int64) Watch {
 	return Watch{store, scopes, upto, there}
 }
 
-// Gone says whether some of the rows have gone.
+// Gone says whether some of the rows were removed.
 func (w Watch) Gone(ctx context.Context) (bool, error) {
 	left, err := w.store.CountUpto(ctx, w.scopes, w.upto)
 	if err != nil {
@@ -42,7 +41,7 @@ func (w Watch) Gone(ctx context.Context) (bool, error) {
 	return left < w.there, nil
 }
 
-// Check fails with fault.Unavailable when some of the rows have gone.
+// Check fails with fault.Unavailable if some of the rows were removed.
 func (w Watch) Check(ctx context.Context) error {
 	gone, err := w.Gone(ctx)
 	if err == nil && gone {
@@ -51,7 +50,7 @@ func (w Watch) Check(ctx context.Context) error {
 	return err
 }
 
-// RowsRemoved is what a read fails with of which some rows went meanwhile.
+// RowsRemoved is the error of a read during which rows were removed.
 func RowsRemoved() error {
 	return fault.New(fault.Unavailable, "rows were removed while they were read; ask again")
 }

@@ -20,12 +20,12 @@ import (
 
 // Bounds of a spreadsheet.
 const (
-	maxSheetRows  = 100_000   // beside the header (specification 7)
-	maxSheetBytes = 256 << 20 // of its rows, as they are stored
-	maxCellUnits  = 32_767    // of a cell, in code units of UTF-16: no spreadsheet has more
+	maxSheetRows  = 100_000   // besides the header (specification 7)
+	maxSheetBytes = 256 << 20 // of its rows, as stored
+	maxCellUnits  = 32_767    // of a cell, in UTF-16 code units: the most of any spreadsheet
 )
 
-// sheetSize counts what is to become a spreadsheet.
+// sheetSize counts the rows that will become a spreadsheet.
 type sheetSize struct {
 	rows  int
 	bytes int64
@@ -60,7 +60,7 @@ const (
 	sheetEnd   = `</sheetData></worksheet>`
 )
 
-// workbook are the names and contents of the parts, in order. The sheet comes last.
+// workbook returns the names and contents of the parts, in order. The sheet comes last.
 func workbook() [][2]string {
 	return [][2]string{
 		{"[Content_Types].xml", xmlHead + `<Types xmlns="` + openXML +
@@ -78,9 +78,9 @@ func workbook() [][2]string {
 	}
 }
 
-// writeXLSX writes one sheet: a header of all columns that any row has, then the rows. Text stands
-// in cells of text, so that none is taken for a formula. Nothing is written before all rows were
-// looked at: there may be more than a sheet has. A library takes twice the time over it.
+// writeXLSX writes one sheet: a header of all columns that any row has, then the rows. Text is in
+// text cells, so that none is taken for a formula. It reads all rows before it writes, since there
+// may be more than a sheet can hold. A library would take twice as long.
 func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
 	held := &hold{newSpool(o.Disk)}
 	defer held.close()
@@ -117,7 +117,7 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, rows Source, o Options) err
 	return nil
 }
 
-// columnName is what a spreadsheet calls its column at a place: A, …, Z, AA.
+// columnName is a spreadsheet's name of the column at a place: A, …, Z, AA.
 func columnName(place int) string {
 	name := ""
 	for n := place + 1; n > 0; n = (n - 1) / 26 {
@@ -126,16 +126,16 @@ func columnName(place int) string {
 	return name
 }
 
-// sheet is a spreadsheet that is being written.
+// sheet is a sheet being written.
 type sheet struct {
 	out     io.Writer
-	columns []string // their names
+	columns []string // names in the sheet
 	rows    int
-	number  []byte // of the row
+	number  []byte // number of the current row
 	line    []byte
 }
 
-// putHead writes the names of the columns.
+// putHead writes the header row.
 func (s *sheet) putHead(columns []column) error {
 	s.beginRow()
 	for i, c := range columns {
@@ -146,7 +146,7 @@ func (s *sheet) putHead(columns []column) error {
 	return s.endRow()
 }
 
-// put writes the cells as the next row, in the order of their columns.
+// put writes the cells as the next row, in column order.
 func (s *sheet) put(cells []cell) error {
 	byPlace := func(a, b cell) int { return a.place - b.place }
 	if !slices.IsSortedFunc(cells, byPlace) {
@@ -181,7 +181,7 @@ func (s *sheet) beginCell(place int) {
 	s.line = append(append(append(s.line, `<c r="`...), s.columns[place]...), s.number...)
 }
 
-// endCell ends a cell of a value. A number that a spreadsheet would round is text.
+// endCell ends a cell with a value. A number that a spreadsheet would round becomes text.
 func (s *sheet) endCell(value string) {
 	if text, ok := rowstore.TextOf(value); ok {
 		s.endText(text)
@@ -199,16 +199,16 @@ func (s *sheet) endCell(value string) {
 	}
 }
 
-// endText ends a cell of a text.
+// endText ends a cell with a text.
 func (s *sheet) endText(text string) {
 	s.line = append(s.line, `" t="inlineStr"><is><t xml:space="preserve">`...)
 	s.line = append(appendSheetText(s.line, text), `</t></is></c>`...)
 }
 
-// appendSheetText appends as much of a text as a cell has, as ST_Xstring writes it (ECMA-376, part
-// 1, 22.9.2.19).
+// appendSheetText appends as much of a text as a cell can hold, encoded as ST_Xstring (ECMA-376,
+// part 1, 22.9.2.19).
 func appendSheetText(out []byte, text string) []byte {
-	done := 0 // bytes of the text
+	done := 0 // bytes of the text already appended
 	for i, units := 0, 0; i < len(text); {
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
@@ -227,8 +227,8 @@ func appendSheetText(out []byte, text string) []byte {
 	return append(out, text[done:]...)
 }
 
-// escapeInSheet is what stands for the first character of a text, "" for itself. What XML cannot
-// say is U+FFFD. An underscore is spelled out where it would begin a character that is.
+// escapeInSheet is the escape of a text's first character, "" if it needs none. Characters that XML
+// cannot hold become U+FFFD. An underscore is escaped where it would begin an escape.
 func escapeInSheet(r rune, text string) string {
 	switch {
 	case r == '<':
@@ -239,7 +239,7 @@ func escapeInSheet(r rune, text string) string {
 		return "&amp;"
 	case r == '_' && spelledOut(text):
 		return "_x005F_"
-	case r == '\r': // a reader would take it for the end of a line
+	case r == '\r': // a reader would take it for a line end
 		return "&#xD;"
 	case r < ' ' && r != '\t' && r != '\n', r == 0xfffe, r == 0xffff, r == utf8.RuneError:
 		return "\ufffd"
@@ -247,7 +247,7 @@ func escapeInSheet(r rune, text string) string {
 	return ""
 }
 
-// spelledOut says whether a text begins as a character that is spelled out: _x0041_.
+// spelledOut says whether a text begins like an escaped character: _x0041_.
 func spelledOut(text string) bool {
 	if len(text) < 7 || text[1] != 'x' || text[6] != '_' {
 		return false

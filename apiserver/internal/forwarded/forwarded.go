@@ -1,6 +1,6 @@
-// Package forwarded owns who calls when proxies stand between. It reads Forwarded (RFC 7239) and
-// X-Forwarded-For, and believes of them what trusted proxies have written (decision 55). It knows
-// no request and keeps nothing.
+// Package forwarded finds the caller behind proxies. It reads Forwarded (RFC 7239) and
+// X-Forwarded-For, and believes only what trusted proxies have written (decision 55). It knows no
+// request and keeps nothing.
 package forwarded
 
 import (
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Proxies are the ranges of trusted proxies. None trusted: the headers say nothing.
+// Proxies are the ranges of trusted proxies. Without any, the headers are ignored.
 type Proxies []netip.Prefix
 
-// Trust says whether an address is a trusted proxy's.
+// Trust says whether an address is that of a trusted proxy.
 func (p Proxies) Trust(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(plain(address)) })
 }
 
-// Caller is who calls: on the way from the peer back to the sender, the nearest address that is no
-// trusted proxy's. forwarded and xForwardedFor are the values of these headers, line by line. Where
-// the way cannot be read on, the nearest proxy before that calls. So it does where the two headers
-// disagree: one of them is what the sender wrote.
+// Caller is the first address that is not a trusted proxy, on the way from the peer back to the
+// sender. forwarded and xForwardedFor are the values of these headers, line by line. If the way
+// cannot be followed, the last proxy reached is the caller. If the headers disagree, it is the
+// peer, since the sender wrote one of them.
 func (p Proxies) Caller(peer netip.Addr, forwarded, xForwardedFor []string) netip.Addr {
 	peer = plain(peer)
 	if !p.Trust(peer) {
@@ -39,8 +39,8 @@ func (p Proxies) Caller(peer netip.Addr, forwarded, xForwardedFor []string) neti
 	return said[0]
 }
 
-// follow goes back from the peer, from the end of the last line, as long as trusted proxies say
-// where to. nodes takes a line apart, and says whether it could.
+// follow goes back from the peer, beginning at the end of the last line, while trusted proxies say
+// where to. nodes splits a line, and says whether it could.
 func (p Proxies) follow(at netip.Addr, lines []string,
 	nodes func(line string) ([]string, bool)) netip.Addr {
 	for _, line := range slices.Backward(lines) {
@@ -61,7 +61,7 @@ func (p Proxies) follow(at netip.Addr, lines []string,
 	return at
 }
 
-// listNodes takes a line of X-Forwarded-For apart.
+// listNodes splits a line of X-Forwarded-For.
 func listNodes(line string) (nodes []string, whole bool) {
 	for part := range strings.SplitSeq(line, ",") {
 		if part = trim(part); part != "" {
@@ -71,9 +71,8 @@ func listNodes(line string) (nodes []string, whole bool) {
 	return nodes, true
 }
 
-// forNodes takes the parameters "for" out of a line of Forwarded. An element without one has the
-// node "". A line that is not well-formed is none: what stands in it may have been written to be
-// misread.
+// forNodes returns the parameters "for" of a line of Forwarded. An element without one has the node
+// "". A malformed line is refused as a whole, as it may be written to be misread.
 func forNodes(line string) (nodes []string, whole bool) {
 	for rest := line; ; {
 		node, given, empty := "", false, true
@@ -137,9 +136,8 @@ func parameterValue(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// tokenLength is how many bytes of a token (RFC 9110) text begins with. Some proxies leave
-// addresses with a port, or of version 6, without the quotes that these need: colons and brackets
-// count, too.
+// tokenLength is the length of the token (RFC 9110) at the start of text. It includes colons and
+// brackets, since some proxies do not quote IPv6 addresses and addresses with a port.
 func tokenLength(text string) int {
 	for i := range len(text) {
 		c := text[i]
@@ -151,8 +149,8 @@ func tokenLength(text string) int {
 	return len(text)
 }
 
-// parseNode reads an address, with a port or without: 192.0.2.1, 192.0.2.1:80, 2001:db8::1,
-// [2001:db8::1], [2001:db8::1]:80. Whoever is "unknown" or goes by another name is not known.
+// parseNode reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1,
+// [2001:db8::1], [2001:db8::1]:80. It does not accept "unknown" and other names.
 func parseNode(text string) (netip.Addr, bool) {
 	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
 		host, port, closed := strings.Cut(inner, "]")
@@ -171,12 +169,11 @@ func parseNode(text string) (netip.Addr, bool) {
 
 func trim(text string) string { return strings.Trim(text, " \t") }
 
-// plain is an address without what it does not need to be told from others: version 4 within 6, and
-// zones.
+// plain is an address in its plain form: unmapped from IPv6 to IPv4, and without a zone.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
-// Holder is what shares a limit with an address: the address itself, or its /64 of version 6, which
-// one caller has whole.
+// Holder names the limit that an address counts against: the address itself, or for IPv6 its /64,
+// which one caller usually has.
 func Holder(address netip.Addr) string {
 	address = plain(address)
 	if address.Is6() {

@@ -96,9 +96,9 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// What the nearest proxy appends on a line of its own decides, whatever a sender writes before it.
-// So it does on the same line, unless the sender's part spoils the line: then the proxy itself is
-// the caller. Never anybody else.
+// The nearest proxy's own line decides, whatever a sender writes before it. On a shared line its
+// part decides, too, unless the sender spoils the line: then the proxy is the caller. It is never
+// anybody else.
 func FuzzCaller(f *testing.F) {
 	for _, seed := range []string{"", "1.1.1.1", "for=1.1.1.1", `for="1.1.1.1`,
 		`for="[::1]:80";by=x, for=_a`, "10.0.0.2", "for=10.0.0.2,",
@@ -109,7 +109,7 @@ func FuzzCaller(f *testing.F) {
 	peer, sender := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1")
 	f.Fuzz(func(t *testing.T, forged string) {
 		if strings.ContainsAny(forged, "\r\n\x00") {
-			t.Skip() // no header line
+			t.Skip() // not a header line
 		}
 		for name, got := range map[string]netip.Addr{
 			"X-, a line each":        trusted.Caller(peer, nil, []string{forged, "192.0.2.1"}),

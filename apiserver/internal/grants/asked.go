@@ -10,17 +10,17 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Asked is what a program asks for, as it came.
+// Asked is a program's request as it came.
 type Asked struct {
 	ResponseType, Program, Redirect, Scope, State, Challenge, Method, Resource string
 }
 
-// Request is what a program asks for and may.
+// Request is a checked request of a program.
 type Request struct {
 	Name      string // of the program
 	Redirect  string
-	To        string // whom an answer is sent to, for people
-	Source    string // the same, as a rule for forms names it
+	To        string // where an answer is sent, for people
+	Source    string // the same, as a CSP source
 	Scopes    []model.Scope
 	State     string
 	Resource  string
@@ -28,11 +28,11 @@ type Request struct {
 	challenge client.Hash
 }
 
-// Scopes are what can be granted, the least first (decision 7).
+// Scopes are the scopes that can be granted, the least first (decision 7).
 func Scopes() []model.Scope { return []model.Scope{model.ScopeLLMRead, model.ScopeLLMFull} }
 
-// Look finds out who asks, and whether an answer may be sent there. Where it may not, nothing is
-// sent anywhere: its refusal is for the person who asks.
+// Look finds out which program asks, and whether an answer may be sent to its address. If not,
+// nothing is sent, and the refusal is shown to the person.
 func (s *Service) Look(asked *Asked) (*Request, error) {
 	p := s.program(asked.Program)
 	if p == nil {
@@ -51,7 +51,7 @@ func (s *Service) Look(asked *Asked) (*Request, error) {
 	return r, nil
 }
 
-// Check takes over the rest of what is asked for. Its refusals are answers to the program.
+// Check checks the rest of the request. Its refusals are answers to the program.
 func (r *Request) Check(asked *Asked, base string) error {
 	if asked.ResponseType != "code" {
 		return refuse("unsupported_response_type", "response_type is code")
@@ -78,8 +78,7 @@ func (r *Request) Check(asked *Asked, base string) error {
 	return err
 }
 
-// resourceOf is whom a token is for (RFC 8707). It is this service, which its agent gateway is a
-// part of.
+// resourceOf is whom a token is for (RFC 8707): this service, which includes its agent gateway.
 func resourceOf(text, base string) (string, error) {
 	switch text {
 	case base, base + "/", base + "/mcp":
@@ -88,11 +87,11 @@ func resourceOf(text, base string) (string, error) {
 	return "", refuse("invalid_target", "resource is %s", base)
 }
 
-// Answer is the address that a person is sent back to, with what came of it.
+// Answer is the address that a person is sent back to, with the result.
 func (r *Request) Answer(base string, more url.Values) string {
 	at, err := url.Parse(r.Redirect)
 	if err != nil {
-		return r.Redirect // it was read before
+		return r.Redirect // cannot fail: Look has parsed it
 	}
 	query := at.Query()
 	for name, values := range more {
@@ -105,7 +104,7 @@ func (r *Request) Answer(base string, more url.Values) string {
 	return at.String()
 }
 
-// Refused is the address that says why nothing is granted.
+// Refused is the address that tells the program why nothing is granted.
 func (r *Request) Refused(base string, refusal *Refusal) string {
 	return r.Answer(base, url.Values{"error": {refusal.Code},
 		"error_description": {refusal.Detail}})

@@ -1,11 +1,11 @@
-// Package grants owns how people let programs call in their stead: OAuth 2.1 with PKCE, as agents
-// ask for it. It has what programs are, what they may ask for, codes and tokens. It answers with
-// these or a Refusal. It knows no HTTP and no page. Who calls with an access token is package
-// auth's; what is kept of it all is the control plane's.
+// Package grants lets people allow programs to call on their behalf: OAuth 2.1 with PKCE, as agents
+// use it. It covers programs, their requests, codes and tokens. It returns these or a Refusal. It
+// knows no HTTP and no page. Package auth handles calls with an access token; the control plane
+// stores the state.
 //
-// The protocol is small, and what libraries of it bring is storage. They keep tokens in a database,
-// with rules of their own for what is used once. Here a code is spent, and a token replaced, by one
-// command of the replicated state.
+// The protocol is small, and libraries for it mostly bring storage. They keep tokens in a database,
+// with their own rules for single use. Here one command of the replicated state spends a code or
+// replaces a token.
 package grants
 
 import (
@@ -26,9 +26,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Service makes grants, and ends them. It is safe for concurrent use.
+// Service makes and ends grants. It is safe for concurrent use.
 type Service struct {
-	Key    []byte // signs programs' ids and makes tokens, the same for all servers
+	Key    []byte // signs programs' ids and makes tokens; the same for all servers
 	Client client.Client
 	Clock  clock.Clock
 	IDs    ids.Source
@@ -44,8 +44,8 @@ func refuse(code, format string, args ...any) error {
 	return &Refusal{code, fmt.Sprintf(format, args...)}
 }
 
-// Texts that programs have. A refresh token is its family, which all of a grant have in common, and
-// a secret of its own. Whoever shows the family has had one of them.
+// The texts that programs hold. A refresh token has a family, which all refresh tokens of a grant
+// share, and a secret. Whoever knows the family has held one of them.
 const (
 	codeStart     = "svc_code_"
 	refreshStart  = "svc_refresh_"
@@ -54,25 +54,25 @@ const (
 	refreshLength = len(refreshStart) + familyLength + secretLength
 )
 
-// secret is 260 random bits.
+// secret makes 260 random bits.
 func secret() string { return rand.Text() + rand.Text() }
 
-// follow is the text that follows from a secret one: who asks twice gets it twice.
+// follow derives a text from a secret one. Equal calls give equal texts.
 func (s *Service) follow(purpose, from string) string {
 	sum := hmac.New(sha256.New, s.Key)
 	_, _ = sum.Write([]byte(purpose + " " + from)) // never fails
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum.Sum(nil))
 }
 
-// Tokens are what a program gets.
+// Tokens are what a program receives.
 type Tokens struct {
 	Access, Refresh string
 	Life            time.Duration // of the access token
 	Scope           model.Scope
 }
 
-// Allow makes a code, in the name of who has signed in. Faults: unauthorized, customer_blocked,
-// unavailable.
+// Allow makes a code on behalf of a person who has signed in. Faults: unauthorized,
+// customer_blocked, unavailable.
 func (s *Service) Allow(ctx context.Context, p *auth.Principal, r *Request,
 	scope model.Scope) (code string, err error) {
 	code = codeStart + secret()
@@ -82,7 +82,7 @@ func (s *Service) Allow(ctx context.Context, p *auth.Principal, r *Request,
 	return code, err
 }
 
-// as is a context in which a person does what is proposed.
+// as is a context in which the person is the actor.
 func as(ctx context.Context, p *auth.Principal) context.Context {
 	var actor client.Actor
 	if known := client.ActorOf(ctx); known != nil {
@@ -92,7 +92,7 @@ func as(ctx context.Context, p *auth.Principal) context.Context {
 	return client.WithActor(ctx, &actor)
 }
 
-// Redemption is a program that shows a code.
+// Redemption is a program's request to redeem a code.
 type Redemption struct{ Program, Code, Redirect, Verifier, Resource string }
 
 var (
@@ -103,7 +103,7 @@ var (
 	verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
-// Redeem makes a grant of a code. Refusals: invalid_client, invalid_request, invalid_target,
+// Redeem turns a code into a grant. Refusals: invalid_client, invalid_request, invalid_target,
 // invalid_grant. Faults: unavailable.
 func (s *Service) Redeem(ctx context.Context, r Redemption, base string) (Tokens, error) {
 	resource, err := s.admit(r.Program, r.Resource, base)
@@ -118,7 +118,7 @@ func (s *Service) Redeem(ctx context.Context, r Redemption, base string) (Tokens
 	if err != nil {
 		return Tokens{}, fmt.Errorf("read the state: %w", err)
 	}
-	if view.GrantCode(hash(r.Code)) == nil { // invented, and so nothing for the log
+	if view.GrantCode(hash(r.Code)) == nil { // invented: not worth a command
 		return Tokens{}, errCode
 	}
 	tokens := Tokens{Refresh: refreshStart + rand.Text() + secret()}
@@ -134,11 +134,11 @@ func (s *Service) Redeem(ctx context.Context, r Redemption, base string) (Tokens
 	return s.answer(tokens, &grant, err, errCode)
 }
 
-// Renewal is a program that shows a refresh token. Scope and Resource may be "": those of before.
+// Renewal is a program's request with a refresh token. Scope and Resource are optional.
 type Renewal struct{ Program, Refresh, Scope, Resource string }
 
-// Refresh gives a grant other tokens. Refusals: invalid_client, invalid_scope for another scope
-// than was granted, invalid_target, invalid_grant. Faults: unavailable.
+// Refresh gives a grant new tokens. Refusals: invalid_client, invalid_scope if the scope differs
+// from the granted one, invalid_target, invalid_grant. Faults: unavailable.
 func (s *Service) Refresh(ctx context.Context, r Renewal, base string) (Tokens, error) {
 	resource, err := s.admit(r.Program, r.Resource, base)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Service) Refresh(ctx context.Context, r Renewal, base string) (Tokens, 
 	return s.answer(tokens, &grant, err, errRefresh)
 }
 
-// admit checks what a program says of itself and of whom its tokens are for.
+// admit checks a program's id and the resource of its tokens.
 func (s *Service) admit(program, resource, base string) (string, error) {
 	if !strings.HasPrefix(program, programStart) || len(program) > MaxProgramID {
 		return "", refuse("invalid_client", "client_id is what the program got when it registered")
@@ -178,7 +178,7 @@ func (s *Service) admit(program, resource, base string) (string, error) {
 	return resourceOf(resource, base)
 }
 
-// answer is what the tokens of a grant are; one without an id was not made.
+// answer completes the tokens of a grant. A grant without an id was not made.
 func (s *Service) answer(tokens Tokens, grant *client.Grant, err error,
 	refusal *Refusal) (Tokens, error) {
 	switch {
@@ -196,11 +196,11 @@ func isRefresh(text string) bool {
 	return len(text) == refreshLength && strings.HasPrefix(text, refreshStart)
 }
 
-// family is the hash of what the refresh tokens of a grant have in common.
+// family is the hash of what all refresh tokens of a grant share.
 func family(refresh string) client.Hash { return hash(refresh[:len(refreshStart)+familyLength]) }
 
-// Revoke ends the grant of a token, of whatever kind. It changes nothing where the program has no
-// such token (RFC 7009). Faults: unavailable.
+// Revoke ends the grant of a token of any kind. If the program has no such token, it does nothing
+// (RFC 7009). Faults: unavailable.
 func (s *Service) Revoke(ctx context.Context, program, token string) error {
 	view, err := s.Client.Fresh(ctx)
 	if err != nil {
@@ -218,8 +218,8 @@ func (s *Service) Revoke(ctx context.Context, program, token string) error {
 	return err
 }
 
-// End ends a grant of who has signed in. Another's, and one that has ended, change nothing. Faults:
-// unavailable.
+// End ends a grant of the person who has signed in. It ignores grants of others and ended ones.
+// Faults: unavailable.
 func (s *Service) End(ctx context.Context, p *auth.Principal, grant ids.ID) error {
 	_, err := client.Do(as(ctx, p), s.Client, client.EndGrant{Customer: p.Customer, Grant: grant},
 		nil)

@@ -17,26 +17,26 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// Bounds of a program that registers. An id is no longer than MaxProgramID bytes with them.
+// Bounds on a registered program. Within them, an id has at most MaxProgramID bytes.
 const (
 	maxName      = 64 // characters
 	maxRedirects = 5
 	maxRedirect  = 255 // bytes
 	MaxProgramID = 4_096
-	// programLife is for how long a program may ask for grants. What it has been granted goes on.
+	// programLife is how long a program may ask for grants. Its existing grants continue.
 	programLife = 400 * 24 * time.Hour
 )
 
 const programStart = "svc_client_"
 
-// Program is one that has registered (RFC 7591). It is public: it has no secret, and says itself
-// what it is called. Its id is all of this, signed by the service, which keeps nothing of it. So no
-// flood of registrations takes room, and an id ends by itself.
+// Program is a registered program (RFC 7591). It is public: it has no secret, and chooses its own
+// name. Its id holds all of this, signed by the service, which stores nothing. So a flood of
+// registrations takes no space, and an id expires on its own.
 type Program struct {
 	Name       string   `json:"n"`
 	Redirects  []string `json:"r"`
 	Registered int64    `json:"t"` // Unix seconds
-	Nonce      string   `json:"x"` // tells programs apart that say the same
+	Nonce      string   `json:"x"` // distinguishes programs with equal data
 }
 
 // Register makes the id of a program. Refusals: invalid_redirect_uri, invalid_client_metadata.
@@ -76,7 +76,7 @@ func (s *Service) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }
 
-// program is the one of an id; nil: it was not made here, or is too old.
+// program is the program of an id; nil: this service did not make it, or it is too old.
 func (s *Service) program(id string) *Program {
 	rest, is := strings.CutPrefix(id, programStart)
 	text, sum, signed := strings.Cut(rest, ".")
@@ -92,10 +92,10 @@ func (s *Service) program(id string) *Program {
 	return &p
 }
 
-// hash is what is kept of a text.
+// hash is the hash of a text, which is all that is stored.
 func hash(text string) client.Hash { return sha256.Sum256([]byte(text)) }
 
-// mayLeadTo says whether a code may be sent to an address: over https, or to this person's own
+// mayLeadTo says whether a code may be sent to an address: over https, or to the person's own
 // machine (RFC 8252, section 7.3).
 func mayLeadTo(text string) bool {
 	at, err := url.Parse(text)
@@ -112,8 +112,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// allows says whether a program has registered an address, to the letter. The port on the loopback
-// does not count: it is another one at each start of a program (RFC 8252, section 7.3).
+// allows says whether a program has registered exactly this address. Loopback ports may differ,
+// since programs choose a new one at each start (RFC 8252, section 7.3).
 func (p *Program) allows(redirect string) bool {
 	if !mayLeadTo(redirect) {
 		return false
@@ -126,7 +126,7 @@ func (p *Program) allows(redirect string) bool {
 	})
 }
 
-// onLoopback takes an address of http apart, without its port.
+// onLoopback splits an http address, and drops its port.
 func onLoopback(text string) (host, rest string, loops bool) {
 	at, err := url.Parse(text)
 	if err != nil || at.Scheme != "http" {
@@ -136,8 +136,8 @@ func onLoopback(text string) (host, rest string, loops bool) {
 	return at.Hostname(), rest, loops
 }
 
-// source is an address as a rule for forms names it (CSP 3): a scheme, host and port. That has no
-// form for an address of IPv6.
+// source is an address as a CSP 3 source: scheme, host and port. CSP has no form for IPv6
+// addresses.
 func source(redirect string) string {
 	at, err := url.Parse(redirect)
 	if err != nil || strings.ContainsAny(at.Host, ";, '[") {

@@ -1,14 +1,13 @@
-// Package harvest owns how the sitemaps of a scraper's site are read, as background work. It finds
-// them, asks for them politely, and writes what they name to the row store. It has what it found
-// from there again, however often it is killed. What a file says is package sitemap's to read.
+// Package harvest reads the sitemaps of a scraper's site, as background work. It finds them,
+// requests them politely, and writes what they name to the row store. However often it is killed,
+// it resumes from there. Package sitemap parses the files.
 //
-// # What holds
+// # Guarantees
 //
-// All that a harvest knows is a journal in the row store, in batches that are numbered. A batch has
-// addresses, sitemaps that are to be read, and those that were. Whoever goes on with a harvest
-// reads the journal and knows what it had known. The first batch of a number stands. So of two
-// owners one writes the next batch, and the other one is told that it is behind. So nothing is lost
-// or there twice, whatever the files say the second time.
+// All that a harvest knows is a journal in the row store, in numbered batches. A batch has
+// addresses, sitemaps to read, and sitemaps read. A resumed harvest reads the journal first. The
+// first batch with a number wins. So of two owners one writes the next batch, and the other learns
+// that it is behind. Nothing is lost or duplicated, even if a file differs the second time.
 package harvest
 
 import (
@@ -26,27 +25,27 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Bounds of a harvest.
+// Bounds of one harvest.
 const (
-	maxFiles  = 10_000 // sitemaps of one
-	maxRoots  = 100    // sitemaps with which one begins
-	maxLevels = 4      // of sitemaps that name sitemaps
+	maxFiles  = 10_000 // sitemaps
+	maxRoots  = 100    // sitemaps to begin with
+	maxLevels = 4      // levels of sitemaps that name sitemaps
 	longest   = 6 * time.Hour
-	stepTime  = 2 * time.Minute // of one step, about: a file is read to its end
-	// A harvest that does not come on is tried so often. Then it ends with what it has.
+	stepTime  = 2 * time.Minute // of one step, roughly: a file is read to its end
+	// Attempts without progress. After them a harvest ends with what it has.
 	tries = 5
-	// shortRests is how long harvests wait while disks are short, behindRests how long for another
-	// owner to end.
+	// shortRests is how long a harvest waits while disks are short. behindRests is how long it
+	// waits for another owner to finish.
 	shortRests  = 10 * time.Second
 	behindRests = 5 * time.Second
 )
 
-// Sender makes one exchange: the egress client.
+// Sender sends one request: the egress client.
 type Sender interface {
 	Do(ctx context.Context, ask *egress.Request) (*egress.Response, error)
 }
 
-// Config is what harvests work with. All but Point must be set.
+// Config is what harvests need. All but Point must be set.
 type Config struct {
 	Client interface {
 		client.Proposer
@@ -54,17 +53,16 @@ type Config struct {
 	}
 	Store  Store
 	Sender Sender
-	// HostRate is how many requests a second one host gets from this process, beside those of runs.
+	// HostRate is how many requests a second this process sends to a host, besides those of runs.
 	HostRate float64
 	Clock    clock.Clock
 	IDs      ids.Source
-	// Point is called at named places, so that tests can end the process there. They are
-	// "work.harvest.before_batch", "work.harvest.after_batch", "work.harvest.before_end" and
-	// "work.harvest.after_end".
+	// Point is called at named places, where tests end the process: "work.harvest.before_batch",
+	// "work.harvest.after_batch", "work.harvest.before_end" and "work.harvest.after_end".
 	Point func(name string)
 }
 
-// Kind is the reading of sitemaps, a kind of background work.
+// Kind is the kind of background work that reads sitemaps.
 func Kind(config Config) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -85,7 +83,7 @@ type harvests struct {
 	web *web
 }
 
-// step takes a harvest on for some minutes, or ends it.
+// step works on a harvest for some minutes, or ends it.
 func (k *harvests) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	view, err := k.Client.Fresh(ctx)
 	if err != nil {
@@ -94,7 +92,7 @@ func (k *harvests) step(ctx context.Context, item work.Item) (work.Outcome, erro
 	h := view.Harvest(item.ID)
 	switch {
 	case h == nil || h.State != client.HarvestRunning || h.Orphaned(view):
-		return work.Done(), nil // another owner has ended it, or nobody wants it
+		return work.Done(), nil // another owner ended it, or nobody wants it
 	case view.IsShort():
 		return work.Rest(item.Progress, shortRests), nil
 	}
@@ -120,7 +118,7 @@ func (k *harvests) step(ctx context.Context, item work.Item) (work.Outcome, erro
 	return work.GoOn(strconv.AppendUint(nil, uint64(j.next), 10)), nil
 }
 
-// goOn reads sitemaps until there is none left, or the step has lasted long enough.
+// goOn reads sitemaps until none is left, or the step has lasted long enough.
 func (k *harvests) goOn(ctx context.Context, j *journal) (ended bool, err error) {
 	began := k.Clock.Now()
 	r := newReading(k, j)
@@ -145,9 +143,9 @@ func (k *harvests) goOn(ctx context.Context, j *journal) (ended bool, err error)
 	}
 }
 
-// end says how many addresses there are, or why there is none. First the journal has it that
-// nothing more comes: another owner, who is behind then, finds it there. A harvest that gave up
-// ends before its end.
+// end reports how many addresses there are, or why there are none. It first marks the journal as
+// ended, where an owner that is behind finds it. A harvest that gave up ends early, and without
+// addresses as an internal error.
 func (k *harvests) end(ctx context.Context, j *journal, gaveUp bool) error {
 	if !j.ended {
 		if err := j.add(ctx, &row{Ended: true}); err != nil {

@@ -28,7 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// hasty is a clock that is there at once where somebody waits.
+// hasty is a clock that advances at once when somebody waits.
 type hasty struct{ *clock.Manual }
 
 // After implements clock.Clock.
@@ -52,9 +52,9 @@ type rig struct {
 
 	mu     sync.Mutex
 	files  map[string]string // bodies by host and path
-	status map[string]int    // of those that answer something else
+	status map[string]int    // of files with another status than 200
 	asked  []string
-	at     []time.Time // when
+	at     []time.Time // times of the requests
 }
 
 func newRig(t *testing.T, files map[string]string) *rig {
@@ -107,7 +107,7 @@ func (r *rig) serve(w http.ResponseWriter, q *http.Request) {
 	case !there:
 		http.NotFound(w, q)
 	default:
-		_, _ = io.WriteString(w, body) // or the client is gone
+		_, _ = io.WriteString(w, body) // an error means that the client is gone
 	}
 }
 
@@ -119,7 +119,7 @@ func packed(text string) string {
 	return out.String()
 }
 
-// urlset is a sitemap of addresses.
+// urlset makes a sitemap of addresses.
 func urlset(urls ...string) string {
 	text := "<urlset>"
 	for _, url := range urls {
@@ -128,7 +128,7 @@ func urlset(urls ...string) string {
 	return text + "</urlset>"
 }
 
-// index is a sitemap of sitemaps.
+// index makes a sitemap of sitemaps.
 func index(urls ...string) string {
 	text := "<sitemapindex>"
 	for _, url := range urls {
@@ -137,7 +137,7 @@ func index(urls ...string) string {
 	return text + "</sitemapindex>"
 }
 
-// ask asks for a harvest of an address.
+// ask requests a harvest of an address.
 func (r *rig) ask(url string, most uint32) ids.ID {
 	r.t.Helper()
 	id := r.ids.New()
@@ -146,7 +146,7 @@ func (r *rig) ask(url string, most uint32) ids.ID {
 	return id
 }
 
-// step takes a harvest a step on; it dies at the point of a number, 0: at none.
+// step takes one step of a harvest. It dies at the point with the number dies; 0: nowhere.
 func (r *rig) step(id ids.ID, dies int) (end work.End, died bool) {
 	r.t.Helper()
 	defer func() {
@@ -173,7 +173,7 @@ func (r *rig) kind(point func(string)) work.Kind {
 		HostRate: 1, IDs: r.ids, Point: point})
 }
 
-// finish takes a harvest to its end.
+// finish takes steps of a harvest until its end.
 func (r *rig) finish(id ids.ID) *client.Harvest {
 	r.t.Helper()
 	for range 100 {
@@ -185,7 +185,7 @@ func (r *rig) finish(id ids.ID) *client.Harvest {
 	return nil
 }
 
-// found lists what a harvest has found, in its order.
+// found lists what a harvest has found, in order.
 func (r *rig) found(id ids.ID) (urls []string) {
 	r.t.Helper()
 	for page := 0; ; page++ {
@@ -216,7 +216,7 @@ func (r *rig) wantAsked(want ...string) {
 	}
 }
 
-// shop is a site whose index is three levels deep, with all forms of sitemaps.
+// shop is a site with an index three levels deep and sitemaps of all forms.
 func shop() map[string]string {
 	return map[string]string{
 		"a.test/robots.txt": "User-agent: *\nDisallow: /no\nSitemap: /index.xml\n" +
@@ -244,8 +244,8 @@ var shopFound = []string{"http://a.test/1", "http://a.test/4", "http://a.test/5"
 	"http://b.test/named", "http://www.a.test/2", "http://a.test/3", "http://a.test/de/3",
 	"http://fr.test/3"}
 
-// A site's sitemaps are found and read, each once and in turn, whatever names what. What robots.txt
-// forbids is not read, and of other hosts what they have vouched for.
+// A site's sitemaps are found and read once each, one after the other, whichever names which. Files
+// that robots.txt forbids are not read. Other hosts count only if they vouch for the sitemap.
 func TestHarvest(t *testing.T) {
 	r := newRig(t, shop())
 	id := r.ask("http://a.test/shop/", 500_000)
@@ -275,8 +275,8 @@ func TestHarvest(t *testing.T) {
 	}
 }
 
-// Killed at each of its points, a harvest goes on where it was. It finds the same, once each, and
-// asks for no file that it had read.
+// A harvest killed at any of its points resumes where it was. It finds the same addresses, once
+// each, and requests no file again that it has read.
 func TestKilledAtEachPoint(t *testing.T) {
 	for dies := 1; ; dies++ {
 		r := newRig(t, shop())
@@ -299,8 +299,8 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// Two owners at once, of which each comes first now and then, find each address once. They find no
-// more than were asked for.
+// Two owners at once, of which either may be first at times, find each address once. They find no
+// more addresses than requested.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	files := map[string]string{"a.test/robots.txt": "Sitemap: /i.xml"}
 	var names []string
@@ -345,7 +345,7 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// What there is to say of sites without a sitemap, and of such as cannot be read.
+// The verdicts on sites without a sitemap, and on those that cannot be read.
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		files  map[string]string
@@ -403,7 +403,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What a harvest does is bounded: levels, sitemaps, addresses, and loops of sitemaps.
+// A harvest is bounded in levels, sitemaps and addresses, and ends loops of sitemaps.
 func TestBounds(t *testing.T) {
 	files := map[string]string{"a.test/robots.txt": "Sitemap: /0.xml"}
 	for n := range maxLevels + 3 {
@@ -438,13 +438,13 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// panics is a way out that ends whoever takes it.
+// panics is a sender that panics on use.
 type panics struct{}
 
 // Do implements Sender.
 func (panics) Do(context.Context, *egress.Request) (*egress.Response, error) { panic("dies") }
 
-// A harvest that cannot come on ends with what it has, and one that nobody wants at once.
+// A harvest without progress ends with what it has. One that nobody wants ends at once.
 func TestGivenUp(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.ask("http://a.test/", 9)

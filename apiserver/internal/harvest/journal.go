@@ -28,29 +28,29 @@ const (
 	MemberImage      = "image"
 	MemberImageTitle = "imageTitle"
 	MemberLastSeen   = "lastSeen"
-	// MemberPlace is the address without its scheme and without www.
+	// MemberPlace is the address without its scheme and www.
 	MemberPlace = "_place"
 	// MemberSlashes is how many slashes the address has.
 	MemberSlashes = "_slashes"
 )
 
-// Store is what a harvest asks of the row store.
+// Store is what a harvest needs of the row store.
 type Store interface {
 	PutBatch(ctx context.Context, batch rowstore.Batch) (stands ids.ID, err error)
 	Batches(ctx context.Context, harvest ids.ID, after int64, most int) (docs []json.RawMessage,
 		last int64, err error)
 }
 
-// errBehind keeps an owner from going on: another one has, or what it found was wiped.
+// errBehind stops an owner: another one is ahead, or the results were wiped.
 var errBehind = errors.New("harvest: another owner is further")
 
-// Entries lets addresses pass, of all rows of a harvest.
+// Entries matches the rows of a harvest that are addresses.
 func Entries() filter.Node {
 	return filter.Compare{Field: MemberURL, Op: filter.Exists,
 		Values: []filter.Value{{Kind: filter.Bool, Bool: true}}}
 }
 
-// row is a row of the journal: an address, a sitemap that is to be read, one that was, or the end.
+// row is a row of the journal: an address, a sitemap to read, a sitemap read, or the end.
 type row struct {
 	URL        string  `json:"url,omitempty"`
 	Image      *string `json:"image,omitempty"`
@@ -61,9 +61,9 @@ type row struct {
 
 	File *file  `json:"_file,omitempty"`
 	Read string `json:"_read,omitempty"` // address of a sitemap
-	As   result `json:"_as,omitempty"`   // what became of it
+	As   result `json:"_as,omitempty"`   // the result of reading it
 
-	Ended bool `json:"_ended,omitempty"` // nothing comes behind it
+	Ended bool `json:"_ended,omitempty"` // no row follows
 }
 
 // file is a sitemap.
@@ -71,38 +71,38 @@ type file struct {
 	URL    string `json:"url"` // canonical
 	Level  int    `json:"level"`
 	Parent string `json:"parent,omitempty"` // the sitemap that names it
-	// Guessed says that nobody names it: it is looked for where sitemaps are.
+	// Guessed says that nothing names it: it was looked for at a usual place.
 	Guessed bool `json:"guessed,omitempty"`
 	result  result
 }
 
-// result is what became of a sitemap.
+// result is the result of reading a sitemap.
 type result string
 
 const (
 	unread      result = ""
 	read        result = "READ"
-	missing     result = "MISSING"   // it is not there, or not for us
-	malformed   result = "MALFORMED" // it can be read up to some place
+	missing     result = "MISSING"   // it does not exist, or is forbidden
+	malformed   result = "MALFORMED" // it can be read only in part
 	unreachable result = "UNREACHABLE"
 )
 
-// journal is all that a harvest knows, and what it is about to write.
+// journal is all that a harvest knows, and what it will write next.
 type journal struct {
 	*Config
 	harvest *client.Harvest
 	next    uint32                    // number of the next batch
 	seen    map[xxh3.Uint128]struct{} // addresses
-	count   uint32                    // of them
+	count   uint32                    // number of addresses
 	files   []file
-	known   map[string]int // files by address
-	ended   bool           // nothing more comes
+	known   map[string]int // index in files, by address
+	ended   bool           // nothing follows
 
 	rows [][]byte
 	size int
 }
 
-// openJournal reads what a harvest knows.
+// openJournal reads the journal of a harvest.
 func openJournal(ctx context.Context, config *Config, h *client.Harvest) (*journal, error) {
 	j := &journal{Config: config, harvest: h, seen: map[xxh3.Uint128]struct{}{},
 		known: map[string]int{}}
@@ -122,7 +122,7 @@ func openJournal(ctx context.Context, config *Config, h *client.Harvest) (*journ
 	}
 }
 
-// note has a row known.
+// note adds a row to what is known.
 func (j *journal) note(r *row) {
 	switch {
 	case r.URL != "":
@@ -140,7 +140,7 @@ func (j *journal) note(r *row) {
 	}
 }
 
-// unread is the next sitemap to be read; nil: there is none.
+// unread is the next sitemap to read, nil if there is none.
 func (j *journal) unread() *file {
 	for i := range j.files {
 		if j.files[i].result == unread {
@@ -150,8 +150,8 @@ func (j *journal) unread() *file {
 	return nil
 }
 
-// add has a row known and written, at the latest with the next batch. It is nil for room that is
-// left in the batch, or the error of writing it.
+// add notes a row and queues it for the next batch. It writes the batch when that is full, and
+// returns the error of that.
 func (j *journal) add(ctx context.Context, r *row) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -165,7 +165,7 @@ func (j *journal) add(ctx context.Context, r *row) error {
 	return j.write(ctx)
 }
 
-// addURL takes an address, by its canonical form, unless it is known or there are enough.
+// addURL adds an address, in canonical form, unless it is known or there are enough.
 func (j *journal) addURL(ctx context.Context, url, image, title string) error {
 	if _, known := j.seen[xxh3.HashString128(url)]; known || j.count >= j.harvest.Cap {
 		return nil
@@ -181,17 +181,16 @@ func (j *journal) addURL(ctx context.Context, url, image, title string) error {
 	return j.add(ctx, r)
 }
 
-// TimeLayout is how the time of an address is written: all texts of it are in the order of time.
+// TimeLayout is the format of an address's time. Its texts sort by time.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// Place is a canonical address without its scheme and without www, so that what is under a path
-// begins alike.
+// Place is a canonical address without its scheme and www. Addresses under one path share a prefix.
 func Place(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	return strings.TrimPrefix(rest, "www.")
 }
 
-// addFile takes a sitemap, unless it is known or there are enough.
+// addFile adds a sitemap, unless it is known or there are enough.
 func (j *journal) addFile(ctx context.Context, f file) error {
 	if _, known := j.known[f.URL]; known || len(j.files) >= maxFiles {
 		return nil
@@ -199,11 +198,11 @@ func (j *journal) addFile(ctx context.Context, f file) error {
 	return j.add(ctx, &row{File: &f})
 }
 
-// isFull says whether there are as many addresses as were asked for.
+// isFull says whether there are as many addresses as requested.
 func (j *journal) isFull() bool { return j.count >= j.harvest.Cap }
 
-// write writes a batch. Its errors: errBehind, and those of the store, after which nobody knows
-// whether it is written.
+// write writes a batch. It returns errBehind or an error of the store, after which the batch may or
+// may not be written.
 func (j *journal) write(ctx context.Context) error {
 	if len(j.rows) == 0 {
 		return nil

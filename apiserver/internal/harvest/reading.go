@@ -14,13 +14,13 @@ import (
 // maxVouching is how many other hosts are asked whether a sitemap speaks for them.
 const maxVouching = 10
 
-// reading is the reading of some sitemaps of a harvest.
+// reading reads some of the sitemaps of a harvest.
 type reading struct {
 	*harvests
 	journal *journal
-	own     string                   // the site
-	rules   map[string]*robots.Rules // by site with its scheme; nil: they cannot be read
-	// named are the sitemaps that a site's robots.txt names, by site, for those that were asked.
+	own     string                   // the harvest's site
+	rules   map[string]*robots.Rules // by origin; nil: they cannot be read
+	// named are the sitemaps that a site's robots.txt names, for the sites asked so far.
 	named map[string]map[string]bool
 }
 
@@ -29,8 +29,8 @@ func newReading(k *harvests, j *journal) *reading {
 		rules: map[string]*robots.Rules{}, named: map[string]map[string]bool{}}
 }
 
-// findFirst finds the sitemaps with which a harvest begins. That is the address itself if it is
-// one. Else it is those that robots.txt names, or those that are where sitemaps are.
+// findFirst finds the sitemaps to begin with. That is the address itself if it is a sitemap. Else
+// it is those that robots.txt names, or those at the usual places.
 func (r *reading) findFirst(ctx context.Context) error {
 	url := r.journal.harvest.URL
 	if isSitemap(url) {
@@ -68,7 +68,7 @@ func (r *reading) findFirst(ctx context.Context) error {
 	return r.journal.write(ctx)
 }
 
-// isSitemap says whether an address looks like that of a sitemap, rather than that of a page.
+// isSitemap says whether an address looks like that of a sitemap rather than a page.
 func isSitemap(url string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(url, originOf(url)), "?")
 	switch path.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")) {
@@ -78,7 +78,7 @@ func isSitemap(url string) bool {
 	return false
 }
 
-// rulesOf is what robots.txt says for an address; nil: it cannot be read.
+// rulesOf is the robots.txt that applies to an address; nil: it cannot be read.
 func (r *reading) rulesOf(ctx context.Context, url string) (*robots.Rules, error) {
 	origin := originOf(url)
 	if known, ok := r.rules[origin]; ok {
@@ -91,13 +91,13 @@ func (r *reading) rulesOf(ctx context.Context, url string) (*robots.Rules, error
 	return rules, err
 }
 
-// originOf is a canonical address before its path.
+// originOf is a canonical address up to its path.
 func originOf(url string) string {
 	scheme, _, _ := strings.Cut(url, "://")
 	return scheme + "://" + address.AuthorityOf(url)
 }
 
-// may waits until an address may be asked for. Its errors: errForbidden, errAway, the context's.
+// may waits until an address may be requested. Its errors: errForbidden, errAway, the context's.
 func (r *reading) may(ctx context.Context, url string) error {
 	if r.journal.harvest.IgnoreRobots {
 		return r.web.await(ctx, url, 0)
@@ -118,9 +118,9 @@ func (r *reading) may(ctx context.Context, url string) error {
 // errAway says that a site's robots.txt cannot be read.
 var errAway = errors.New("robots.txt cannot be read")
 
-// read reads a sitemap, and notes what became of it.
+// read reads a sitemap, and records the result.
 func (r *reading) read(ctx context.Context, f *file) error {
-	at := *f // the journal's list may move
+	at := *f // the journal's slice may move
 	var failed error
 	a, broken, err := r.web.file(ctx, at.URL, r.may, func(final string, e sitemap.Entry) bool {
 		failed = r.addEntry(ctx, &at, final, e)
@@ -142,7 +142,7 @@ func (r *reading) read(ctx context.Context, f *file) error {
 	case a.status > 299:
 		as = missing
 	case errors.Is(broken, sitemap.ErrNotSitemap) && at.Guessed:
-		as = missing // a page that says so with 200
+		as = missing // an error page with status 200
 	case broken != nil:
 		as = malformed
 	}
@@ -152,7 +152,7 @@ func (r *reading) read(ctx context.Context, f *file) error {
 	return r.journal.write(ctx)
 }
 
-// addEntry takes an entry of a sitemap, where it may name it.
+// addEntry adds an entry of a sitemap, if the sitemap may name it.
 func (r *reading) addEntry(ctx context.Context, f *file, final string, e sitemap.Entry) error {
 	url, err := address.Resolve(final, e.URL)
 	if err != nil {
@@ -180,8 +180,8 @@ func (r *reading) addEntry(ctx context.Context, f *file, final string, e sitemap
 	return r.journal.addURL(ctx, url, image, e.ImageTitle)
 }
 
-// speaksFor says whether a sitemap may name an address (sitemaps.org). That is one of the site, or
-// of a host whose robots.txt names the sitemap, or one that leads to it.
+// speaksFor says whether a sitemap may name an address (sitemaps.org). It may if the address is on
+// the site. It may, too, if the host's robots.txt names the sitemap or an ancestor of it.
 func (r *reading) speaksFor(ctx context.Context, f *file, url string) (bool, error) {
 	site := siteOf(url)
 	if site == r.own {

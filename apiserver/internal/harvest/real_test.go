@@ -23,16 +23,16 @@ import (
 var realFiles = flag.String("sitemaps", "",
 	"folder of saved sitemaps and feeds that TestRealSitemaps harvests; none of them is kept here")
 
-// otherReading is what another parser says of a file.
+// otherReading is what another parser reads from a file.
 type otherReading struct {
 	File, Form, Error string
-	Links             [][2]*string // an address, and its first image: "": none, nil: not asked for
+	Links             [][2]*string // an address and its first image; "": none, nil: not checked
 	Sitemaps          []string
 }
 
-// TestRealSitemaps harvests each file of a folder as a page of its own site, on the loopback. What
-// it finds there is held against Python's parser: each address of the site once, in its order, with
-// its image, and each sitemap.
+// TestRealSitemaps harvests each file of a folder as a page of its own site, on the loopback. It
+// compares the result with Python's parser. Each address of the site must come once and in order,
+// with its image, and so must each sitemap.
 func TestRealSitemaps(t *testing.T) {
 	if *realFiles == "" {
 		t.Skip("-sitemaps names no folder")
@@ -44,7 +44,7 @@ func TestRealSitemaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Error != "" { // our own reading tells its site, then
+		if want.Error != "" { // then our own parser tells the site
 			_, _ = sitemap.Read(bytes.NewReader(text), "", func(e sitemap.Entry) bool {
 				want.Links = append(want.Links, [2]*string{&e.URL, nil})
 				return true
@@ -104,7 +104,7 @@ func TestRealSitemaps(t *testing.T) {
 	t.Logf("%q", told)
 }
 
-// readOtherwise reads the files of a folder by Python's parser.
+// readOtherwise reads the files of a folder with Python's parser.
 func readOtherwise(t *testing.T, folder string) (readings []otherReading) {
 	t.Helper()
 	told, err := exec.CommandContext(t.Context(), "python3", "testdata/links.py", folder).Output()
@@ -121,7 +121,7 @@ func readOtherwise(t *testing.T, folder string) (readings []otherReading) {
 	return readings
 }
 
-// ownLinks are the links of the site that most of a file's links are of, each once.
+// ownLinks are the links on the site to which most of a file's links belong, each once.
 func ownLinks(of *otherReading) (site string, urls []string, images []*string) {
 	const nowhere = "http://files.test/real.xml"
 	all := of.Links
@@ -148,7 +148,7 @@ func ownLinks(of *otherReading) (site string, urls []string, images []*string) {
 	return site, urls, images
 }
 
-// nobody knows no host.
+// nobody resolves no host.
 type nobody struct{}
 
 // LookupNetIP implements egress.Resolver.
@@ -156,7 +156,7 @@ func (nobody) LookupNetIP(context.Context, string, string) ([]netip.Addr, error)
 	return nil, errors.New("no host is known here")
 }
 
-// onlyAt has one site on the loopback and no other host anywhere.
+// onlyAt makes one site reachable on the loopback, and no other host.
 func (r *rig) onlyAt(t *testing.T, site string) {
 	t.Helper()
 	r.egress.Close()
@@ -205,7 +205,7 @@ func (r *rig) harvested(t *testing.T, at string) (urls, images, sitemaps []strin
 	return urls, images, sitemaps
 }
 
-// firstDifference tells where two lists part.
+// firstDifference says where two lists begin to differ.
 func firstDifference(found, want []string) string {
 	at := 0
 	for at < min(len(found), len(want)) && found[at] == want[at] {

@@ -17,19 +17,19 @@ import (
 	"shoal.dev/shoal/pkg/robots"
 )
 
-// Manners.
+// How politely hosts are asked.
 const (
-	userAgent     = "Shoal" // as pages are asked for
+	userAgent     = "Shoal" // the same as for pages
 	maxPaces      = 10_000  // hosts whose last request is remembered
 	maxHops       = 5
 	triesOfFile   = 3
-	retryAfter    = 3 * time.Second // after the first try, then twice as long
+	retryAfter    = 3 * time.Second // after the first try; doubles each time
 	maxRetryAfter = 30 * time.Second
 	fileTime      = 5 * time.Minute // for a file of 50 MB
 	robotsTime    = 15 * time.Second
 )
 
-// web asks hosts, each as often as it may be asked, for all harvests of this process.
+// web sends requests to hosts at their pace, for all harvests of this process.
 type web struct {
 	sender Sender
 	clock  clock.Clock
@@ -62,7 +62,7 @@ func (w *web) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// takeTurn is how long it is to a host's next turn, which is taken.
+// takeTurn takes a host's next turn, and returns how long to wait for it.
 func (w *web) takeTurn(authority string, delay time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,19 +82,19 @@ func (w *web) takeTurn(authority string, delay time.Duration) time.Duration {
 	return at.Sub(now)
 }
 
-// answer is what a host said.
+// answer is a host's answer.
 type answer struct {
 	status int
-	body   []byte // of at most what was asked for; nil where take has read it
-	final  string // canonical, where redirects led
-	// retry says that another try may end otherwise, after so long.
+	body   []byte // at most the size requested; nil if Take has read it
+	final  string // canonical; where redirects led
+	// retry says that another try, not before after, may succeed.
 	retry bool
 	after time.Duration
 	err   error // of the connection; a *fault.Error
 }
 
-// ask makes a request, and follows redirects. before is asked before each of them, with its
-// canonical address; its error ends the asking. The error is that, or the context's.
+// ask sends a request and follows redirects. It calls before ahead of each request, with its
+// canonical address, and fails with its error. Its other errors are the context's.
 func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 	before func(ctx context.Context, url string) error) (answer, error) {
 	ask.Header = []egress.Field{{Name: "User-Agent", Value: userAgent},
@@ -104,7 +104,7 @@ func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 		if err := before(ctx, ask.URL); err != nil {
 			return answer{}, err
 		}
-		ask.Deadline = time.Now().Add(within) // its turn may have been long in coming
+		ask.Deadline = time.Now().Add(within) // waiting for the turn may have taken long
 		response, err := w.sender.Do(ctx, &ask)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 	}
 }
 
-// mayPass says whether a failure of the way out may be another one next time.
+// mayPass says whether a failed connection may succeed next time.
 func mayPass(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.PageAddressForbidden, fault.PageInvalidURL, fault.PageTLS, fault.PageTooLarge:
@@ -138,7 +138,7 @@ func mayPass(err error) bool {
 	return true
 }
 
-// restOf reads Retry-After in seconds, within bounds; 0: it says nothing that is read here.
+// restOf reads Retry-After in seconds, within bounds; 0: absent or in another form.
 func restOf(text string) time.Duration {
 	seconds, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || seconds <= 0 {
@@ -155,7 +155,7 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// insist asks again where that may help.
+// insist repeats a request if that may help.
 func (w *web) insist(ctx context.Context, ask func() (answer, error)) (a answer, err error) {
 	rest := retryAfter
 	for n := 1; ; n++ {
@@ -169,8 +169,8 @@ func (w *web) insist(ctx context.Context, ask func() (answer, error)) (a answer,
 	}
 }
 
-// rules asks for the robots.txt of a site, by the address of any of its pages. Its rules are nil
-// when it cannot be read: then nothing of the site may be asked for.
+// rules requests the robots.txt of a site, given the address of any of its pages. The rules are nil
+// if it cannot be read; then nothing of the site may be requested.
 func (w *web) rules(ctx context.Context, url string) (*robots.Rules, answer, error) {
 	at, err := address.Resolve(url, robots.Path)
 	if err != nil {
@@ -192,8 +192,8 @@ func (w *web) rules(ctx context.Context, url string) (*robots.Rules, answer, err
 // errForbidden says that robots.txt forbids a file.
 var errForbidden = errors.New("robots.txt forbids it")
 
-// file asks for a sitemap, and has its entries visited. Those of a try that breaks off are visited
-// again with the next one.
+// file requests a sitemap and visits its entries. If a try breaks off, the next one visits its
+// entries again.
 func (w *web) file(ctx context.Context, url string,
 	before func(ctx context.Context, url string) error,
 	visit func(final string, e sitemap.Entry) bool) (a answer, broken error, err error) {

@@ -15,30 +15,30 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Bounds of lists (decisions 8 and 9).
+// Bounds of link lists (decisions 8 and 9).
 const (
 	maxListed   = 100_000 // addresses in a JSON body
 	maxStreamed = 5_000_000
 	maxLine     = 64 << 10 // bytes of a line
-	linksAtOnce = 10_000   // read of a stored list
-	maxSkimmed  = 100      // read of a site to say where its run begins
+	linksAtOnce = 10_000   // links of a stored list per read
+	maxSkimmed  = 100      // links of a site that are read to find where its run begins
 )
 
 // listing is one address of a list.
 type listing struct {
 	url       string
-	canonical string // "": nobody has looked at it yet
+	canonical string // "": not checked yet
 }
 
-// addresses is a list as it arrives.
+// addresses is a list of addresses as it arrives.
 type addresses interface {
-	// next is the next address, io.EOF behind the last one.
+	// next returns the next address, io.EOF after the last one.
 	next(ctx context.Context) (listing, error)
-	// place names the last one for people, as the input at fault: urls[17], or line 17.
+	// place names the last address in errors, as the input at fault: urls[17], or line 17.
 	place() string
 }
 
-// storedAddresses can be read again from the first one on.
+// storedAddresses can be read again from the start.
 type storedAddresses interface {
 	addresses
 	rewind()
@@ -68,13 +68,13 @@ func (l *listed) place() string {
 	return l.field
 }
 
-// lines are the addresses of a streamed body. Memory: one line.
+// lines are the addresses of a streamed body. It holds one line in memory.
 type lines struct {
 	scanner *bufio.Scanner
-	parse   func(line []byte) (url string, err error) // "" is no address
-	// addresses; of lines, blank ones and comments included, twice as many
+	parse   func(line []byte) (url string, err error) // "": the line has no address
+	// the most addresses; lines, including blank ones and comments, may be twice as many
 	most  int
-	line  int // of the last one, from 1
+	line  int // number of the last line, from 1
 	found int
 }
 
@@ -87,8 +87,8 @@ func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lin
 func (l *lines) place() string { return fmt.Sprintf("line %d", l.line) }
 
 func (l *lines) next(context.Context) (listing, error) {
-	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line
-	// is believed.
+	// A body that breaks off may end in the middle of a line. So Err is checked before that line is
+	// used.
 	for l.scanner.Scan() && l.scanner.Err() == nil {
 		line := l.scanner.Bytes()
 		if l.line == 0 {
@@ -128,8 +128,8 @@ var (
 		"is one address, and ends with a line feed.")
 )
 
-// URILine reads a line of text/uri-list (RFC 2483): an address, or a comment. A parser of addresses
-// passes over tabs and carriage returns, and would make one address of several.
+// URILine reads a line of text/uri-list (RFC 2483): an address or a comment. It refuses tabs and
+// carriage returns. A parser of addresses skips them, and would join several addresses into one.
 func URILine(line []byte) (string, error) {
 	switch {
 	case len(line) == 0 || line[0] == '#':
@@ -142,7 +142,7 @@ func URILine(line []byte) (string, error) {
 	return string(line), nil
 }
 
-// JSONLine reads a line of application/x-ndjson: {"url": "…"}, or nothing.
+// JSONLine reads a line of application/x-ndjson: {"url": "…"}, or an empty line.
 func JSONLine(line []byte) (string, error) {
 	if len(line) == 0 {
 		return "", nil
@@ -156,7 +156,7 @@ func JSONLine(line []byte) (string, error) {
 	return jsonLine(line)
 }
 
-// plainLine reads a line as most writers write it, at a fraction of the cost.
+// plainLine reads a line as most writers write it, much faster than jsonLine.
 func plainLine(line []byte) (string, bool) {
 	const head, tail = `{"url":"`, `"}`
 	if len(line) <= len(head)+len(tail) || string(line[:len(head)]) != head ||
@@ -204,11 +204,11 @@ func jsonLine(line []byte) (string, error) {
 	return url, nil
 }
 
-// stored are the addresses of a list that an earlier run took in.
+// stored are the addresses of an earlier run's list.
 type stored struct {
 	store rowstore.Lists
 	job   *client.Job
-	links []rowstore.Link // read and not yet handed on
+	links []rowstore.Link // read but not yet returned
 	from  uint32
 }
 

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// read is a whole list, or the error that refuses it.
+// read returns a whole list, or the error that refuses it.
 func read(t *testing.T, list addresses) ([]string, error) {
 	t.Helper()
 	var urls []string
@@ -43,7 +43,7 @@ func TestLinesBreakOff(t *testing.T) {
 	}
 }
 
-// repeated is a body of the same line for ever.
+// repeated is an endless body of the same line.
 type repeated struct {
 	line string
 	at   int
@@ -73,8 +73,8 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// The quick reader of JSON lines takes nothing that the careful one refuses or reads otherwise, and
-// both read what a JSON decoder reads.
+// The fast reader of JSON lines accepts nothing that the careful one refuses or reads differently.
+// Both read what a JSON decoder reads.
 func FuzzJSONLine(f *testing.F) {
 	for _, seed := range []string{`{"url":"https://shop.test/"}`,
 		` {"url" : "https:\/\/shop.test/é"} `, `{"url":""}`, `{"url":"a","url":"b"}`,
@@ -99,7 +99,7 @@ func FuzzJSONLine(f *testing.F) {
 	})
 }
 
-// A list's addresses are those of its lines, however they are cut and ended.
+// A list's addresses are those of its lines, however the lines are split and ended.
 func FuzzURIList(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbf# a\r\nhttps://shop.test/1\r\n\n https://shop.test/2"))
 	f.Add([]byte("https://shop.test/1\n\xff\n"))

@@ -13,19 +13,19 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// maxCharged bounds the memory of a rerun: 8 bytes an address.
+// maxCharged bounds the memory of a rerun: 8 bytes per address.
 const maxCharged = 20_000_000
 
-// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes. Of
-// 5,000,000 addresses one is taken for another once in about a million reruns. It is then left out,
-// not charged again.
+// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes. Among
+// 5,000,000 addresses two collide in about one of a million reruns. The address is then left out,
+// never charged twice.
 type charged struct {
 	scraper ids.ID
-	hashes  []uint64 // ascending, each once
+	hashes  []uint64 // ascending, without duplicates
 }
 
-// readCharged reads them from the page records of the scraper's runs, and from what is kept of
-// those that are gone.
+// readCharged reads the hashes from the page records of the scraper's runs, and from what is kept
+// of its removed runs.
 func readCharged(ctx context.Context, v *client.View, history *client.History, store Store,
 	scraper ids.ID) (*charged, error) {
 	c := &charged{scraper: scraper}
@@ -84,7 +84,7 @@ func (c *charged) sort() {
 	c.hashes = slices.Compact(c.hashes)
 }
 
-// lacks says that an address was never charged.
+// lacks says whether an address was never charged.
 func (c *charged) lacks(canonical string) bool {
 	_, found := slices.BinarySearch(c.hashes,
 		rowstore.ChargedHash(c.scraper, canonical))

@@ -9,19 +9,19 @@ import (
 	"io"
 )
 
-// spoolBuffer is how much of a list is written and read back at once, in bytes.
+// spoolBuffer is how many bytes of a list are written and read back at once.
 const spoolBuffer = 64 << 10
 
-// maxSpooledText bounds a text that is read back, in bytes: a canonical form may be longer than its
+// maxSpooledText bounds a text that is read back, in bytes. A canonical form may be longer than its
 // line.
 const maxSpooledText = 4 * maxLine
 
-// check writes down the addresses of a list with their canonical form, for checked to read. It ends
-// at the first that is none, while the rest of the list is still under way.
+// check writes the addresses of a list with their canonical forms, for checked to read. It stops at
+// the first invalid address, even if the rest of the list has not come yet.
 func (t *intake) check(ctx context.Context, from addresses, to io.Writer) error {
 	out := bufio.NewWriterSize(to, spoolBuffer)
 	text := func(s string) {
-		// what fails shows at the flush
+		// errors show at the flush
 		_, _ = out.Write(binary.AppendUvarint(out.AvailableBuffer(), uint64(len(s))))
 		_, _ = out.WriteString(s)
 	}
@@ -45,7 +45,7 @@ func (t *intake) check(ctx context.Context, from addresses, to io.Writer) error 
 	}
 }
 
-// checked are addresses that check has written down.
+// checked are the addresses that check has written.
 type checked struct{ from *bufio.Reader }
 
 func newChecked(from io.Reader) *checked {
@@ -71,7 +71,7 @@ func (c *checked) next(context.Context) (listing, error) {
 
 var errSpoiled = errors.New("what was kept of a list cannot be read")
 
-// text reads a text with its length.
+// text reads a text, which has its length in front.
 func (c *checked) text() (string, error) {
 	length, err := binary.ReadUvarint(c.from)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// anywhere lets every address be crawled.
+// anywhere allows every address.
 type anywhere struct{ Guard }
 
 func (anywhere) CheckURL(url string) error {
@@ -20,7 +20,7 @@ func (anywhere) CheckURL(url string) error {
 	return err
 }
 
-// What was checked comes back as it was given, with its canonical form.
+// Checked addresses come back as they were given, with their canonical form.
 func TestCheckedAddressesComeBack(t *testing.T) {
 	l := &intake{Launcher: &Launcher{Guard: anywhere{}}}
 	long := "https://shop.test/" + strings.Repeat("ü", 1_000)

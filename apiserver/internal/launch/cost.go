@@ -16,12 +16,12 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// maxPlaced bounds the addresses that an estimate looks at, those of one read. Of a list that is
-// longer, or that is not there, pages may be of any domain.
+// maxPlaced bounds the addresses that an estimate looks at: those of one read. If the list is
+// longer or no longer kept, pages may be of any domain.
 const maxPlaced = linksAtOnce
 
-// place says which domains with prices of their own the scraper's addresses are of, and what a page
-// costs then.
+// place finds the domains with own prices that the scraper's addresses belong to, and what a page
+// costs accordingly.
 func (l *Launcher) place(ctx context.Context, from *Caller, scraper *client.Scraper,
 	charge *charging) error {
 	charge.domains = []string{""}
@@ -43,7 +43,7 @@ func (l *Launcher) place(ctx context.Context, from *Caller, scraper *client.Scra
 	return nil
 }
 
-// domainsOf are the places of price rows that the scraper's addresses have; nil: any may be.
+// domainsOf finds the places of price rows that the scraper's addresses belong to; nil: any.
 func (l *Launcher) domainsOf(ctx context.Context, from *Caller, scraper *client.Scraper,
 	places price.Places) (map[uint8]bool, error) {
 	var all addresses
@@ -66,13 +66,13 @@ func (l *Launcher) domainsOf(ctx context.Context, from *Caller, scraper *client.
 		all = &stored{store: l.Store, job: given}
 	}
 	found := map[uint8]bool{}
-	for range maxPlaced + 1 { // the last tells that there are no more
+	for range maxPlaced + 1 { // one more, to learn that there are no more
 		given, err := all.next(ctx)
 		switch coded := (*fault.Error)(nil); {
 		case errors.Is(err, io.EOF) && len(found) > 0:
 			return found, nil
 		case errors.Is(err, io.EOF) || errors.As(err, &coded):
-			return nil, nil // no address, or they are no longer kept
+			return nil, nil // there is no address, or the list is no longer kept
 		case err != nil:
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (l *Launcher) domainsOf(ctx context.Context, from *Caller, scraper *client.
 	return nil, nil
 }
 
-// pages is the least and the most that a page by one of the tiers costs, of one of the domains.
+// pages is the least and the most that a page of these domains costs by one of these tiers.
 func (c *charging) pages(domains []string, tiers model.TierSet) (least, dearest int64) {
 	least = math.MaxInt64
 	for _, domain := range domains {
@@ -99,15 +99,15 @@ func (c *charging) pages(domains []string, tiers model.TierSet) (least, dearest 
 	return min(least, dearest), dearest
 }
 
-// cost is what a link of a past run was: its pages delivered, and what they would cost today, at
+// cost is what a link of a past run came to: its delivered pages, and what they would cost today at
 // least and at most.
 type cost struct {
 	pages, fewest, most float64
 	least, dearest      int64 // of a page
 }
 
-// costOf is the cost of a ledger entry, for all its links together. The entry is of a run at the
-// prices of before.
+// costOf is the cost of a ledger entry, over all its links. before are the prices of the entry's
+// run.
 func (c *charging) costOf(entry *client.Entry, before price.List) cost {
 	sum := cost{least: math.MaxInt64}
 	quantity := float64(max(c.Quantity, 1))
@@ -121,9 +121,9 @@ func (c *charging) costOf(entry *client.Entry, before price.List) cost {
 	return sum
 }
 
-// today is what a page costs now that was charged by a row of the prices of before. It may be of
-// another row today. Its tier may not be on sale any more. Its domain may have got a price since,
-// or lost it.
+// today is the current price range of a page that was charged by this row of the earlier prices.
+// Another row may apply today: the tier may no longer be on sale, and the domain may have gained or
+// lost its own price.
 func (c *charging) today(row string, before price.List) (least, dearest int64) {
 	switch _, ofDomain := price.DomainOf(row); {
 	case row == c.Row || ofDomain && slices.Contains(c.domains, row):
@@ -135,7 +135,7 @@ func (c *charging) today(row string, before price.List) (least, dearest int64) {
 	case ofDomain:
 		return c.pages([]string{""}, c.tiers)
 	}
-	// What had a price then was not charged by its tier.
+	// Domains that had their own price then were not charged by tier.
 	domains := slices.DeleteFunc(slices.Clone(c.domains), func(domain string) bool {
 		_, had := before.Row(domain)
 		return had
@@ -152,7 +152,7 @@ func (c *charging) today(row string, before price.List) (least, dearest int64) {
 	return c.pages(domains, tiers)
 }
 
-// pageRange is the least and the most that a page of past runs would cost.
+// pageRange is the least and the most that a page of past runs would cost today.
 func pageRange(past []cost) (least, dearest int64) {
 	least = math.MaxInt64
 	for _, c := range past {
@@ -161,8 +161,8 @@ func pageRange(past []cost) (least, dearest int64) {
 	return min(least, dearest), dearest
 }
 
-// sampled narrows the prices of a page to those of the scraper's newest sample, if it is one of the
-// customer's newest ledger entries.
+// sampled narrows the prices of a page to those of the scraper's newest sample, if that is among
+// the customer's newest ledger entries.
 func (l *Launcher) sampled(ctx context.Context, from *Caller, scraper ids.ID,
 	charge *charging) error {
 	newest, err := l.History.EntriesBefore(ctx, from.View, from.Customer, nil, maxLookedAt)

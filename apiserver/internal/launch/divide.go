@@ -6,11 +6,11 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// maxWeight bounds what a run counts for when a cap is divided, so that no sum overflows.
+// maxWeight bounds a run's weight when a cap is divided, so that no sum overflows.
 const maxWeight = 1 << 50
 
-// leaveOut skips the scrapers, those last in order, for which a cap of all runs has no page left. A
-// run whose part does not pay for a page would stop at once, and so would all of them.
+// leaveOut skips scrapers, from the end of the order, so that the cap pays for a page of each other
+// run. If each part were too small for a page, all runs would stop at once.
 func (g *gathering) leaveOut(most *int64) {
 	if most == nil {
 		return
@@ -30,9 +30,9 @@ func (g *gathering) leaveOut(most *int64) {
 	g.runs = kept
 }
 
-// divide gives each run a part of what all may cost: a page, and of the rest by what the runs will
-// probably cost. That is what the scraper's last run did, or a page for each link at the price of
-// its domain.
+// divide gives each run a part of the cap on all runs. Each gets its first page, and a share of the
+// rest by what it will probably cost. That is what the scraper's last run cost, or else a page for
+// each link at its domain's price.
 func (g *gathering) divide(most *int64) {
 	if most == nil || len(g.runs) == 0 {
 		return
@@ -44,7 +44,7 @@ func (g *gathering) divide(most *int64) {
 	}
 	for i := range g.runs {
 		m := &g.runs[i]
-		// Neither the product nor what is left of it overflows: a weight is at most the whole.
+		// Nothing overflows here: a weight is at most the whole.
 		high, low := bits.Mul64(uint64(rest), m.weight())
 		share, _ := bits.Div64(high, low, whole)
 		part := m.first + int64(share)
@@ -52,7 +52,7 @@ func (g *gathering) divide(most *int64) {
 	}
 }
 
-// weight is what a run will probably cost beside others, at least 1.
+// weight is what a run will probably cost, relative to others; at least 1.
 func (m *member) weight() uint64 {
 	cost := m.past
 	if cost == 0 {

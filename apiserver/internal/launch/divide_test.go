@@ -9,17 +9,17 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// member of a gathering: what its page costs, what its last run did, and its links.
+// divided makes a member from its page price, its last run's charge and its number of links.
 func divided(page, past int64, links uint32) member {
 	return member{page: page, past: past, run: client.GroupRun{Scraper: ids.ID{1}, Links: links}}
 }
 
-// A cap is divided whole but for what is lost to rounding, and each run that is left has a page.
+// A cap is divided completely except for rounding, and each remaining run gets a page.
 func TestDivide(t *testing.T) {
 	for name, c := range map[string]struct {
 		most int64
 		runs []member
-		want []int64 // parts of those that are left
+		want []int64 // parts of the remaining runs
 	}{
 		"equal":    {1_001, []member{divided(150, 0, 1), divided(150, 0, 1)}, []int64{500, 500}},
 		"by links": {700, []member{divided(100, 0, 4), divided(100, 0, 1)}, []int64{500, 200}},
@@ -50,7 +50,7 @@ func TestDivide(t *testing.T) {
 				len(g.skipped))
 		}
 	}
-	// Two free requests pay for two first pages, and no more.
+	// Two free requests pay for exactly two first pages.
 	some, most := &gathering{free: 2}, int64(200)
 	for range 5 {
 		m := divided(150, 0, 1)

@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// dueAtOnce are launched by one command. Their hosts are looked up at a time.
+	// dueAtOnce scrapers are launched by one command. Their hosts are looked up at once.
 	dueAtOnce = hostsAtOnce
-	// dueLookedAt bounds the scrapers with a schedule of their own that one step passes over.
+	// dueLookedAt bounds how many scrapers with their own schedule a step may skip.
 	dueLookedAt = 10_000
-	// roomRests is how long a start waits whose customer has all the runs open that it may, or
-	// while disks are short.
+	// roomRests is how long a start waits when the customer may not open more runs, or while disks
+	// are short.
 	roomRests = 5 * time.Second
-	// dueTime is how long what is due together may take to be made ready. Nobody waits for it, and
-	// a site of a million links takes long.
+	// dueTime is how long a step may prepare its runs. Nobody waits for it, and a site of a million
+	// links takes long.
 	dueTime = 5 * time.Minute
 )
 
-// DueConfig is what the launch of due runs works with. Point may be left out.
+// DueConfig is what the launch of due runs needs. Point is optional.
 type DueConfig struct {
 	Launcher *Launcher
-	// Point is called at "work.launch.before_commit" and "work.launch.after_commit", so that tests
-	// can end the process there.
+	// Point is called at "work.launch.before_commit" and "work.launch.after_commit". Tests end the
+	// process there.
 	Point func(name string)
 }
 
-// Due is the launch of runs that are due, a kind of background work. A step launches some. The
-// command that makes their runs moves the item on, so whatever is done again launches nothing.
+// Due is the kind of background work that launches due runs. A step launches some of them. The
+// command that makes their runs also moves the item on, so a repeated step launches nothing.
 func Due(config DueConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -49,7 +49,7 @@ func Due(config DueConfig) work.Kind {
 		}}
 }
 
-// step launches the next of an item.
+// step launches the next scrapers of an item.
 func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	view, err := c.Launcher.Client.Fresh(ctx)
 	if err != nil {
@@ -85,12 +85,12 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	launched, err := client.Do(ctx, c.Launcher.Client, runs, nil)
 	c.Point("work.launch.after_commit")
 	if uncertain(err) {
-		return work.Outcome{}, err // lists that have no runs are orphans
+		return work.Outcome{}, err // lists without runs are orphans
 	}
 	if err == nil && len(runs.Runs) > 0 && len(launched.Jobs)+len(launched.Skipped) == 0 {
-		// There is no room any more, another owner was here, or this command was applied before.
+		// No room is left, another owner was here, or this command was applied before.
 		if view, err = c.Launcher.Client.Fresh(ctx); err != nil {
-			return work.Outcome{}, err // lists that have no runs are orphans
+			return work.Outcome{}, err // lists without runs are orphans
 		}
 		g.keepLists(jobsOf(view, runs.Runs))
 		g.dropLists(ctx)
@@ -107,8 +107,8 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	return work.GoOn(nil), nil
 }
 
-// gateOf says whether the customer's plan lacks what starts by itself: a group by its start type,
-// or scrapers by their schedules.
+// gateOf says whether the customer's plan lacks scheduled starts: weekly ones for a group with that
+// start type, else daily ones.
 func (l *Launcher) gateOf(view *client.View, customer string, group ids.ID) bool {
 	needs := plans.DailyScheduler
 	if g := view.Group(group); g != nil && g.StartType == "WEEKLY" {
@@ -117,7 +117,7 @@ func (l *Launcher) gateOf(view *client.View, customer string, group ids.ID) bool
 	return l.Plans.Check(view, customer, needs) != nil
 }
 
-// jobsOf are those of some runs that there are.
+// jobsOf are the runs that exist.
 func jobsOf(view *client.View, runs []client.GroupRun) (jobs []client.GroupJob) {
 	for i := range runs {
 		if view.Job(runs[i].Job) != nil {
@@ -127,11 +127,11 @@ func jobsOf(view *client.View, runs []client.GroupRun) (jobs []client.GroupJob) 
 	return jobs
 }
 
-// full says whether no further scraper can be launched now.
+// full says whether no further scraper can be launched by this command.
 func (g *gathering) full() bool { return len(g.runs) >= min(g.room, dueAtOnce) }
 
-// addScrapers adds scrapers from where an item is, and says where it is afterwards. One whose
-// starts were paused or taken back since does not start any more.
+// addScrapers adds scrapers from the item's position on, and records the new position. Scrapers
+// whose starts were paused or removed meanwhile are skipped.
 func (g *gathering) addScrapers(scrapers []ids.ID, item *client.LaunchItem) {
 	at := 0
 	if len(item.From) == 2 {
@@ -152,8 +152,8 @@ func (g *gathering) addScrapers(scrapers []ids.ID, item *client.LaunchItem) {
 	}
 }
 
-// addGroup adds scrapers of a group that have no schedule of their own, from where an item is, and
-// says where it is afterwards.
+// addGroup adds scrapers of a group without their own schedule, from the item's position on, and
+// records the new position.
 func (g *gathering) addGroup(group ids.ID, item *client.LaunchItem) {
 	made, from := int64(0), ids.ID{}
 	if len(item.From) == 8+len(from) {

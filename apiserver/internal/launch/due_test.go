@@ -15,15 +15,15 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// dueRig is a launcher and an item of background work.
+// dueRig is a launcher with an item of background work.
 type dueRig struct {
 	*rig
 	t    *testing.T
 	item ids.ID
 }
 
-// newDue has scrapers of a group, and a start of the group that is due. Two of them do not start
-// with it: one has a schedule, one no address.
+// newDue makes scrapers of a group, and a due start of that group. Two of them do not start with
+// it: one has its own schedule, one has no address.
 func newDue(t *testing.T, scrapers int) *dueRig {
 	t.Helper()
 	r := &dueRig{rig: newRig(t), t: t}
@@ -43,7 +43,7 @@ func (r *dueRig) add(name, url, schedule string) {
 			Schedule: schedule, SourceConfig: model.SourceConfig{URL: url}, ItemsConfig: title}})
 }
 
-// do takes the item on until it ends, or rests.
+// do takes steps of the item until it ends or rests.
 func (r *dueRig) do(kind work.Kind) (end work.End, err error) {
 	for {
 		outcome, err := kind.Step(r.t.Context(), work.Item{ID: r.item})
@@ -53,7 +53,7 @@ func (r *dueRig) do(kind work.Kind) (end work.End, err error) {
 	}
 }
 
-// check wants one run of each scraper that starts with the group, and no list beyond.
+// check expects one run of each scraper that starts with the group, and no other list.
 func (r *dueRig) check(scrapers int) {
 	r.t.Helper()
 	view := r.state.View()
@@ -84,7 +84,7 @@ func TestDueGroup(t *testing.T) {
 	}
 }
 
-// What is due waits while disks are short, and starts once there is room.
+// Due starts wait while disks are short, and go on once there is room.
 func TestDueGroupWaitsForSpace(t *testing.T) {
 	const scrapers = 3
 	r := newDue(t, scrapers)
@@ -101,7 +101,7 @@ func TestDueGroupWaitsForSpace(t *testing.T) {
 	r.wantLists(t, scrapers)
 }
 
-// Two owners do one item at once: each run is made once, and their lists are all of somebody.
+// Two owners work on one item at once. Each run is made once, and every list belongs to a run.
 func TestDueGroupOfTwoOwners(t *testing.T) {
 	const scrapers = 2*dueAtOnce + 3
 	r := newDue(t, scrapers)
@@ -124,8 +124,8 @@ func TestDueGroupOfTwoOwners(t *testing.T) {
 	r.wantLists(t, scrapers)
 }
 
-// passedOver proposes each command twice, as a node does that a snapshot has carried past the
-// first. It answers what the second came to.
+// passedOver proposes each command twice, like a node that a snapshot carried past the first. It
+// returns the result of the second.
 type passedOver struct{ Client }
 
 func (p passedOver) Propose(ctx context.Context, payload client.Payload, call *client.Call) (any,
@@ -136,7 +136,7 @@ func (p passedOver) Propose(ctx context.Context, payload client.Payload, call *c
 	return p.Client.Propose(ctx, payload, call)
 }
 
-// An owner that does not hear what its command came to leaves the lists of the runs that it made.
+// An owner that does not learn its command's result keeps the lists of the runs that it made.
 func TestDueGroupOfOnePassedOver(t *testing.T) {
 	const scrapers = 2*dueAtOnce + 3
 	r := newDue(t, scrapers)
@@ -155,8 +155,8 @@ func TestDueGroupOfOnePassedOver(t *testing.T) {
 	r.wantLists(t, scrapers)
 }
 
-// An owner that is killed before or behind a command, or hears nothing of it, leaves what the next
-// one goes on with.
+// An owner that is killed before or after a command, or loses its result, leaves a state from which
+// the next owner goes on.
 func TestDueGroupOfTheKilled(t *testing.T) {
 	const scrapers = 2*dueAtOnce + 3
 	killed := errors.New("killed")
@@ -194,7 +194,7 @@ func TestDueGroupOfTheKilled(t *testing.T) {
 	}
 }
 
-// A start that meets the bound on open runs waits, and is not skipped.
+// A start that reaches the bound on open runs waits and is not skipped.
 func TestDueGroupWaitsForRoom(t *testing.T) {
 	r := newDue(t, 3)
 	busy := r.fill(client.MaxRunsAtOnce - 1)
@@ -219,7 +219,7 @@ func TestDueGroupWaitsForRoom(t *testing.T) {
 	r.check(3)
 }
 
-// fill has so many runs of another group open.
+// fill opens this many runs of another group.
 func (r *dueRig) fill(runs int) (group ids.ID) {
 	group = r.IDs.New()
 	r.state.Must(r.t, client.PutGroup{Create: true, ID: group, Customer: "alice", Name: "busy",
@@ -237,7 +237,7 @@ func (r *dueRig) fill(runs int) (group ids.ID) {
 	return group
 }
 
-// Scrapers start by their own schedules, and one that runs is skipped.
+// Scrapers start by their own schedules; a running one is skipped.
 func TestDueScrapers(t *testing.T) {
 	r := &dueRig{rig: newRig(t), t: t}
 	r.add("one", "https://shop.test/", "0 0 * * *")
@@ -260,7 +260,7 @@ func TestDueScrapers(t *testing.T) {
 	r.wantLists(t, 2)
 }
 
-// What was paused since it came due does not start, and its schedule says why.
+// A scraper paused after it came due does not start, and its schedule says why.
 func TestDueScrapersOfAPausedGroup(t *testing.T) {
 	r := &dueRig{rig: newRig(t), t: t}
 	r.add("one", "https://shop.test/", "0 0 * * *")
@@ -278,7 +278,7 @@ func TestDueScrapersOfAPausedGroup(t *testing.T) {
 	r.wantLists(t, 0)
 }
 
-// While nobody leads a step fails, and is tried again.
+// Without a leader a step fails, and is tried again.
 func TestDueWithoutALeader(t *testing.T) {
 	r := newDue(t, 2)
 	r.state.Fail(clienttest.Down())
@@ -295,7 +295,7 @@ func TestDueWithoutALeader(t *testing.T) {
 	r.check(2)
 }
 
-// A plan that has no starts by schedule launches nothing, and the customer is told.
+// A plan without scheduled starts launches nothing, and the customer is told.
 func TestDueWithoutThePlan(t *testing.T) {
 	r := newDue(t, 2)
 	r.state.Must(t, client.ChooseFree{Customer: "alice"})

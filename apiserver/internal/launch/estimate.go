@@ -15,34 +15,33 @@ import (
 )
 
 const (
-	// maxEstimated are the newest runs that an estimate goes by. It looks through maxLookedAt for
-	// them.
+	// maxEstimated is how many of the newest runs an estimate uses. It looks through maxLookedAt
+	// runs to find them.
 	maxEstimated = 20
 	maxLookedAt  = 200
-	// A run of the future may differ from those of the past: by a tenth, and by more of what fewer
-	// runs have shown. The range of equal runs is never wider than one to two.
+	// Future runs may differ from past ones, by a tenth and more if there were few past runs. For
+	// equal past runs, the upper end of the range is less than twice the lower.
 	spreadAlways = 0.1
 	spreadOfOne  = 0.2
-	// mostExact is the greatest number that every client reads exactly (RFC 8259, section 6). What
-	// is more is told as this.
+	// mostExact is the greatest number that every client reads exactly (RFC 8259, section 6).
+	// Greater numbers are reported as this one.
 	mostExact = 1<<53 - 1
 )
 
-// Estimate is what a run launched now will probably be. Money is in micros, millionths of a euro.
+// Estimate is what a run launched now will probably come to. Money is in micros.
 type Estimate struct {
 	Links    uint32
 	Pages    int64 // delivered
-	Min, Max int64 // charged, free requests taken off
-	Runs     int   // of the past that it goes by
+	Min, Max int64 // charged, less free requests
+	Runs     int   // past runs that it is based on
 }
 
-// Estimate says what a run of the scraper over so many links will probably cost. 0 links are as
-// many as the scraper or its list has. It goes by the newest runs with the recipe as it is. Without
-// one it is all that may be. That is from one page a link by the cheapest tier to the longest
-// chains by the dearest. A sample narrows the tiers to those it needed. Domains with prices of
-// their own are those of the scraper's addresses, however many links are told. Faults:
-// scraper_not_found, type_not_runnable, tier_unavailable, search_engine_not_configured,
-// schema_missing.
+// Estimate says what a run of the scraper over this many links will probably cost. With 0 links it
+// takes as many as the scraper or its list has. It uses the newest runs with the current recipe.
+// Without any, it spans all that is possible: from one page a link by the cheapest tier to the
+// longest chains by the dearest. A sample narrows the tiers to those it needed. Domains with own
+// prices are those of the scraper's addresses, whatever links is. Faults: scraper_not_found,
+// type_not_runnable, tier_unavailable, search_engine_not_configured, schema_missing.
 func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	links uint32) (Estimate, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
@@ -56,7 +55,7 @@ func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	return e, err
 }
 
-// estimate is a scraper's estimate, with nothing taken off for free requests.
+// estimate is a scraper's estimate before free requests are taken off.
 func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.Scraper,
 	links uint32) (Estimate, charging, error) {
 	e := Estimate{Links: links}
@@ -92,9 +91,9 @@ func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.S
 type charging struct {
 	model.Charge
 	prices price.List
-	tiers  model.TierSet // that are on sale
-	// domains are the price rows of the domains that pages may be of; "" stands for those that have
-	// none.
+	tiers  model.TierSet // on sale
+	// domains are the price rows of the domains that pages may be of; "" stands for the domains
+	// without a row.
 	domains        []string
 	least, dearest int64 // of a page, by its tiers and domains
 }
@@ -133,13 +132,13 @@ func (l *Launcher) priced(from *Caller, scraper *client.Scraper) (model.Recipe, 
 	return recipe, c, nil
 }
 
-// sold says whether the prices have what a run would be charged by. Else it is not launched.
+// sold says whether the prices cover what a run would be charged by. If not, it is not launched.
 func sold(prices price.List, tiers model.TierSet, charge model.Charge) bool {
 	_, found := prices.Row(charge.Row)
 	return (charge.Row == "" || found) && prices.Covered(tiers, charge.At("")) != 0
 }
 
-// linksOf is how many links a run of the scraper would have. A list's is the one last given.
+// linksOf is how many links a run of the scraper would have. A list's are those last given.
 func (l *Launcher) linksOf(ctx context.Context, from *Caller,
 	scraper *client.Scraper) (uint32, error) {
 	if site := SiteOf(from.View, scraper); site != nil {
@@ -162,8 +161,8 @@ func (l *Launcher) linksOf(ctx context.Context, from *Caller,
 	return given.Links, nil
 }
 
-// costs are the costs of the newest runs that read all of their links. What a rerun reads is
-// what others left, and a run that was stopped says nothing about a whole one.
+// costs are the costs of the newest runs that read all their links. Reruns and stopped runs are
+// left out, since they say nothing about a whole run.
 func (l *Launcher) costs(ctx context.Context, v *client.View, scraper *client.Scraper,
 	charge *charging) ([]cost, error) {
 	var runs []*client.Job
@@ -199,7 +198,7 @@ func (l *Launcher) costs(ctx context.Context, v *client.View, scraper *client.Sc
 	return past, nil
 }
 
-// ofPast is the range of past runs and a little more: of one run 30% each way, of 20 runs 11%.
+// ofPast is the range of past runs, widened: by 30% each way for one run, by 11% for 20 runs.
 func (e *Estimate) ofPast(past []cost) {
 	pages, fewest, most := make([]float64, len(past)), past[0].fewest, past[0].most
 	for i, c := range past {
@@ -213,7 +212,7 @@ func (e *Estimate) ofPast(past []cost) {
 	e.Max = whole(math.Ceil(links * most * (1 + spread)))
 }
 
-// ofAll is the range of all that a run may cost.
+// ofAll is the range of all that a run may possibly cost.
 func (e *Estimate) ofAll(charge charging, maxPages int) {
 	links := float64(e.Links)
 	e.Pages = int64(e.Links)
@@ -221,8 +220,8 @@ func (e *Estimate) ofAll(charge charging, maxPages int) {
 	e.Max = whole(links * float64(max(maxPages, 1)) * float64(charge.dearest))
 }
 
-// takeFree takes off what free requests pay: at most as many of the dearest pages, and at least as
-// many of the cheapest. While billing is off all is free. What is left is told up to mostExact.
+// takeFree takes off what free requests pay: at most that many of the dearest pages, and at least
+// that many of the cheapest. While billing is off, all is free. Results are capped at mostExact.
 func (e *Estimate) takeFree(v *client.View, customer string, charge charging) {
 	if v.Settings().BillingOff {
 		e.Min, e.Max = 0, 0
@@ -235,7 +234,7 @@ func (e *Estimate) takeFree(v *client.View, customer string, charge charging) {
 	e.Min, e.Max = min(e.Min, mostExact), min(e.Max, mostExact)
 }
 
-// whole is a number that is no more than an int64 holds.
+// whole rounds a number, at most to the greatest int64.
 func whole(n float64) int64 {
 	if n >= math.MaxInt64 {
 		return math.MaxInt64

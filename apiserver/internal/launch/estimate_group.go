@@ -10,22 +10,22 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// maxConsidered is how many scrapers of a group an estimate looks at: each is a look at the
+// maxConsidered is how many scrapers of a group an estimate looks at. Each needs a look at the
 // history.
 const maxConsidered = 100
 
-// GroupEstimate is what a run of a group launched now will probably be. Money is in micros.
+// GroupEstimate is what a run of a group launched now will probably come to. Money is in micros.
 type GroupEstimate struct {
 	Scrapers   int // that would be launched
-	Considered int // of them, those that the estimate goes by
+	Considered int // the scrapers that the estimate is based on
 	Links      int64
 	Pages      int64 // delivered
-	Min, Max   int64 // charged, free requests taken off
+	Min, Max   int64 // charged, less free requests
 }
 
 // EstimateGroup says what a run of a group will probably cost: the sum over the scrapers that it
-// would launch. Of many it looks at some, spread over all. What the balance does not pay for
-// counts, too. Faults: not_found.
+// would launch. In a large group it looks at a sample, spread evenly. Scrapers that the balance
+// does not cover count, too. Faults: not_found.
 func (l *Launcher) EstimateGroup(ctx context.Context, from *Caller, id ids.ID) (GroupEstimate,
 	error) {
 	e := GroupEstimate{}
@@ -64,7 +64,7 @@ func (l *Launcher) EstimateGroup(ctx context.Context, from *Caller, id ids.ID) (
 	return e, nil
 }
 
-// addCapped adds amounts that are 0 or more, as far as an int64 holds them.
+// addCapped adds amounts of at least 0, at most to the greatest int64.
 func addCapped(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

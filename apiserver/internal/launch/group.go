@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// gatherTime is how long the hosts of a group are looked up and its lists written, altogether.
-	// What is not ready by then is skipped.
+	// gatherTime bounds looking up a group's hosts and writing its lists together. Scrapers that
+	// are not ready by then are skipped.
 	gatherTime = 45 * time.Second
-	// hostsAtOnce are looked up, and listsAtOnce read or written, at a time.
+	// hostsAtOnce hosts are looked up, and listsAtOnce lists read or written, in parallel.
 	hostsAtOnce = 32
 	listsAtOnce = 8
 )
 
 // StartGroup launches a run of each scraper of a group that can run, as many as the customer may
-// have open. The others are skipped, each with the reason. One command makes all runs, so a call
-// that was made before answers the original ones. maxCharge, in micros, is the most that all runs
-// together may cost: see divide. nil: no cap. Faults: not_found, customer_blocked,
-// out_of_space and those of idempotency keys.
+// have open. It skips the others, each with a reason. One command makes all runs, so a repeated
+// call returns the original ones. maxCharge, in micros, caps all runs together (see divide); nil:
+// no cap. Faults: not_found, customer_blocked, out_of_space and those of idempotency keys.
 func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.LaunchedRuns, error) {
 	none := client.LaunchedRuns{}
@@ -68,7 +67,7 @@ func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 	return launched, err
 }
 
-// commitGroup makes the runs.
+// commitGroup proposes the command that makes the runs.
 func (t *intake) commitGroup(ctx context.Context, runs client.LaunchRuns) (client.LaunchedRuns,
 	error) {
 	if err := t.hold(ctx); err != nil {
@@ -80,17 +79,17 @@ func (t *intake) commitGroup(ctx context.Context, runs client.LaunchRuns) (clien
 	return launched, err
 }
 
-// gathering is what the scrapers of a group are made to before a command launches them. Its memory
-// is bounded by what one command may hold, however large the group is.
+// gathering prepares the scrapers of a group for the command that launches them. Its memory is
+// bounded by what one command may hold, however large the group is.
 type gathering struct {
 	*Launcher
 	view     *client.View
 	customer string
-	broke    bool  // no page can be paid for
-	gated    bool  // the customer's plan has no such start
-	room     int   // runs that the customer may open
+	broke    bool  // the customer cannot pay for a page
+	gated    bool  // the customer's plan lacks starts of this kind
+	room     int   // runs that the customer may still open
 	free     int64 // free requests that are left
-	// within this time all is made ready, or skipped
+	// what is not ready in this time is skipped
 	within time.Duration
 
 	runs    []member
@@ -103,15 +102,15 @@ type member struct {
 	run     client.GroupRun
 	begin   storedAddresses
 	engine  *model.SearchEngine
-	host    string // where it begins; "": at the links of its site
+	host    string // of the start address; "": the links of a site
 	reason  client.SkipReason
-	written bool  // its list is there
-	failed  bool  // its list failed, and is tried once more
-	page    int64 // what its cheapest page costs, in micros
-	free    bool  // free requests pay for its pages while there are any
-	first   int64 // what its first page costs: 0 where a free request is left for it
-	listed  int64 // what a page of each of its links costs together; 0: all cost the same
-	past    int64 // what its last run was charged, in micros; 0: nothing, or it is not known
+	written bool  // its list is stored
+	failed  bool  // its list failed once
+	page    int64 // price of its cheapest page, in micros
+	free    bool  // free requests, if any are left, pay for its pages
+	first   int64 // price of its first page: 0 if a free request is left for it
+	listed  int64 // price of a page of each of its links, summed; 0: all cost the same
+	past    int64 // charge of its last run, in micros; 0: nothing, or unknown
 }
 
 func newGathering(l *Launcher, v *client.View, customer string) *gathering {
@@ -124,7 +123,7 @@ func newGathering(l *Launcher, v *client.View, customer string) *gathering {
 	return g
 }
 
-// skip notes a scraper that is not launched.
+// skip records a scraper that is not launched.
 func (g *gathering) skip(scraper ids.ID, reason client.SkipReason) {
 	if len(g.skipped) == client.MaxSkips {
 		g.unnamed++
@@ -133,7 +132,7 @@ func (g *gathering) skip(scraper ids.ID, reason client.SkipReason) {
 	g.skipped = append(g.skipped, client.SkippedScraper{Scraper: scraper, Reason: reason})
 }
 
-// add takes a scraper in, or notes why it is not launched, as far as the state says.
+// add adds a scraper, or skips it if the state has a reason.
 func (g *gathering) add(s *client.Scraper) {
 	m := member{}
 	if reason := g.look(s, &m); reason != 0 {
@@ -143,7 +142,7 @@ func (g *gathering) add(s *client.Scraper) {
 	g.runs = append(g.runs, m)
 }
 
-// look makes a member of a scraper, unless there is a reason to skip it. What is cheap comes first.
+// look makes a scraper a member, unless there is a reason to skip it. Cheap checks come first.
 func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	switch {
 	case g.gated:
@@ -188,7 +187,7 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	return 0
 }
 
-// lookAtSource says what a member reads, unless there is a reason to skip it.
+// lookAtSource sets what a member reads, unless there is a reason to skip it.
 func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason {
 	if site := SiteOf(g.view, s); site != nil {
 		m.begin = g.siteRun(site)
@@ -215,8 +214,8 @@ func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason
 	return 0
 }
 
-// pageOf is the least that a page of a run costs at a host, unless a free request pays for it.
-// Without a host it is what pages cost whose domain has no price of its own.
+// pageOf is the least that a page of a run costs at a host, before free requests. Without a host it
+// is the price for domains without their own price.
 func (g *gathering) pageOf(m *member, host string) int64 {
 	prices := g.view.CurrentPrices()
 	if prices == nil || g.view.Settings().BillingOff {
@@ -226,8 +225,8 @@ func (g *gathering) pageOf(m *member, host string) int64 {
 	return page
 }
 
-// priceSites prices the pages of sites as the link that each begins with, where domains have prices
-// of their own. What cannot be read keeps the price of its tiers; writing its list tells why.
+// priceSites prices the pages of each site by its first link, where domains have their own prices.
+// If the link cannot be read, the tiers' price stays; writing the list will report why.
 func (g *gathering) priceSites(ctx context.Context) {
 	if prices := g.view.CurrentPrices(); prices == nil || len(prices.Rows.Domains()) == 0 {
 		return
@@ -244,7 +243,7 @@ func (g *gathering) priceSites(ctx context.Context) {
 	})
 }
 
-// makeReady looks the hosts up and writes the lists.
+// makeReady looks up the hosts and writes the lists.
 func (g *gathering) makeReady(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, g.within)
 	defer cancel()
@@ -258,7 +257,7 @@ func (g *gathering) makeReady(ctx context.Context) error {
 	for i := range g.runs {
 		g.runs[i].reason = hosts[g.runs[i].host]
 	}
-	for range 2 { // what failed is tried once more
+	for range 2 { // a failed list is tried once more
 		if err := g.each(within, g.writeList); err != nil && within.Err() == nil {
 			return err
 		}
@@ -272,7 +271,7 @@ func (g *gathering) makeReady(ctx context.Context) error {
 		case m.reason != 0:
 			g.skip(m.run.Scraper, m.reason)
 		case !m.written:
-			g.skip(m.run.Scraper, client.SkipLimit) // there was no time left
+			g.skip(m.run.Scraper, client.SkipLimit) // no time was left
 		default:
 			ready = append(ready, m)
 		}
@@ -281,8 +280,8 @@ func (g *gathering) makeReady(ctx context.Context) error {
 	return nil
 }
 
-// checkHosts says of each host why it is not begun at, if it is not. It leaves a third of the time
-// to the lists. Of what it could not ask until then nobody knows whether it may be reached.
+// checkHosts sets why hosts are not begun at. It leaves a third of the time for the lists. Hosts
+// that it had no time to ask get SkipLimit, as nobody knows whether they can be reached.
 func (g *gathering) checkHosts(ctx context.Context, hosts map[string]client.SkipReason) {
 	ctx, cancel := context.WithTimeout(ctx, g.within*2/3)
 	defer cancel()
@@ -315,8 +314,8 @@ func (g *gathering) checkHosts(ctx context.Context, hosts map[string]client.Skip
 	workers.Wait()
 }
 
-// each does something for each member that is neither skipped nor ready, several at a time. Its
-// error is the first one's.
+// each calls do for each member that is neither skipped nor ready, several in parallel. It returns
+// the first error.
 func (g *gathering) each(ctx context.Context, do func(context.Context, *member) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -344,8 +343,8 @@ func (g *gathering) each(ctx context.Context, do func(context.Context, *member) 
 	return context.Cause(ctx)
 }
 
-// writeList writes a member's list. A member whose list has an address that is none is skipped. So
-// is one whose list fails twice although the store works. An error is the store's.
+// writeList writes a member's list. It skips the member if an address is invalid, or if the list
+// fails twice although the store works. Its errors are the store's.
 func (g *gathering) writeList(ctx context.Context, m *member) error {
 	m.listed = 0
 	m.begin.rewind()
@@ -358,7 +357,7 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 	case t.writer != nil:
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 		defer cancel()
-		_ = t.writer.Abort(clean) // what stays is an orphan, and goes as one
+		_ = t.writer.Abort(clean) // what stays is removed as an orphan
 		if code == fault.InvalidURL || code == fault.StartURLsUnreachable {
 			m.reason = client.SkipUnreachable
 			return nil
@@ -377,7 +376,7 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 	return nil
 }
 
-// tryStore says whether the store takes a list, of no use.
+// tryStore writes and drops a list, to learn whether the store works.
 func (g *gathering) tryStore(ctx context.Context) error {
 	const anywhere = "https://example.com/"
 	list := g.IDs.New()
@@ -391,15 +390,15 @@ func (g *gathering) tryStore(ctx context.Context) error {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	if err != nil {
-		_ = writer.Abort(clean) // what stays is an orphan, and goes as one
+		_ = writer.Abort(clean) // what stays is removed as an orphan
 		return err
 	}
 	_ = g.Store.DropList(clean, list)
 	return nil
 }
 
-// weighing adds up what a page of each link of a member costs, where domains have prices of their
-// own; nil: they have none. It leaves no link out.
+// weighing returns a keep function that keeps every link and sums what a page of each costs. It is
+// nil if no domain has its own price.
 func (g *gathering) weighing(m *member) func(canonical string) bool {
 	prices := g.view.CurrentPrices()
 	if prices == nil || g.view.Settings().BillingOff {
@@ -423,7 +422,7 @@ func (g *gathering) weighing(m *member) func(canonical string) bool {
 	}
 }
 
-// command is that of the launch.
+// command is the command that launches the runs.
 func (g *gathering) command(group ids.ID) client.LaunchRuns {
 	p := client.LaunchRuns{Customer: g.customer, Group: group, Skipped: g.skipped,
 		Unnamed: g.unnamed}
@@ -444,7 +443,7 @@ func (g *gathering) command(group ids.ID) client.LaunchRuns {
 	return p
 }
 
-// keepLists says which lists have runs now.
+// keepLists makes dropLists spare the lists of runs that exist.
 func (g *gathering) keepLists(jobs []client.GroupJob) {
 	made := map[ids.ID]bool{}
 	for _, job := range jobs {
@@ -457,8 +456,8 @@ func (g *gathering) keepLists(jobs []client.GroupJob) {
 	}
 }
 
-// dropLists removes the lists that were written for nothing. What cannot be removed now is an
-// orphan, and goes as one.
+// dropLists removes the written lists that have no run. What cannot be removed now is removed
+// later, as an orphan.
 func (g *gathering) dropLists(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// picky is a store that fails at the addresses with a text, so many times.
+// picky is a store that fails this many times at addresses that contain a text.
 type picky struct {
 	Store
 	at    string
@@ -46,8 +46,8 @@ func (w pickyWriter) Add(ctx context.Context, url, canonical string) (bool, erro
 	return w.ListWriter.Add(ctx, url, canonical)
 }
 
-// A scraper whose list fails although the store works is tried again, and skipped then. The others
-// of its group are launched. A store that takes no list at all launches nothing.
+// A scraper whose list fails although the store works is tried again, then skipped. The others of
+// its group are launched. A store that takes no list at all launches nothing.
 func TestGroupOfWhichOneFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		at            string
@@ -79,7 +79,7 @@ func TestGroupOfWhichOneFails(t *testing.T) {
 	}
 }
 
-// What is due and fails by itself does not come for ever. What the store fails at does.
+// A due scraper that fails on its own is not retried for ever. A failure of the store is.
 func TestDueScraperThatFails(t *testing.T) {
 	r := &dueRig{rig: newRig(t), t: t}
 	store := newPicky(r.Store, "", 100)
@@ -101,7 +101,7 @@ func TestDueScraperThatFails(t *testing.T) {
 	r.wantLists(t, 0)
 }
 
-// hanging are hosts whose names are looked up for ever, but for one.
+// hanging are hosts whose look-up never ends, except one.
 type hanging struct{ anywhere }
 
 func (hanging) CheckHost(ctx context.Context, host string) error {
@@ -112,8 +112,8 @@ func (hanging) CheckHost(ctx context.Context, host string) error {
 	return ctx.Err()
 }
 
-// Hosts that hang take time from others, which are not said to be out of reach: nobody has asked.
-// A scraper that needs no host is launched all the same.
+// Hanging hosts take time from others, which count as not asked rather than unreachable. A scraper
+// that needs no host is launched all the same.
 func TestGroupOfHostsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &dueRig{rig: newRig(t), t: t}
@@ -122,10 +122,10 @@ func TestGroupOfHostsThatHang(t *testing.T) {
 			r.add(fmt.Sprint("hangs", n), fmt.Sprintf("https://hangs%d.test/", n), "")
 		}
 		g := newGathering(r.Launcher, r.state.View(), "alice")
-		g.within = 36 * time.Second // two hosts one behind the other, and a part of a third
+		g.within = 36 * time.Second // two hosts one after the other, and part of a third
 		r.state.View().GroupScrapers(r.group, func(s *client.Scraper) bool {
 			if g.add(s); s.Spec.Name == "shop" {
-				g.runs[len(g.runs)-1].host = "" // as one with a site
+				g.runs[len(g.runs)-1].host = "" // as with a site
 			}
 			return true
 		})

@@ -20,41 +20,39 @@ import (
 )
 
 const (
-	// renewEvery keeps claims, which expire after two minutes, while lists are taken in.
+	// renewEvery is how often claims, which expire after two minutes, are renewed during an intake.
 	renewEvery = 30 * time.Second
-	// cleanUpTime is for taking back what a refused call began.
+	// cleanUpTime bounds the clean-up after a refused call.
 	cleanUpTime = 10 * time.Second
 )
 
-// intake is a run in the making. First its idempotency key is claimed together with the id of its
-// link list. Then the list is taken in, and one command makes the run and completes the claim.
-// Whatever ends it before that is taken back; what a killed process leaves (a list that no claim
-// and no job names) the leader removes. A call without a key claims one of its own for the while.
+// intake is a run in the making. First it claims the idempotency key together with the id of the
+// link list. Then it stores the list, and one command makes the run and completes the claim. If it
+// ends earlier, it undoes what it began. After a crash, the leader removes lists that no claim and
+// no job names. A call without a key claims a temporary one.
 type intake struct {
 	*Launcher
 	from *Caller
 	call *client.Call
-	// the call has no key of its own: the claim is for the list alone, and goes when the run is
-	// there
+	// the call has no key: the claim only protects the list, and is released once the run exists
 	own    bool
 	begun  time.Time
 	list   ids.ID
 	writer rowstore.ListWriter // nil until there is a list
-	stored bool                // the list is finished; of a site: something is stored
-	site   bool                // the links are a site's, not a run's
-	// website says that the addresses are websites of businesses, which have public names of their
-	// own.
+	stored bool                // the list is finished; for a site: something is stored
+	site   bool                // the links are those of a site, not of a run
+	// website says that the addresses are websites of businesses, which have public domain names.
 	website bool
 	run     ids.ID // that was asked for
-	made    bool   // the run is there
-	maybe   bool   // the run may be there: nothing is to be taken back
+	made    bool   // the run exists
+	maybe   bool   // the run may exist: nothing may be undone
 
 	endRenewal context.CancelFunc
 	renewing   sync.WaitGroup
 }
 
-// claimCall claims the call by its idempotency key. A call that was made before answers what it
-// answered then: replay is not nil.
+// claimCall claims the call's idempotency key. If the call was made before, replay is its original
+// answer.
 func (l *Launcher) claimCall(ctx context.Context, from *Caller) (t *intake, replay *client.Launched,
 	err error) {
 	t = l.newIntake(from)
@@ -70,7 +68,7 @@ func (l *Launcher) claimCall(ctx context.Context, from *Caller) (t *intake, repl
 	return t, nil, nil
 }
 
-// newIntake is an intake whose call is not claimed yet.
+// newIntake is an intake whose call is not yet claimed.
 func (l *Launcher) newIntake(from *Caller) *intake {
 	t := &intake{Launcher: l, from: from, call: from.Call, own: from.Call == nil,
 		begun: l.Clock.Now(), list: l.IDs.New()}
@@ -85,7 +83,7 @@ func (t *intake) claim() client.ClaimCall {
 	return client.ClaimCall{List: t.list, Node: t.Node, Boot: t.Boot}
 }
 
-// keepClaim renews the claim until end.
+// keepClaim renews the claim until end is called.
 func (t *intake) keepClaim(ctx context.Context) {
 	renewing, end := context.WithCancel(ctx)
 	t.endRenewal = end
@@ -94,17 +92,17 @@ func (t *intake) keepClaim(ctx context.Context) {
 
 func (t *intake) renew(ctx context.Context) {
 	for clock.Pause(ctx, t.Clock, renewEvery) {
-		// A failed renewal is made up for by the next, or seen by hold.
+		// The next renewal makes up for a failed one; otherwise hold notices.
 		_, _ = client.Do(ctx, t.Client, t.renewal(), nil)
 	}
 }
 
-// renewal renews this call's claim alone: one that ended without a word must not live by it.
+// renewal renews only this call's claim. It must not prolong the claim of a call that died.
 func (t *intake) renewal() client.RenewClaims {
 	return client.RenewClaims{Node: t.Node, Boot: t.Boot, Ticket: t.call.Ticket}
 }
 
-// end takes back what was begun, unless the run was made. It works also when ctx has ended.
+// end undoes what was begun, unless the run was made. It also works when ctx has ended.
 func (t *intake) end(ctx context.Context) {
 	t.endRenewal()
 	t.renewing.Wait()
@@ -113,7 +111,7 @@ func (t *intake) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	// What cannot be taken back now is an orphan once its claim has expired, and goes then.
+	// What cannot be undone now is an orphan once its claim expires, and is removed then.
 	switch {
 	case t.made:
 	case t.site && t.stored:
@@ -127,15 +125,15 @@ func (t *intake) end(ctx context.Context) {
 	_, _ = client.Do(ctx, t.Client, client.ReleaseClaim{}, t.call)
 }
 
-// taken counts an intake.
+// taken is the result of an intake.
 type taken struct {
 	links   uint32 // in the list
 	dropped uint32 // duplicates
-	left    bool   // some address was not to be kept
+	left    bool   // keep refused some address
 }
 
-// storeAddresses stores the addresses, all or none: each must be valid. keep, when not nil, says
-// which canonical addresses to take.
+// storeAddresses stores the addresses, all or none; each must be valid. keep says which canonical
+// addresses to store; nil: all.
 func (t *intake) storeAddresses(ctx context.Context, from addresses,
 	keep func(canonical string) bool) (taken, error) {
 	var n taken
@@ -187,12 +185,12 @@ func (t *intake) canonical(url string) (string, error) {
 	return canonical, err
 }
 
-// notPublic are top-level names that no public domain has.
+// notPublic are top-level names that are not of public domains.
 var notPublic = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home",
 	"corp", "private", "arpa", "onion"}
 
-// checkWebsite is the rule for the addresses of website contacts: http:// or https://, the default
-// port and a public domain name. Others may leave out what browsers add.
+// checkWebsite checks an address for website contacts: it needs http:// or https://, the default
+// port and a public domain name. Other lists may leave out what browsers add.
 func checkWebsite(url, canonical string) error {
 	authority, host := address.AuthorityOf(canonical), address.HostOf(canonical)
 	scheme, _, _ := strings.Cut(canonical, "://")
@@ -211,7 +209,7 @@ func checkWebsite(url, canonical string) error {
 	return fault.New(fault.InvalidURL, "The address names no public domain.")
 }
 
-// maxShown is how much of a refused address an error shows, in bytes.
+// maxShown is how many bytes of a refused address an error shows.
 const maxShown = 200
 
 func refusedAddress(place, url string, cause error) error {
@@ -225,7 +223,7 @@ func refusedAddress(place, url string, cause error) error {
 	return fault.Invalid(code, place, "%q: %s", shown, reason)
 }
 
-// commit makes the run, the caller's unless it names another customer.
+// commit makes the run. It belongs to the caller unless run names another customer.
 func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launched, error) {
 	if err := t.hold(ctx); err != nil {
 		return client.Launched{}, err
@@ -236,8 +234,8 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	}
 	run.Trace = telemetry.FromContext(ctx)
 	launched, err := client.Do(ctx, t.Client, run, t.under())
-	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
-	// run may be another.
+	// A coded refusal is certain; after any other failure the run may exist. Under the same key,
+	// the existing run may be another one.
 	t.made, t.run = err == nil && launched.Job == run.Job, run.Job
 	t.maybe = uncertain(err)
 	if t.from.Job = launched.Job; t.maybe {
@@ -246,7 +244,7 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	return launched, err
 }
 
-// under is the call that the effect stands under; nil: it has no key, and leaves no record of one.
+// under is the call whose key the command is recorded under; nil: the call has no key.
 func (t *intake) under() *client.Call {
 	if t.own {
 		return nil
@@ -254,14 +252,14 @@ func (t *intake) under() *client.Call {
 	return t.call
 }
 
-// uncertain says of a command's error whether the command may have been applied all the same.
+// uncertain says whether the command may have been applied despite its error.
 func uncertain(err error) bool {
 	return err != nil && (fault.CodeOf(err) == fault.Unavailable ||
 		fault.CodeOf(err) == fault.Internal)
 }
 
-// hold makes sure that the claim is still there, and will be for long enough: without it the list
-// may be removed.
+// hold makes sure that the claim exists and will last long enough. Without it the list may be
+// removed.
 func (t *intake) hold(ctx context.Context) error {
 	if t.Clock.Now().Sub(t.begun) < renewEvery {
 		return nil

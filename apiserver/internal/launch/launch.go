@@ -1,6 +1,6 @@
-// Package launch owns how runs come to be. It has the intake of their link lists, what is checked
-// before anything is made, and the command that makes a run. It knows no HTTP: who asks for a run
-// gets it, or a fault of the catalogue. What a run then does is the loop's.
+// Package launch makes runs. It takes in their link lists, checks what can be checked beforehand,
+// and proposes the command that makes a run. It knows no HTTP: callers get a run, or a fault of the
+// catalogue. The loop then works the run.
 package launch
 
 import (
@@ -17,8 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Launcher makes runs. Its fields are set before its first use, and it is safe for concurrent use
-// then.
+// Launcher makes runs. Set its fields before its first use; it is then safe for concurrent use.
 type Launcher struct {
 	Client  Client
 	Store   Store
@@ -41,8 +40,8 @@ type Client interface {
 	client.Reader
 }
 
-// Store is what a launch needs of the row store. That is lists, sites, the page records and errors
-// of earlier runs, and what is kept of those that are gone.
+// Store is what a launch needs of the row store: lists, sites, and the page records and errors of
+// earlier runs. It also has what is kept of removed runs.
 type Store interface {
 	rowstore.Lists
 	rowstore.Sites
@@ -52,39 +51,39 @@ type Store interface {
 	EachCharged(ctx context.Context, scraper ids.ID, visit func(hashes []uint64) error) error
 }
 
-// Guard is the address check of everything that goes out.
+// Guard checks every address before anything is sent to it.
 type Guard interface {
-	// CheckURL says without DNS whether an address can be crawled at all. Its error has the code
+	// CheckURL says, without DNS, whether an address can be crawled at all. Its error has the code
 	// INVALID_URL.
 	CheckURL(url string) error
-	// CheckHost resolves a host (without port) and says whether it may be reached. Its errors have
-	// page codes.
+	// CheckHost resolves a host (without a port) and says whether it may be reached. Its errors
+	// have page codes.
 	CheckHost(ctx context.Context, host string) error
 }
 
 // Caller is who asks for a run.
 type Caller struct {
 	auth.Principal
-	// View is the state as it was when the call arrived, or later.
+	// View is the state when the call arrived, or later.
 	View *client.View
 	Call *client.Call // the idempotency of the call; nil without a key
-	// Operation names the call in the claim of its list where it has no key.
+	// Operation names the call in the claim of its list if the call has no key.
 	Operation string
-	// Job is the run that was made, or may have been in spite of an error; out.
+	// Job is set to the run that was made, or that may exist despite an error.
 	Job ids.ID
-	// Joined says that Job is the trial of another call, which pays for it; out.
+	// Joined is set if Job is the trial of another call, which pays for it.
 	Joined bool
 }
 
-// Errors are what every launch can answer.
+// Errors are the codes that every launch can answer.
 func Errors() []fault.Code {
 	return []fault.Code{fault.ScraperAlreadyRunning, fault.TierUnavailable,
 		fault.WalletInsufficient, fault.LimitReached, fault.IdempotencyInFlight,
 		fault.IdempotencyOverflow, fault.SchemaGone, fault.ScraperChanged, fault.OutOfSpace}
 }
 
-// affordable refuses a launch that cannot fetch a single page before anything is taken in. The
-// command decides.
+// affordable refuses a launch that cannot pay for a single page before anything is stored. The
+// command makes the final decision.
 func affordable(v *client.View, customer string) error {
 	w := v.Wallet(customer)
 	if w == nil || v.Settings().BillingOff || w.Balance() > 0 || w.Free+w.FreeHeld > 0 {
@@ -94,7 +93,7 @@ func affordable(v *client.View, customer string) error {
 		"request is left", w.Balance())
 }
 
-// idle refuses to launch a scraper that runs. The command decides.
+// idle refuses to launch a scraper that is running. The command makes the final decision.
 func idle(v *client.View, scraper ids.ID) error {
 	for _, job := range v.OpenJobsOf(scraper) {
 		if !job.State.Final() {
@@ -105,8 +104,8 @@ func idle(v *client.View, scraper ids.ID) error {
 	return nil
 }
 
-// Tiers are the ways of fetching that a run of the scraper may use: what the scraper allows of what
-// the server has. Its fault is tier_unavailable.
+// Tiers are the ways of fetching that a run of the scraper may use: those that both the scraper and
+// the server allow. Its fault is tier_unavailable.
 func Tiers(v *client.View, scraper *model.Scraper) (model.TierSet, error) {
 	asked, there := scraper.Tiers(), v.Tiers()
 	if asked&there != 0 {

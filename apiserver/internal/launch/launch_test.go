@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// everyHost may be reached. asked, when set, hears of each question.
+// everyHost lets every host be reached. asked, if set, is called for each check.
 type everyHost struct {
 	anywhere
 	asked func()
@@ -34,7 +34,7 @@ func (e *everyHost) CheckHost(context.Context, string) error {
 	return nil
 }
 
-// rig is a launcher without a server: what background work would launch by.
+// rig is a launcher without a server, as background work would use it.
 type rig struct {
 	*Launcher
 	state   *clienttest.Client
@@ -81,7 +81,7 @@ func (r *rig) caller(key string) *Caller {
 	return from
 }
 
-// wantLists wants so many lists, each with a job of its own, and no claim under way.
+// wantLists expects this many lists, each with its own job, and no claim in progress.
 func (r *rig) wantLists(t *testing.T, n int) {
 	t.Helper()
 	lists, err := r.Store.AllLists(t.Context())
@@ -120,7 +120,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNotRefused: whoever cannot know whether the run was made is told which one it is.
+// TestUnknownIsNotRefused: a caller who cannot know whether the run was made is told its id.
 func TestUnknownIsNotRefused(t *testing.T) {
 	r := newRig(t)
 	r.guard.asked = func() { r.state.Fail(clienttest.Down()) }

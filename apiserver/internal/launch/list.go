@@ -15,38 +15,38 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// List is a list run as its caller asks for it. Its caller has checked which members go together.
-// Exactly one of Fields, Template, Scraper and Tag says what reads the addresses; Tag may stand
-// beside Scraper.
+// List is a list run as its caller requests it. The caller has checked which members may be
+// combined. Exactly one of Fields, Template, Scraper and Tag says what reads the addresses, except
+// that Tag may be given with Scraper.
 type List struct {
 	Group     ids.ID // of a new list
 	Name      string // of its scraper
-	Tag       string // what reads the addresses instead of fields
-	Scraper   ids.ID // whose list runs again
-	Template  ids.ID // whose recipe reads the addresses
+	Tag       string // the endpoint that reads the addresses instead of fields
+	Scraper   ids.ID // list scraper that runs again
+	Template  ids.ID // scraper whose recipe reads the addresses
 	Type      model.ScraperType
 	Fields    []model.Field
-	Rerun     bool   // only addresses that were never charged
+	Rerun     bool   // only addresses never charged before
 	Force     bool   // all addresses again
 	MaxCharge *int64 // micros; nil: no cap
 
-	// URLs are the addresses, at most 100,000, or they come as a Stream of at most 5,000,000, which
-	// Line reads: URILine or JSONLine. A list that runs again may have neither.
+	// URLs are at most 100,000 addresses. Stream instead brings at most 5,000,000, parsed by Line:
+	// URILine or JSONLine. A list that runs again may have neither.
 	URLs   []string
 	Stream Stream
 	Line   func(line []byte) (url string, err error)
 }
 
-// Stream is a list that is still under way. Receive brings what refine makes of it to disk, from
-// where Read then reads it.
+// Stream is a list that is still arriving. Receive writes what refine keeps of it to disk; Read
+// then reads that.
 type Stream interface {
 	io.Reader
 	Receive(ctx context.Context, refine func(to io.Writer, body io.Reader) error) error
 }
 
-// StartList launches a run over a list: of a new scraper, or again of the list's own. A call that
-// was made before answers what it answered then. One invalid address refuses the whole list.
-// Faults: Errors, and what the list itself may have wrong.
+// StartList launches a run over a list, of a new scraper or again of the list's own. A repeated
+// call returns its original answer. One invalid address refuses the whole list. Faults: Errors, and
+// those of the list itself.
 func (l *Launcher) StartList(ctx context.Context, from *Caller, list *List) (client.Launched,
 	error) {
 	t, replay, err := l.claimCall(ctx, from)
@@ -60,14 +60,14 @@ func (l *Launcher) StartList(ctx context.Context, from *Caller, list *List) (cli
 	return t.startList(ctx, list)
 }
 
-// startList checks what can be checked before the list is read, takes it in and makes the run.
+// startList checks what it can before the list is read, takes the list in and makes the run.
 func (t *intake) startList(ctx context.Context, list *List) (client.Launched, error) {
 	none, view := client.Launched{}, t.from.View
 	p := plan{Launcher: t.Launcher, from: t.from, in: list}
 	if err := p.make(ctx); err != nil {
 		return none, err
 	}
-	// else the command decides: who never topped up gets a run with a message
+	// else the command decides: it gives customers who never topped up a run with a message
 	if !p.endpoint.Charge.PaidOnly {
 		if err := affordable(view, t.from.Customer); err != nil {
 			return none, err
@@ -118,7 +118,7 @@ func (t *intake) startList(ctx context.Context, list *List) (client.Launched, er
 	return t.commit(ctx, run)
 }
 
-// plan is what a list run will do: under which scraper, and where its addresses come from.
+// plan says what a list run will do: under which scraper, and where its addresses come from.
 type plan struct {
 	*Launcher
 	from *Caller
@@ -127,11 +127,11 @@ type plan struct {
 	again    *client.Scraper             // the existing list scraper, or
 	scraper  *client.PutScraper          // the new one
 	endpoint model.Endpoint              // zero: the scraper's own recipe reads the addresses
-	source   addresses                   // of a streamed body only when it has come
-	lines    func(body io.Reader) *lines // of a streamed body
+	source   addresses                   // for a streamed body: set once it has come
+	lines    func(body io.Reader) *lines // parser of a streamed body
 }
 
-// spec is that of the scraper.
+// spec is the recipe of the plan's scraper.
 func (p *plan) spec() *model.Scraper {
 	if p.again != nil {
 		return &p.again.Spec
@@ -214,7 +214,7 @@ func (p *plan) makeScraper() error {
 	if faults := extract.Validate(recipe); len(faults) > 0 {
 		return faults
 	}
-	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's own counts, too
+	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's endpoint counts, too
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer,
 		Group: b.Group, Spec: spec,
 		ListRun: true, Tag: tag,
@@ -245,7 +245,7 @@ func (p *plan) findScraper() error {
 		return fault.Invalid(fault.InvalidRequest, "endpointTag", "the scraper has another tag")
 	}
 	p.endpoint, _ = model.EndpointOf(recipe.Endpoint)
-	// A run that drains may still be charged for addresses, which a rerun must know.
+	// A draining run may still be charged for addresses, and a rerun must know those.
 	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
 		if known.Tag == model.WebsiteContacts {
 			return fault.New(fault.ListAlreadyRun, "job %s of this list is still running",
@@ -258,8 +258,8 @@ func (p *plan) findScraper() error {
 	return nil
 }
 
-// givenRun is the scraper's newest run over all of a list, nil without one. What a rerun took of it
-// is no list of its own (decision 59).
+// givenRun is the scraper's newest run over a whole list, nil without one. A rerun's part of a list
+// does not count (decision 59).
 func givenRun(ctx context.Context, history *client.History, v *client.View,
 	scraper ids.ID) (given *client.Job, err error) {
 	err = history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
@@ -271,7 +271,7 @@ func givenRun(ctx context.Context, history *client.History, v *client.View,
 	return given, err
 }
 
-// useNewest takes the addresses that were last given.
+// useNewest takes the addresses of the list last given.
 func (p *plan) useNewest(ctx context.Context) error {
 	if !p.in.Rerun && !p.in.Force {
 		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was "+

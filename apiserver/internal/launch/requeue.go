@@ -13,12 +13,12 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// failuresAtOnce are read of a run at a time.
+// failuresAtOnce is how many failures of a run are read at a time.
 const failuresAtOnce = 1_000
 
-// Requeue launches a run of the links of an ended run that failed (decision 42), for the customer
-// whose run it was. It has the recipe of its scraper as it is now. Faults: Errors, job_not_found,
-// scraper_not_found, list_already_run when no link failed.
+// Requeue launches a run over the failed links of an ended run (decision 42), for that run's
+// customer. It uses the scraper's current recipe. Faults: Errors, job_not_found, scraper_not_found,
+// and list_already_run if no link failed.
 func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.Launched, error) {
 	none := client.Launched{}
@@ -30,7 +30,7 @@ func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
 		return none, fault.Invalid(fault.JobNotFound, "id", "there is no such job")
 	}
 	own := *from
-	if from.Call == nil { // who has no key may be no customer, who alone can hold a list
+	if from.Call == nil { // without a key the caller may be an admin
 		own.Principal.Customer = job.Customer
 	}
 	defer func() { from.Job = own.Job }()
@@ -55,7 +55,7 @@ func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
 	return t.requeue(ctx, job, scraper, maxCharge)
 }
 
-// requeue launches the run of an idle scraper.
+// requeue launches the run of a scraper that is idle.
 func (t *intake) requeue(ctx context.Context, job *client.Job, scraper *client.Scraper,
 	maxCharge *int64) (client.Launched, error) {
 	none, view := client.Launched{}, t.from.View
@@ -96,13 +96,13 @@ func (t *intake) requeue(ctx context.Context, job *client.Job, scraper *client.S
 	return t.commit(ctx, run)
 }
 
-// failed are the addresses of a run whose links failed, as they were listed.
+// failed are the addresses of a run's failed links, as they were listed.
 type failed struct {
 	store  Store
 	job    *client.Job
-	after  *model.Unit // of the newest error that was read
+	after  *model.Unit // unit of the last error read
 	links  []rowstore.Link
-	last   uint32 // the newest seq, when some was
+	last   uint32 // last seq read, if some
 	some   bool
 	ending bool
 }
@@ -123,7 +123,7 @@ func (f *failed) next(ctx context.Context) (listing, error) {
 	return listing{url: link.URL}, nil
 }
 
-// read reads the next errors, and the links that they are of. Pages of one chain are one link.
+// read reads the next errors and their links. Several pages of a chain are one link.
 func (f *failed) read(ctx context.Context) error {
 	found, err := f.store.LinkErrors(ctx, f.job.ID, f.after, failuresAtOnce)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Engine is the search engine that a scraper names, or the server's first one. Its fault is
-// search_not_configured.
+// Engine is the search engine that a source names, or the server's first one. Its fault is
+// search_engine_not_configured.
 func (l *Launcher) Engine(source *model.SourceConfig) (*model.SearchEngine, error) {
 	if len(l.Engines) == 0 {
 		return nil, fault.Invalid(fault.SearchNotConfigured, "sourceConfig.engine",
@@ -25,8 +25,8 @@ func (l *Launcher) Engine(source *model.SourceConfig) (*model.SearchEngine, erro
 		"this server has no search engine named %.100q", source.Engine)
 }
 
-// beginning is where the runs of a scraper begin: at its address, or at a search engine's for each
-// query. The engine is nil but for searches.
+// beginning is where the runs of a scraper begin: at its address, or at a search engine's address
+// for each query. The engine is nil except for searches.
 func (l *Launcher) beginning(scraper *client.Scraper) (*listed, *model.SearchEngine, error) {
 	source := &scraper.Spec.SourceConfig
 	if scraper.Spec.Type != model.SearchEngineSearch {
@@ -44,8 +44,8 @@ func (l *Launcher) beginning(scraper *client.Scraper) (*listed, *model.SearchEng
 	return begin, engine, nil
 }
 
-// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the
-// scraper of a list.
+// StartURL is the address at which a scraper's runs begin: its own or its curl command's. It is ""
+// for a list scraper.
 func StartURL(spec *model.Scraper) string {
 	if spec.SourceConfig.Curl == "" {
 		return spec.SourceConfig.URL
@@ -57,8 +57,8 @@ func StartURL(spec *model.Scraper) string {
 	return request.URL
 }
 
-// Beginning is the first address at which the runs of a scraper with an address or with queries
-// begin. It also gives the field that the address comes from. Its fault is search_not_configured.
+// Beginning is the first address at which a scraper's runs begin, if it has an address or queries,
+// and the field that it comes from. Its fault is search_engine_not_configured.
 func (l *Launcher) Beginning(scraper *client.Scraper) (url, field string, err error) {
 	begin, _, err := l.beginning(scraper)
 	if err != nil {

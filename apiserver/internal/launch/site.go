@@ -24,24 +24,24 @@ import (
 const (
 	// MaxLinkText bounds address, title and curl of a site's link together, in bytes.
 	MaxLinkText = 8 << 10
-	// maxLinkLine is a line of JSON with such texts, whatever is escaped of them.
+	// maxLinkLine bounds a line of JSON with such texts, even if every character is escaped.
 	maxLinkLine = 8 * MaxLinkText
 )
 
-// SiteInput is a site as its caller gives it. Its links come as lines, which Line reads.
+// SiteInput is a site as its caller gives it. Its links come as lines, parsed by Line.
 type SiteInput struct {
 	ID      ids.ID // zero: the scraper's own, or a new one
 	Scraper ids.ID
 	Name    string
 	Links   io.Reader
-	// Receive waits until the links have come; nil: they have.
+	// Receive waits until the links have come; nil: they are already here.
 	Receive func(ctx context.Context) error
 	Line    func(line []byte) (rowstore.SiteLink, error)
-	// Items: the lines are the items of a JSON array, and what is refused is named as one.
+	// Items says that the lines are items of a JSON array. Errors then name them as items.
 	Items bool
 }
 
-// place names a line, counted from 1, to the caller.
+// place names line number, counted from 1, in errors.
 func (in *SiteInput) place(number int) string {
 	if in.Items {
 		return fmt.Sprintf("links[%d]", number-1)
@@ -49,11 +49,11 @@ func (in *SiteInput) place(number int) string {
 	return fmt.Sprintf("links, line %d", number)
 }
 
-// PutSite gives a scraper the links that its runs read. The links that it had stand until all of
-// the new ones are stored, and one invalid link refuses all. Links that are equal in canonical form
-// are taken once. A call that was made before answers what it answered then. Faults:
-// scraper_not_found, not_found, type_not_runnable, LIST_TOO_LARGE, INVALID_URL, invalid_body,
-// unknown_field, limit_reached, out_of_space and those of idempotency keys.
+// PutSite gives a scraper the links that its runs read. The earlier links stay until all new ones
+// are stored, and one invalid link refuses all. Links equal in canonical form are stored once. A
+// repeated call returns its original answer. Faults: scraper_not_found, not_found,
+// type_not_runnable, LIST_TOO_LARGE, INVALID_URL, invalid_body, unknown_field, limit_reached,
+// out_of_space and those of idempotency keys.
 func (l *Launcher) PutSite(ctx context.Context, from *Caller, in *SiteInput) (client.Site, error) {
 	if from.View.Cluster() != nil && from.View.ClusterVersion() < client.SitesSince {
 		return client.Site{}, fault.New(fault.Unavailable,
@@ -110,12 +110,12 @@ func (t *intake) putSite(ctx context.Context, in *SiteInput) (client.Site, error
 	return site, err
 }
 
-// readsAddresses says whether runs of a type read addresses that they are given.
+// readsAddresses says whether runs of this type read addresses that they are given.
 func readsAddresses(t model.ScraperType) bool {
 	return t != model.SearchEngineSearch && t != model.File
 }
 
-// storeSite stores the links, all or none, and answers how many they are.
+// storeSite stores the links, all or none, and returns how many there are.
 func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 	lines := bufio.NewScanner(in.Links)
 	lines.Buffer(make([]byte, 0, maxLine), maxLinkLine)
@@ -196,8 +196,8 @@ func URISiteLine(line []byte) (rowstore.SiteLink, error) {
 	return rowstore.SiteLink{URL: url}, err
 }
 
-// JSONSiteLine reads a line of application/x-ndjson as a link: {"url": "…", "title": "…"}, or
-// nothing. What reads tell beside it is passed over.
+// JSONSiteLine reads a line of application/x-ndjson as a link: {"url": "…", "title": "…"}, or an
+// empty line. It ignores a member state, which answers of reads have.
 func JSONSiteLine(line []byte) (link rowstore.SiteLink, err error) {
 	if len(line) == 0 {
 		return link, nil
@@ -248,34 +248,34 @@ func SiteOf(v *client.View, scraper *client.Scraper) *client.Site {
 	return v.SiteOf(scraper.ID)
 }
 
-// How long a launch waits for what the run before it made of the links, at most, and how often it
-// looks. States are written in the background, some seconds after a run's end. Without them the
-// links that were just paid for would be read again.
+// How long a launch waits at most for the link states of the previous run, and how often it looks.
+// States are written in the background, some seconds after a run's end. Without them, links that
+// were just paid for would be read again.
 const (
 	statesTime = 10 * time.Second
 	statesLook = 100 * time.Millisecond
 )
 
-// siteRun are the links of a site for a run, once it is known what the run before made of them.
+// siteRun are the links of a site for a run, read once the states of the previous run are known.
 func (l *Launcher) siteRun(site *client.Site) *siteAddresses {
 	return &siteAddresses{store: l.Store, site: site, await: func(ctx context.Context) {
 		until := l.Clock.Now().Add(statesTime)
 		for client.StatesAreBehind(l.Client.View(), site.Scraper) && l.Clock.Now().Before(until) {
 			if !clock.Pause(ctx, l.Clock, statesLook) {
-				return // the read that follows says why
+				return // the following read reports why
 			}
 		}
 	}}
 }
 
-// siteAddresses are the links of a site: first those that no run has visited, then the others
-// (decision 51). States may change meanwhile, so the second pass has all: the list takes each once.
+// siteAddresses are the links of a site: first the unvisited ones, then all others (decision 51).
+// States may change meanwhile, so the second pass returns all; the list keeps each once.
 type siteAddresses struct {
 	store rowstore.Sites
 	site  *client.Site
-	// await waits for the states that the run before gave; nil: as they are.
+	// await waits for the states of the previous run; nil: no wait.
 	await func(ctx context.Context)
-	links []string // read and not yet handed on
+	links []string // read but not yet returned
 	from  uint32
 	all   bool // the second pass
 }
@@ -305,8 +305,8 @@ func (s *siteAddresses) next(ctx context.Context) (listing, error) {
 	return listing{url: url, canonical: canonical}, err
 }
 
-// first is the link that a run begins with. Where the first maxSkimmed are visited, it is taken to
-// be the first of all. What next answers stays as it is.
+// first is the link that a run begins with. If the first maxSkimmed links are all visited, it takes
+// the very first link. It does not advance next.
 func (s *siteAddresses) first(ctx context.Context) (listing, error) {
 	for _, all := range []bool{false, true} {
 		skim := siteAddresses{store: s.store, site: s.site, all: all}
@@ -320,10 +320,10 @@ func (s *siteAddresses) first(ctx context.Context) (listing, error) {
 	return listing{}, io.EOF
 }
 
-// read reads the next links that the pass wants, of so many at most.
+// read reads up to most links of the site, and keeps those that this pass wants.
 func (s *siteAddresses) read(ctx context.Context, most int) error {
 	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from, Limit: most}
-	s.from = s.site.Links // unless some come
+	s.from = s.site.Links // unless links come
 	s.links = nil
 	err := s.store.SiteLinks(ctx, q, func(link *rowstore.SiteLink) error {
 		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {

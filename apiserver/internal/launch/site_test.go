@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A run of a site that follows another one begins with the links that this has left. It waits until
-// these are known, and not for ever.
+// A run of a site after another run begins with the links that the other left. It waits for the
+// link states, but not for ever.
 func TestNextRunOfASiteKnowsWhatTheOneBeforeHasRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration // until the states are written

@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// reachTime is how long the check of a start address may take.
+// reachTime bounds the check of a start address.
 const reachTime = 10 * time.Second
 
-// Start launches a run of a scraper over its site, at its own address, or at a search engine's for
-// its queries. A call that was made before answers what it answered then. maxCharge, in micros, is
-// the most that the run may cost; nil: no cap. Faults: Errors, scraper_not_found,
-// type_not_runnable, START_URLS_UNREACHABLE, search_not_configured.
+// Start launches a run of a scraper over its site, at its own address, or at a search engine's
+// address for its queries. A repeated call returns its original answer. maxCharge, in micros, caps
+// the cost of the run; nil: no cap. Faults: Errors, scraper_not_found, type_not_runnable,
+// START_URLS_UNREACHABLE, search_engine_not_configured.
 func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.Launched, error) {
 	none := client.Launched{}
@@ -51,14 +51,14 @@ func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 		return none, fault.Invalid(fault.StartURLsUnreachable, "site",
 			"the scraper's site has no links")
 	}
-	recipe := scraper.Spec.Recipe() // no list run's: it has no tag
+	recipe := scraper.Spec.Recipe() // not a list run, so it has no tag
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)
 	return t.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: taken.links,
 		MaxCharge: maxCharge, Charge: endpoint.Charge, Search: engine, Tiers: tiers,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
 }
 
-// sourceOf is what a run of a scraper reads. Links of a site are checked when they are fetched.
+// sourceOf is what a run of a scraper reads. The links of a site are checked when they are fetched.
 func (l *Launcher) sourceOf(ctx context.Context, v *client.View,
 	scraper *client.Scraper) (addresses, *model.SearchEngine, error) {
 	if site := SiteOf(v, scraper); site != nil {
@@ -71,7 +71,7 @@ func (l *Launcher) sourceOf(ctx context.Context, v *client.View,
 	return begin, engine, err
 }
 
-// runnable is the customer's scraper, when it can be launched by itself.
+// runnable is the customer's scraper, if it can be launched on its own.
 func runnable(from *Caller, id ids.ID) (*client.Scraper, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
 	if err != nil {
@@ -93,7 +93,7 @@ func runnable(from *Caller, id ids.ID) (*client.Scraper, error) {
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
 }
 
-// reachable is the check at launch: the address guard and DNS, never a fetch.
+// reachable checks a start address at launch, by the address guard and DNS, never by a fetch.
 func reachable(ctx context.Context, guard Guard, url string) error {
 	canonical, err := address.Canonical(url)
 	if err == nil {

@@ -17,21 +17,21 @@ import (
 type Trial struct {
 	Source model.Source
 	URL    string
-	Field  string       // of the request, for faults of URL
-	Recipe model.Recipe // its pagination is left out: a trial reads one page
-	// Tiers are the ways of fetching that may be used; 0: all that the server has for it.
+	Field  string       // of the request, for errors about URL
+	Recipe model.Recipe // its pagination is ignored: a trial reads one page
+	// Tiers are the ways of fetching that may be used; 0: all that the server allows.
 	Tiers model.TierSet
-	// MaxCharge is the most that it may cost, in micros; nil: no cap.
+	// MaxCharge caps the cost, in micros; nil: no cap.
 	MaxCharge *int64
-	// For the ledger; either may be zero.
+	// Scraper and Group are for the ledger; either may be zero.
 	Scraper ids.ID
 	Group   ids.ID
-	// Shared says that what comes of it is the answer to the same trial, too, and Joins that such
-	// an answer does for this one.
+	// Shared lets other calls of the same trial use the result of this one. Joins lets this call
+	// use the result of another.
 	Shared, Joins bool
 }
 
-// same names all that decides what comes of a trial. A cap does not.
+// same hashes all that decides the result of a trial, which a cap does not.
 func (t *Trial) same(trial *client.Trial, tiers model.TierSet) (same client.Hash) {
 	if !t.Shared {
 		return same
@@ -43,7 +43,7 @@ func (t *Trial) same(trial *client.Trial, tiers model.TierSet) (same client.Hash
 		Tiers   model.TierSet
 	}{trial, t.URL, t.Scraper, tiers})
 	if err != nil {
-		return same // then it is nobody else's
+		return same // then no other call shares it
 	}
 	return sha256.Sum256(said)
 }
@@ -61,7 +61,7 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 	if err := affordable(from.View, from.Customer); err != nil {
 		return err
 	}
-	in, _, err := l.claimCall(ctx, from) // under no key, so that there is nothing to answer again
+	in, _, err := l.claimCall(ctx, from) // without a key, so there is no replay
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 	return err
 }
 
-// wanted is a trial as a caller launches it, and the ways of fetching.
+// wanted returns the trial to launch for a caller, and the ways of fetching.
 func (t *Trial) wanted(from *Caller) (*client.Trial, model.TierSet, error) {
 	trial := &client.Trial{Source: t.Source, Recipe: t.Recipe, Group: t.Group}
 	trial.Recipe.Pagination = nil
@@ -97,8 +97,8 @@ func (t *Trial) wanted(from *Caller) (*client.Trial, model.TierSet, error) {
 	return trial, tiers, nil
 }
 
-// join finds the same trial of another call, so that nothing has to be begun. It may miss one that
-// was launched elsewhere this moment, which the command finds.
+// join finds the same trial of another call, so that nothing has to be launched. It may miss one
+// that was launched elsewhere just now; the command finds that.
 func (l *Launcher) join(from *Caller, trial *client.Trial) bool {
 	if !trial.Joins || trial.Same == (client.Hash{}) {
 		return false
@@ -111,7 +111,7 @@ func (l *Launcher) join(from *Caller, trial *client.Trial) bool {
 	return true
 }
 
-// checkTrial refuses what a trial could not reach before anything is made.
+// checkTrial refuses an address that a trial could not reach, before anything is made.
 func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
 	canonical, err := address.Canonical(t.URL)
 	if err == nil {
@@ -137,8 +137,8 @@ func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
 	return Unreachable(fault.CodeOf(err), 0, "")
 }
 
-// Unreachable is the answer of a call whose page could not be read. It has the HTTP status of the
-// page, 0 without one, and what else there is to say of it. Its code is source_unreachable.
+// Unreachable is the answer of a call whose page could not be read. status is the HTTP status of
+// the page, 0 without one; detail is what else to say. Its code is source_unreachable.
 func Unreachable(code fault.Code, status uint16, detail string) error {
 	if detail != "" {
 		detail = ": " + detail

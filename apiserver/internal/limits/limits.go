@@ -1,6 +1,6 @@
-// Package limits owns how often and how much at once a caller may ask (decision 6). It has the
-// classes of calls, their figures, and how many streams a customer may open. It knows no operation,
-// writes no answer and counts nothing: pkg/cache does, for one process or for all of them together.
+// Package limits decides how often and how much at once a caller may call (decision 6). It has the
+// classes of calls, their figures, and how many streams a customer may open. It knows no operation
+// and writes no answer. Package cache does the counting, for one process or all.
 package limits
 
 import (
@@ -14,15 +14,15 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// Class is a kind of call that has a bucket of its own.
+// Class is a kind of call with its own bucket.
 type Class string
 
-// The classes. Unlimited calls have no bucket.
+// The classes of calls. Unlimited calls have no bucket.
 const (
 	Unlimited Class = ""
 	General   Class = "general"
 	Read      Class = "read"
-	SignIn    Class = "sign-in"   // instead of General and Read for sign-in credentials
+	SignIn    Class = "sign-in"   // replaces General and Read for sign-in credentials
 	Anonymous Class = "anonymous" // calls without a valid credential, per address
 	Run       Class = "run"
 	GroupRun  Class = "group-run"
@@ -35,23 +35,22 @@ const (
 	Harvest   Class = "harvest"
 	TopUp     Class = "top-up"
 	Mint      Class = "mint"
-	Agents    Class = "agents" // messages to the agent gateway, beside the calls that they make
-	// SelfRead counts instead of Read for the self-hosting customer (decision 64). It has no figure
-	// unless told.
+	Agents    Class = "agents" // messages to the agent gateway, in addition to the calls they make
+	// SelfRead replaces Read for the self-hosting customer (decision 64). It has no default figure.
 	SelfRead Class = "self-read"
-	// Settings are the calls by which operators look at figures and set them. Theirs is always the
-	// same: no figure keeps operators from taking it back.
+	// Settings are the calls by which operators read and set figures. Their figure is fixed, so no
+	// figure can keep operators from undoing it.
 	Settings Class = "settings"
 )
 
-// Classes are all that may have a figure, in alphabetical order.
+// Classes are all classes that may have a figure, in alphabetical order.
 func Classes() []Class {
 	classes := append(slices.Collect(maps.Keys(Defaults())), SelfRead)
 	slices.Sort(classes)
 	return classes
 }
 
-// Figure allows Count calls in each Per, and as many at once.
+// Figure allows Count calls per Per, and that many at once.
 type Figure = cache.Limit
 
 // Defaults are the figures of decision 6.
@@ -80,17 +79,17 @@ func perMinute(count int) Figure { return Figure{Count: count, Per: time.Minute}
 
 func perHour(count int) Figure { return Figure{Count: count, Per: time.Hour} }
 
-// Verdict answers a call. Limit 0 means that nothing limits it.
+// Verdict is the answer to a call. With Limit 0 the call is not limited.
 type Verdict = cache.Verdict
 
 // Limiter decides on calls. Implementations are safe for concurrent use.
 type Limiter interface {
-	// TakeCall takes one call of a class from its holder's bucket, and from its customer's when
-	// there is one. The verdict is that of the bucket which binds.
+	// TakeCall takes one call of a class from the holder's bucket, and from the customer's if
+	// given. It returns the verdict of the stricter bucket.
 	TakeCall(ctx context.Context, holder, customer string, class Class) Verdict
 }
 
-// Off is the switch: it allows everything.
+// Off is a Limiter that allows everything.
 type Off struct{}
 
 // TakeCall implements Limiter.
@@ -98,22 +97,22 @@ func (Off) TakeCall(context.Context, string, string, Class) Verdict {
 	return Verdict{Allowed: true}
 }
 
-// Buckets is the Limiter by figures. A class without one is not limited.
+// Buckets is a Limiter with figures. It does not limit classes without one.
 type Buckets struct {
 	Cache   cache.Limiter
 	Figures map[Class]Figure
-	// Customers are the figures of a customer's credentials together; a class without one has
-	// CustomerFactor times its own.
+	// Customers are the figures for all credentials of a customer together. A class without one
+	// gets CustomerFactor times its own figure.
 	Customers map[Class]Figure
-	// Set are the operators' figures of this moment, which win; nil: there are none.
+	// Set returns the operators' current figures, which take precedence; nil: none.
 	Set func() *Set
 }
 
-// Set are figures that take the place of others, by class.
+// Set are figures that replace others, by class.
 type Set struct{ Figures, Customers map[Class]Figure }
 
-// figures are those of a class as they are now: a credential's, and a customer's of all its
-// credentials together.
+// figures are a class's current figures: one for a credential, and one for all credentials of a
+// customer together.
 func (b *Buckets) figures(class Class) (own, together Figure, limited bool) {
 	if class == Settings {
 		own = perMinute(60)
@@ -138,8 +137,8 @@ func (b *Buckets) figures(class Class) (own, together Figure, limited bool) {
 	return own, together, true
 }
 
-// CustomerFactor is how many times a credential's figure all credentials of a customer have
-// together (decision 55).
+// CustomerFactor is how many times a credential's figure all credentials of a customer get together
+// (decision 55).
 const CustomerFactor = 10
 
 // TakeCall implements Limiter.
@@ -150,7 +149,7 @@ func (b *Buckets) TakeCall(ctx context.Context, holder, customer string, class C
 	}
 	own := b.Cache.TakeCall(ctx, string(class)+" "+holder, figure)
 	if !own.Allowed || customer == "" {
-		return own // a refused call costs the customer nothing
+		return own // a refused call does not count for the customer
 	}
 	all := b.Cache.TakeCall(ctx, string(class)+" customer "+customer, together)
 	if !all.Allowed || all.Remaining < own.Remaining {
@@ -162,7 +161,7 @@ func (b *Buckets) TakeCall(ctx context.Context, holder, customer string, class C
 // MaxStreams is how many streams a customer may have open.
 const MaxStreams = 10
 
-// Streams counts open streams, of a customer over all servers, and altogether of this one.
+// Streams counts open streams: per customer over all servers, and in total on this server.
 type Streams struct {
 	Cache     cache.Limiter
 	Unbounded bool // a customer may have any number
@@ -173,8 +172,8 @@ type Streams struct {
 // Total is how many streams this server has open, over all customers.
 func (s *Streams) Total() int { return int(s.open.Load()) }
 
-// Open counts one more stream of a customer, unless there are too many. What it returns ends the
-// stream, and is nil when it was refused.
+// Open counts one more stream of a customer. It returns the function that ends the stream, nil if
+// the customer has too many.
 func (s *Streams) Open(ctx context.Context, customer string) (end func()) {
 	leave := func() {}
 	if !s.Unbounded {

@@ -25,8 +25,8 @@ func TestHoldersAndClassesAreApart(t *testing.T) {
 	}
 }
 
-// More keys are not more calls: a customer's keys share ten times a key's figure. What a key's own
-// bucket refuses costs the customer nothing.
+// More keys do not allow more calls: a customer's keys share ten times a key's figure. Calls that a
+// key's own bucket refuses do not count for the customer.
 func TestKeysShareTheirCustomersBucket(t *testing.T) {
 	manual := clock.NewManual(time.Unix(1_800_000_000, 0))
 	b := &Buckets{Cache: cache.NewLocal(manual),

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// UploadBytes is the most that a file of a customer may have.
+// UploadBytes is the greatest size of a customer's file.
 func UploadBytes(v *client.View, customer string, format upload.Format) int64 {
 	most, own := format.MaxBytes(), int64(0)
 	if c := v.Customer(customer); c != nil {
@@ -19,8 +19,8 @@ func UploadBytes(v *client.View, customer string, format upload.Format) int64 {
 	return min(most, cmp.Or(own, most))
 }
 
-// PartedBytes is the most that a file of a customer may have that comes in parts: nobody knows its
-// format until it is whole.
+// PartedBytes is the greatest size of a customer's file that comes in parts. Its format is unknown
+// until it is complete.
 func PartedBytes(v *client.View, customer string) (most int64) {
 	for _, format := range upload.Format("").Values() {
 		most = max(most, UploadBytes(v, customer, upload.Format(format)))
@@ -28,7 +28,7 @@ func PartedBytes(v *client.View, customer string) (most int64) {
 	return most
 }
 
-// UploadTime is how long a file may take to come.
+// UploadTime is how long the upload of a file may take.
 func UploadTime(v *client.View) time.Duration {
 	if set := v.Settings().Uploads.Seconds; set > 0 {
 		return time.Duration(set) * time.Second

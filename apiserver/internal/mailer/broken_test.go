@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// triesOf are the failed tries of the e-mails to a customer.
+// triesOf counts the failed tries of the e-mails to a customer.
 func (p *post) triesOf(customer string) (tries uint32) {
 	p.client.View().MailsDue(func(m *client.Mail) bool {
 		if m.Customer == customer {
@@ -20,15 +20,15 @@ func (p *post) triesOf(customer string) (tries uint32) {
 	return tries
 }
 
-// returns has a server that has gone away take connections again.
+// returns makes a server that is away accept connections again.
 func (s *sink) returns() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = false
 }
 
-// TestTheServerGoesAway in the middle: what it took is noted, what it did not is sent later, and
-// nothing is counted against that.
+// TestTheServerGoesAway: the server goes away in the middle. What it accepted is recorded, the rest
+// is sent later, and no try is counted.
 func TestTheServerGoesAway(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	p.customer("bob")
@@ -51,7 +51,7 @@ func TestTheServerGoesAway(t *testing.T) {
 	}
 }
 
-// TestPoisonHoldsUpNobody: e-mails at which the server breaks the connection go behind the others.
+// TestPoisonHoldsUpNobody: e-mails that make the server break the connection go behind the others.
 // They are given up after more than a day.
 func TestPoisonHoldsUpNobody(t *testing.T) {
 	for _, poisonous := range []int{1, 2, 3, 25} {
@@ -65,7 +65,7 @@ func TestPoisonHoldsUpNobody(t *testing.T) {
 			p.clock.Advance(time.Second)
 			p.happens("ann")
 			p.clock.Advance(time.Minute)
-			for range poisonous/3 + 1 { // those that break in a row end a step
+			for range poisonous/3 + 1 { // several breaks in a row end a step
 				_, _ = p.step()
 			}
 			if len(p.mails()) != 1 || p.triesOf("poison-0") != 1 {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What a run changed has a line for each example. What a page put into them is text, and no markup.
+// A notice of changes has a line for each example. Text of pages in it is text, not markup.
 func TestEachChangeHasALine(t *testing.T) {
 	for count := 1; count < 3; count++ {
 		p := newPost(t, mailer.InClear)
@@ -38,7 +38,7 @@ func TestEachChangeHasALine(t *testing.T) {
 		plain = strings.ReplaceAll(plain, "\r\n", "\n")
 		between := "\n"
 		if count > 1 {
-			between = "\n  " // of an item
+			between = "\n  " // of a list item
 		}
 		if wanted := between + `added sku "<b>a</b>"` + between + `added sku "b"` + between +
 			"All: /api/scraper/data/diff?from="; !strings.Contains(plain, wanted) {

@@ -20,8 +20,8 @@ func (p *post) letter() ids.ID {
 	return id
 }
 
-// TestLettersAreSent at once, to the account's address, with the link. A kill behind one repeats it
-// as it was, and nothing else does.
+// TestLettersAreSent at once, to the account's address, with the link. Only a crash after sending
+// repeats a letter, unchanged.
 func TestLettersAreSent(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	p.client.Must(p, client.CreateAccount{ID: p.ids.New(), Email: "eve@shop.test", Customer: "ann",
@@ -67,7 +67,7 @@ func TestLettersAreSent(t *testing.T) {
 	}
 }
 
-// TestLettersSayWhatTheyAreFor: an account, or that there is one already.
+// TestLettersSayWhatTheyAreFor: a new account, or that one exists already.
 func TestLettersSayWhatTheyAreFor(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	on := true

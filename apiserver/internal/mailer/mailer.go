@@ -1,6 +1,6 @@
-// Package mailer owns how notices become e-mails: their form, and their way to an SMTP server.
-// Which notices go together, and when, is the state's (controlplane). An e-mail is sent before it
-// is noted as sent, so a kill between the two repeats it, under the same Message-ID.
+// Package mailer sends notices as e-mails: it makes them and hands them to an SMTP server. The
+// state decides which notices go together, and when (controlplane). An e-mail is sent before it is
+// recorded as sent. So a crash in between repeats it, under the same Message-ID.
 package mailer
 
 import (
@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	atOnce    = 20 // e-mails of one step, over one connection
+	atOnce    = 20 // e-mails per step, over one connection
 	lookEvery = 15 * time.Second
-	maxTries  = 8 // of one e-mail that the server puts off, in about a day
-	// maxBroken are the tries of an e-mail on which connections break, in more than a day. A server
-	// that takes connections and no e-mail must not use them up at once.
+	maxTries  = 8 // of an e-mail that the server defers, over about a day
+	// maxBroken is how often an e-mail that breaks connections is tried, over more than a day. A
+	// server that accepts connections but no e-mail must not use up the tries at once.
 	maxBroken = 10
-	// brokenInRow is after how many such e-mails in a row the server is taken to have failed.
+	// brokenInRow is how many such e-mails in a row mean that the server has failed.
 	brokenInRow = 3
-	// standBack is for how long an e-mail lets others go first after which the server was gone.
+	// standBack is how long an e-mail lets others go first if the server was gone after it.
 	standBack = time.Minute
 )
 
-// tryAgain is how long an e-mail waits that the server has put off, or broken off.
+// tryAgain is how long an e-mail waits that was deferred, or whose connection broke.
 var tryAgain = retry.Backoff{First: 5 * time.Minute, Most: 8 * time.Hour}
 
-// Config is what a Kind works with. Link and Point may be left out.
+// Config is what a Kind needs. Link and Point are optional.
 type Config struct {
 	Server  Server
 	Client  client.Client
@@ -45,7 +45,7 @@ type Config struct {
 	Metrics *telemetry.Metrics
 	// Link is the link of a letter; nil: letters are not sent.
 	Link func(letter ids.ID) string
-	// Point is called at "work.email.after_send", so that tests can end the process there.
+	// Point is called at "work.email.after_send". Tests end the process there.
 	Point func(name string)
 }
 
@@ -54,7 +54,7 @@ type mailer struct {
 	sent *prometheus.CounterVec
 }
 
-// Kind is the sending of what waits, by one node at a time.
+// Kind is the kind of background work that sends e-mails, on one node at a time.
 func Kind(config Config) work.Kind {
 	m := &mailer{Config: config, sent: config.Metrics.Counters("shoal_apiserver_emails_total",
 		"E-mails by what became of them: sent, later, refused or nowhere.", "outcome")}
@@ -98,18 +98,18 @@ func (m *mailer) waits() (waits bool) {
 	return waits
 }
 
-// outgoing is an e-mail that is about to be sent.
+// outgoing is an e-mail to be sent.
 type outgoing struct {
 	id       ids.ID
 	customer string
 	to       string // "": nowhere
 	at       time.Time
-	tries    uint32 // that failed
+	tries    uint32 // failed ones
 	broken   bool   // a connection broke on it in this step
 	content  content
 }
 
-// letters are those that are due. They do not change, so nobody has to take them.
+// letters are the due letters. They do not change, so they need not be taken.
 func (m *mailer) letters() (due []outgoing) {
 	if m.Link == nil {
 		return nil
@@ -127,7 +127,7 @@ func (m *mailer) letters() (due []outgoing) {
 	return due
 }
 
-// told are e-mails of what happened.
+// told makes e-mails of notices.
 func (m *mailer) told(mails []client.Mail) []outgoing {
 	view, all := m.Client.View(), make([]outgoing, len(mails))
 	for i := range mails {
@@ -142,9 +142,9 @@ func (m *mailer) told(mails []client.Mail) []outgoing {
 	return all
 }
 
-// send sends e-mails until the server fails, and says what became of each until then. One on which
-// the connection breaks goes behind the others, over a new connection. When the server is not there
-// for that, nothing is counted against it.
+// send sends e-mails until the server fails, and records the result of each. An e-mail that breaks
+// the connection is put behind the others, over a new connection. If the server cannot be reached
+// then, the e-mail's try does not count.
 func (m *mailer) send(ctx context.Context, mails []outgoing) (record client.RecordMails,
 	failed error) {
 	if len(mails) == 0 {
@@ -193,7 +193,7 @@ func (m *mailer) send(ctx context.Context, mails []outgoing) (record client.Reco
 	return record, failed
 }
 
-// note says what became of an e-mail.
+// note records the result of an e-mail.
 func (m *mailer) note(record *client.RecordMails, mail *outgoing, outcome string) {
 	if outcome == "later" {
 		record.Later = append(record.Later, client.MailLater{ID: mail.id,
@@ -204,7 +204,7 @@ func (m *mailer) note(record *client.RecordMails, mail *outgoing, outcome string
 	m.sent.WithLabelValues(outcome).Inc()
 }
 
-// breakOff puts off an e-mail on which connections break, or gives it up.
+// breakOff defers an e-mail that breaks connections, or gives it up.
 func (m *mailer) breakOff(record *client.RecordMails, mail *outgoing, failed error) {
 	if mail.tries+1 < maxBroken {
 		m.note(record, mail, "later")
@@ -219,10 +219,10 @@ func (m *mailer) giveUp(mail *outgoing, err error) {
 		mail.customer, "error", err)
 }
 
-// deliver sends one e-mail. Its error is the connection's, which sends no other one.
+// deliver sends one e-mail. An error is one of the connection, which cannot be used any more.
 func (m *mailer) deliver(connection *connection, mail *outgoing) (outcome string, err error) {
 	message, err := m.Server.message(mail)
-	if err != nil { // nobody can send it, and it holds up no other
+	if err != nil { // nobody can send it, so refuse it and go on
 		err = &refusal{error: err}
 	} else {
 		err = connection.send(message)

@@ -42,10 +42,10 @@ type sink struct {
 
 	mu     sync.Mutex
 	got    []string // whole e-mails
-	refuse error    // of each recipient
-	cut    int      // after so many e-mails connections are cut; 0: never
-	poison string   // at this part of a recipient connections break; "": at none
-	away   bool     // it takes no connections
+	refuse error    // for each recipient
+	cut    int      // connections are cut after this many e-mails; 0: never
+	poison string   // recipients with this text break the connection; "": none
+	away   bool     // it accepts no connections
 	user   string   // who signed in
 }
 
@@ -146,13 +146,13 @@ func newSink(t *testing.T, encryption string) *sink {
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = listener.Close() // which the server does not if it has not begun to serve
+		_ = listener.Close() // the server only closes it if it has begun to serve
 		serving.Wait()
 	})
 	return s
 }
 
-// post is a control plane with customers who have addresses, and a mailer.
+// post is a mailer with a control plane whose customers have addresses.
 type post struct {
 	*testing.T
 	*sink
@@ -160,7 +160,7 @@ type post struct {
 	clock  *clock.Manual
 	ids    ids.Sequence
 	server mailer.Server
-	kill   func() // after an e-mail was sent, before it is noted
+	kill   func() // called after sending an e-mail, before it is recorded
 	link   func(ids.ID) string
 	logs   bytes.Buffer
 }
@@ -183,7 +183,7 @@ func (p *post) customer(ref string) {
 		Lastname: "S"})
 }
 
-// happens makes a key of a customer, who is told of it by e-mail.
+// happens makes a key for a customer, who is told by e-mail.
 func (p *post) happens(customer string) {
 	id := p.ids.New()
 	p.client.Must(p, client.MintKey{ID: id, Customer: customer, Prefix: id.String()[17:],
@@ -192,7 +192,7 @@ func (p *post) happens(customer string) {
 
 var errKilled = errors.New("killed")
 
-// step is one step of the work; a kill ends it where it is.
+// step takes one step of the work; a kill ends it midway.
 func (p *post) step() (outcome work.Outcome, err error) {
 	p.Helper()
 	defer func() {
@@ -250,7 +250,7 @@ func id(t *testing.T, text string) string {
 	return head.Get("Message-ID")
 }
 
-// TestEachEncryption: an e-mail comes as text and as HTML, with a name and without.
+// TestEachEncryption: an e-mail comes as text and as HTML, with and without a name.
 func TestEachEncryption(t *testing.T) {
 	for _, encryption := range []string{mailer.StartTLS, mailer.TLS, mailer.InClear} {
 		t.Run(encryption, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestNothingIsSentToWhoIsNotTheServer(t *testing.T) {
 	}
 }
 
-// TestAFloodIsOneMail: what happens within a minute is one e-mail, and so is the hour behind it.
+// TestAFloodIsOneMail: a minute's events are one e-mail, and so are those of the next hour.
 func TestAFloodIsOneMail(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	for range 100 {
@@ -340,9 +340,8 @@ func TestAFloodIsOneMail(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenSendingAndNoting kills the sender behind every e-mail in turn, while more
-// happens. None is lost. A kill repeats an e-mail at most once, under the same id and with the same
-// content.
+// TestKilledBetweenSendingAndNoting kills the sender after each e-mail in turn, while more happens.
+// No e-mail is lost. A kill repeats at most one, with the same id and content.
 func TestKilledBetweenSendingAndNoting(t *testing.T) {
 	const customers = 4
 	for at := 1; at <= customers; at++ {
@@ -394,7 +393,7 @@ func TestKilledBetweenSendingAndNoting(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is refused for good goes, what is put off is tried eight times in about a day.
+// TestRefusals: refused e-mails are dropped, deferred ones tried eight times in about a day.
 func TestRefusals(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	p.happens("ann")
@@ -428,7 +427,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSent holds up nobody: an address that the library refuses, for one.
+// TestWhatCannotBeSent holds up nobody, such as an address that the library refuses.
 func TestWhatCannotBeSent(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	p.client.Must(t, client.OpenCustomer{Customer: "bob", Entry: p.ids.New()})
@@ -444,7 +443,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoAddress is told in the application alone.
+// TestWhoHasNoAddress: customers without an address are only told in the application.
 func TestWhoHasNoAddress(t *testing.T) {
 	p := newPost(t, mailer.InClear)
 	p.client.Must(t, client.OpenCustomer{Customer: "bob", Entry: p.ids.New()})

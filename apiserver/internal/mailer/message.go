@@ -23,11 +23,11 @@ var mailTemplate = template.Must(template.New("mail").Parse(mailHTML))
 // content is what the template shows.
 type content struct {
 	Title string
-	Text  string // of a notice that is alone
-	Items []item // of several
-	More  uint64 // beside them
+	Text  string // of a single notice
+	Items []item // of several notices
+	More  uint64 // notices that are not in Items
 	Link  string // "": none
-	Why   string // it comes
+	Why   string // why it is sent
 }
 
 type item struct{ At, Title, Text string }
@@ -72,7 +72,7 @@ func newLetter(l *client.Letter, link string) content {
 		Why: stays}
 }
 
-// message is an e-mail as it is sent. Repeats of it are equal, but for the marks between its parts.
+// message is an e-mail as it is sent. Repeats are identical except for the MIME boundaries.
 func (s *Server) message(m *outgoing) (*mail.Msg, error) {
 	message := mail.NewMsg()
 	if err := message.From(s.From); err != nil {
@@ -99,7 +99,7 @@ func (s *Server) message(m *outgoing) (*mail.Msg, error) {
 	return message, nil
 }
 
-// plain is the text of a page: its blocks, with an empty line between them.
+// plain is a page as text: its blocks, with empty lines between them.
 func plain(page string) (string, error) {
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {

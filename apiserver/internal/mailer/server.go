@@ -13,27 +13,27 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// How a connection to the server is encrypted.
+// How the connection to the server is encrypted.
 const (
-	StartTLS = "starttls" // from its beginning on in clear, and not without STARTTLS
-	TLS      = "tls"      // from the first byte on
+	StartTLS = "starttls" // begins unencrypted; STARTTLS is required
+	TLS      = "tls"      // from the first byte
 	InClear  = "none"
 )
 
-// talkWithin is for a connection, and for each answer of the server.
+// talkWithin bounds connecting, and each answer of the server.
 const talkWithin = 30 * time.Second
 
-// Server is an SMTP server and how it is spoken to.
+// Server is an SMTP server and how to talk to it.
 type Server struct {
 	Address    string // HOST:PORT
 	Encryption string // StartTLS, TLS or InClear
-	User       string // "": without
+	User       string // "": no authentication
 	Password   string
 	RootCAs    *x509.CertPool // nil: the system's
 	From       string         // the sender's address
 }
 
-// Check finds what cannot be.
+// Check finds invalid settings.
 func (s *Server) Check() error {
 	_, port, err := net.SplitHostPort(s.Address)
 	if err == nil {
@@ -51,7 +51,7 @@ func (s *Server) Check() error {
 	return nil
 }
 
-// dial connects. The caller closes.
+// dial connects. The caller closes the connection.
 func (s *Server) dial(ctx context.Context) (*connection, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -88,16 +88,16 @@ func (s *Server) dial(ctx context.Context) (*connection, error) {
 
 type connection struct{ client *mail.Client }
 
-// close says goodbye. What was sent is sent, however that ends.
+// close ends the session. Errors do not matter: what was sent is sent.
 func (c *connection) close() { _ = c.client.Close() }
 
-// refusal is the server's answer to one e-mail.
+// refusal is the server's refusal of one e-mail.
 type refusal struct {
 	error
-	passing bool // it may take it later
+	passing bool // the server may accept it later
 }
 
-// send hands an e-mail to the server. Its error is a refusal when it is of this e-mail alone.
+// send hands an e-mail to the server. Its error is a refusal if it concerns only this e-mail.
 func (c *connection) send(message *mail.Msg) error {
 	err := c.client.Send(message)
 	var told *mail.SendError

@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// NotificationFacts are what the words of a notice are made of: the member that the event is about.
-// Whoever shows a notice in a language, or with numbers and amounts of a country, goes by them.
+// NotificationFacts are the data behind the words of a notice, in the member for the event. Clients
+// use them to show a notice in another language or number format.
 type NotificationFacts struct {
 	Run           *NotifiedRun     `json:"run,omitempty"`
 	Key           *NotifiedKey     `json:"key,omitempty"`
@@ -38,13 +38,13 @@ type NotifiedKey struct {
 	Name string `json:"name"`
 }
 
-// NotifiedGroup is a group that somebody else has.
+// NotifiedGroup is a group of somebody else.
 type NotifiedGroup struct {
 	ID   ids.ID `json:"id"`
 	Name string `json:"name"`
 }
 
-// NotifiedStart is a start by schedule that was refused, of a scraper or a group.
+// NotifiedStart is a scheduled start of a scraper or a group that was refused.
 type NotifiedStart struct {
 	ScraperID *ids.ID `json:"scraperId,omitempty"`
 	GroupID   *ids.ID `json:"groupId,omitempty"`
@@ -53,7 +53,7 @@ type NotifiedStart struct {
 	Skipped   uint64  `json:"skipped" doc:"How many scrapers did not start"`
 }
 
-// NotifiedQuota is how much of what a plan allows is used.
+// NotifiedQuota is how much of a plan's limit is used.
 type NotifiedQuota struct {
 	Limit string `json:"limit" doc:"The name of the plan's limit"`
 	Plan  string `json:"plan"`
@@ -67,14 +67,14 @@ type NotifiedTopUp struct {
 	AmountMicros  int64   `json:"amountMicros" doc:"Micros, millionths of a euro"`
 }
 
-// NotifiedWebhook is a webhook that was switched off, or is tested.
+// NotifiedWebhook is a webhook that was switched off or is being tested.
 type NotifiedWebhook struct {
 	ID     ids.ID `json:"id"`
 	URL    string `json:"url"`
 	Reason string `json:"reason,omitempty" doc:"Why it was switched off"`
 }
 
-// NotifiedChanges is what changed up to a run, or why that is not known.
+// NotifiedChanges is what changed in a run, or why that is unknown.
 type NotifiedChanges struct {
 	JobID        ids.ID   `json:"jobId"`
 	ScraperID    ids.ID   `json:"scraperId"`
@@ -88,7 +88,7 @@ type NotifiedChanges struct {
 	ErrorMessage string   `json:"errorMessage,omitempty" doc:"Why the runs were not compared"`
 }
 
-// FactsOf are a notice's.
+// FactsOf returns the facts of a notice.
 func FactsOf(n *client.Notice) (f NotificationFacts) {
 	switch n.Event {
 	case model.RunFailed, model.RunCompleted, model.RunStoppedBalance, model.RunAnomaly,

@@ -1,5 +1,5 @@
-// Package notices owns the words that tell customers what happened. Where they are read, in
-// the application or an e-mail, is not known here.
+// Package notices has the words that tell customers what happened. It does not know where they are
+// shown: in the application or in an e-mail.
 package notices
 
 import (
@@ -58,7 +58,7 @@ func Title(n *client.Notice) string {
 	return string(n.Event)
 }
 
-// Text says it in one or two sentences.
+// Text says what happened in one or two sentences.
 func Text(n *client.Notice) string {
 	fetched := n.Pages > 0 || n.Errors > 0
 	switch n.Event {
@@ -67,7 +67,7 @@ func Text(n *client.Notice) string {
 	case model.MatchFailed:
 		return fmt.Sprintf("Nothing was stored%s.", because(n.Message))
 	case model.RunFailed:
-		if !fetched { // a file's
+		if !fetched { // a file's run
 			return fmt.Sprintf("Nothing was stored%s.", because(n.Message))
 		}
 		return fmt.Sprintf("It read %s, and %s failed%s. It cost %s.", many(n.Pages, "page"),
@@ -108,7 +108,7 @@ func Text(n *client.Notice) string {
 	return ""
 }
 
-// changes says what changed since the run before, with some examples and where all of it is read.
+// changes says what changed since the previous run, with some examples and the path of all changes.
 func changes(n *client.Notice) string {
 	if n.Changes == nil {
 		return fmt.Sprintf("What changed since the run before it is not known%s.",
@@ -122,7 +122,7 @@ func changes(n *client.Notice) string {
 	return text + "\nAll: " + DiffPath(n)
 }
 
-// DiffPath is where all changes of a RunChanged are read, "" if there is none.
+// DiffPath is the path of all changes of a RunChanged, "" if there is none.
 func DiffPath(n *client.Notice) string {
 	if n.Changes == nil {
 		return ""
@@ -134,7 +134,7 @@ func DiffPath(n *client.Notice) string {
 	return path
 }
 
-// manyWere is many, with the verb.
+// manyWere is many with a verb.
 func manyWere(n uint64, thing string) string {
 	if n == 1 {
 		return many(n, thing) + " was"
@@ -142,7 +142,7 @@ func manyWere(n uint64, thing string) string {
 	return many(n, thing) + " were"
 }
 
-// capped are the things that a cap of a plan counts.
+// capped names the things that a plan's cap counts.
 func capped(name string) string {
 	switch plans.Cap(name) {
 	case plans.MaxScrapers:
@@ -194,7 +194,7 @@ func because(message string) string {
 	return ": " + message
 }
 
-// Euros is an amount in micros, to the cent or, where cents do not say it, exactly.
+// Euros formats an amount in micros: in cents, or in micros if it is not a whole number of cents.
 func Euros(micros int64) string {
 	sign, whole := "", uint64(micros)
 	if micros < 0 {

@@ -21,7 +21,7 @@ func TestEuros(t *testing.T) {
 	}
 }
 
-// TestRefusals: each reason of a refusal has words of its own.
+// TestRefusals: each reason of a refusal has its own words.
 func TestRefusals(t *testing.T) {
 	seen := map[string]bool{}
 	for _, reason := range []client.SkipReason{client.SkipUnaffordable, client.SkipBlocked,
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldHasWords: events that have a cause have a title and a text.
+// TestWhatIsToldHasWords: every event that can happen has a title and a text.
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
 		model.RunStoppedBalance, model.RunAnomaly, model.RunChanged,

@@ -15,33 +15,33 @@ import (
 
 // Bounds of a key set.
 const (
-	// maxKeys is how many keys an issuer may publish, of whatever kind. A token that names none is
+	// maxKeys is how many keys of any kind an issuer may publish. A token that names no key is
 	// tried with each that fits.
 	maxKeys = 64
-	// Bits of an RSA key: fewer are broken, more take too long.
+	// Bits of an RSA key. Shorter keys are broken, longer ones too slow.
 	minRSA = 2_048
 	maxRSA = 8_192
 )
 
-// algorithms are those that tokens may be signed with (decision 31).
+// algorithms are the accepted signature algorithms of tokens (decision 31).
 var algorithms = [...]jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 
-// keySet is what an issuer signs with now.
+// keySet holds an issuer's current keys.
 type keySet struct {
 	keys     []key
-	places   places // of the document that named them
+	places   places // from the same discovery document
 	verified memory
 }
 
-// key is one public key, and the algorithm that alone it is used with.
+// key is a public key with the only algorithm that it may be used with.
 type key struct {
-	id        string // "" when it has none
+	id        string // "" if it has none
 	algorithm jose.SignatureAlgorithm
 	public    any
 }
 
-// parseKeys reads a key set (RFC 7517). Keys that sign no tokens of ours are left out: of other
-// kinds and uses, too weak, or broken. It fails when none is left.
+// parseKeys reads a key set (RFC 7517). It leaves out keys that cannot sign our tokens: of other
+// kinds or uses, too weak, or broken. It fails if none is left.
 func parseKeys(document []byte) (*keySet, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -90,7 +90,7 @@ func parseKey(text []byte) (key, error) {
 	return key{id: web.KeyID, algorithm: algorithm, public: web.Key}, nil
 }
 
-// algorithmOf is what tokens are signed with when this is the public key.
+// algorithmOf is the algorithm of tokens that this public key verifies.
 func algorithmOf(public any) (jose.SignatureAlgorithm, error) {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
@@ -111,11 +111,11 @@ func algorithmOf(public any) (jose.SignatureAlgorithm, error) {
 	return "", errors.New("a key of another kind")
 }
 
-// errNoKey says that no key of the set can have signed a token; a newer set may have one.
+// errNoKey says that no key of the set can have signed a token. A newer set may have such a key.
 var errNoKey = errors.New("no key of the issuer has signed the token")
 
-// verify answers nil for a token that a key of the set has signed. The error is errNoKey, or says
-// that the signature is not the one of the key that the token names.
+// verify returns nil if a key of the set has signed the token. Else the error is errNoKey, or says
+// that the key which the token names did not sign it.
 func (s *keySet) verify(token *jose.JSONWebSignature) error {
 	header := token.Signatures[0].Protected
 	tried := false

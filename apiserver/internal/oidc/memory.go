@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Bounds of the tokens that are remembered of a key set. What one says takes a few times its bytes.
+// Bounds of the tokens remembered per key set. A token's claims take a few times its bytes.
 const (
 	maxVerified      = 10_000
 	maxVerifiedBytes = 16 << 20 // of the tokens
 )
 
-// memory is what tokens say that a key set has verified, so that a signature costs its verification
-// once and not at each call. It goes with its key set, and so with any key that was taken back.
-// Whether a token holds now is not remembered. The zero value is ready.
+// memory holds the claims of tokens that a key set has verified, so that each signature is verified
+// once, not at each call. It belongs to its key set, so it forgets tokens of withdrawn keys. It
+// does not remember whether a token is valid now. The zero value is ready to use.
 type memory struct {
 	mu    sync.Mutex
 	said  map[[sha256.Size]byte]claims // by the token's hash
@@ -27,7 +27,7 @@ func (m *memory) recall(hash [sha256.Size]byte) (claims, bool) {
 	return c, known
 }
 
-// keep remembers what a token of so many bytes says.
+// keep remembers the claims of a token of size bytes.
 func (m *memory) keep(hash [sha256.Size]byte, c claims, size int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *memory) keep(hash [sha256.Size]byte, c claims, size int) {
 		return
 	}
 	if m.said == nil || len(m.said) >= maxVerified || m.bytes+size > maxVerifiedBytes {
-		m.said, m.bytes = map[[sha256.Size]byte]claims{}, 0 // they are verified once more
+		m.said, m.bytes = map[[sha256.Size]byte]claims{}, 0 // forgotten tokens are verified again
 	}
 	m.said[hash] = c
 	m.bytes += size

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A token is verified once, and held against the time and its use at each call. Another one with
-// the same claims is refused. Keys that are fetched anew remember none.
+// A token is verified once, but checked against time and use at each call. Another token with its
+// claims is refused. Newly fetched keys remember no tokens.
 func TestVerifiedTokensAreRemembered(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
@@ -29,7 +29,7 @@ func TestVerifiedTokensAreRemembered(t *testing.T) {
 	}
 	check(token, "")
 	keys := issuer.keys.current()
-	keys.keys = nil // so that nothing can be verified any more
+	keys.keys = nil // so that nothing can be verified now
 	check(token, "")
 	check(token[:len(token)-6]+"AAAAAA", fault.Unauthorized)
 	for _, other := range []wanted{{audiences: []string{"another"}},
@@ -51,8 +51,8 @@ func TestVerifiedTokensAreRemembered(t *testing.T) {
 	check(token, fault.Unauthorized)
 }
 
-// What a sign-in has verified is no token of a call, though it is remembered. A key that was taken
-// back takes its tokens with it.
+// A token verified at a sign-in is not valid for a call, though it is remembered. The tokens of a
+// withdrawn key are forgotten with it.
 func TestRememberedTokensAreForTheirUse(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
@@ -99,7 +99,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Large tokens are fewer, and a token that several calls verify at once counts once.
+// Fewer large tokens are kept. A token that several calls verify at once counts once.
 func TestMemoryIsBoundedInBytes(t *testing.T) {
 	var m memory
 	for n := range uint64(2*maxVerifiedBytes/maxToken + 1) {

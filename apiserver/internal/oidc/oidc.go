@@ -1,7 +1,6 @@
-// Package oidc owns the bearer tokens of an OpenID Connect issuer (decision 31), and how browsers
-// sign in there. It has the issuer's discovery document, its keys and how they change, and what a
-// token has to say to hold.
-// What the caller may do with it is for package auth to say.
+// Package oidc checks the bearer tokens of an OpenID Connect issuer (decision 31), and signs
+// browsers in there. It covers the discovery document, the issuer's keys and their rotation, and
+// what a valid token has to say. Package auth decides what the caller may do.
 package oidc
 
 import (
@@ -18,30 +17,30 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// Config is what an Issuer needs. All but Admins and the client's must be set.
+// Config is what an Issuer needs. All but Admins, ClientID and ClientSecret must be set.
 type Config struct {
-	// Issuer is the issuer's name as its tokens spell it: an address that CheckIssuer takes.
+	// Issuer is the issuer's name as its tokens spell it: an address that CheckIssuer accepts.
 	Issuer string
-	// Audiences are the names of this service: a token has to be for one of them.
+	// Audiences are the names of this service. A token must be for one of them.
 	Audiences []string
 	// Admins are subjects with the role admin, whatever their tokens say (decision 56).
 	Admins []string
-	// ClientID is this service's name at the issuer, by which browsers sign in; "": none do.
-	// ClientSecret proves it, where the issuer has given one.
+	// ClientID is this service's name at the issuer, for browsers to sign in; "": they cannot.
+	// ClientSecret proves it, if the issuer has given one.
 	ClientID, ClientSecret string
-	// Egress is the way to the issuer: it alone checks addresses.
+	// Egress is the way to the issuer. It alone checks addresses.
 	Egress *egress.Client
 	Clock  clock.Clock
 	Logger *slog.Logger
 }
 
-// Issuer checks the tokens of one issuer. Run keeps its keys; it is safe for concurrent use.
+// Issuer checks the tokens of one issuer. Run keeps its keys fresh. It is safe for concurrent use.
 type Issuer struct {
 	config Config
 	keys   *source
 }
 
-// New makes an issuer. It asks for nothing before Run.
+// New makes an issuer. It sends no request before Run.
 func New(config Config) (*Issuer, error) {
 	if err := CheckIssuer(config.Issuer); err != nil {
 		return nil, fmt.Errorf("oidc: %w", err)
@@ -55,8 +54,8 @@ func New(config Config) (*Issuer, error) {
 // maxIssuer bounds the address of an issuer, in bytes.
 const maxIssuer = 512
 
-// CheckIssuer says why an address cannot be that of an issuer. It is https: whoever can change an
-// answer of plain http can sign in as anybody. This machine's own addresses may have http.
+// CheckIssuer says why an address cannot be an issuer's. It must be https, since whoever can change
+// a plain http answer can sign in as anybody. Addresses of this machine may be http.
 func CheckIssuer(address string) error {
 	at, err := url.Parse(address)
 	switch {
@@ -69,7 +68,7 @@ func CheckIssuer(address string) error {
 	return checkScheme(at)
 }
 
-// checkScheme lets https pass, and http to this machine.
+// checkScheme accepts https, and http to this machine.
 func checkScheme(at *url.URL) error {
 	if at.Scheme == "https" || at.Scheme == "http" && isLoopback(at.Hostname()) {
 		return nil
@@ -82,18 +81,18 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
-// Run fetches the keys, and fetches them anew from time to time, until ctx ends. It never fails: as
-// long as the issuer is away, State says so.
+// Run fetches the keys, and refreshes them from time to time, until ctx ends. It never fails; State
+// says whether the issuer is reachable.
 func (i *Issuer) Run(ctx context.Context) { i.keys.run(ctx) }
 
-// State is how it stands with the keys.
+// State describes the keys.
 type State struct {
-	Reachable bool          // the last attempt to fetch them went well
-	Keys      int           // that tokens are checked with; 0 while there are none
+	Reachable bool          // the last fetch succeeded
+	Keys      int           // in use for checking tokens; 0: none
 	Age       time.Duration // of these keys
-	Fetched   int64         // attempts that went well
-	Failed    int64         // attempts that did not
+	Fetched   int64         // successful fetches
+	Failed    int64         // failed fetches
 }
 
-// State is how it stands now.
+// State is the current state of the keys.
 func (i *Issuer) State() State { return i.keys.state() }

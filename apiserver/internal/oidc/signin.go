@@ -16,36 +16,36 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxAnswer bounds what the issuer says to a code, in bytes.
+// maxAnswer bounds the issuer's answer to a code, in bytes.
 const maxAnswer = 64 << 10
 
-// places are where an issuer signs browsers in, by its discovery document.
+// places are the issuer's addresses for signing browsers in, from its discovery document.
 type places struct {
-	authorize string // "": it has none that may be used
+	authorize string // "": there is none that may be used
 	token     string
-	person    string // tells more of who has signed in; "": nothing does
-	post      bool   // it takes a client's secret in the form alone
+	person    string // userinfo: more about the person who signed in; "": none
+	post      bool   // it accepts a client's secret in the form only
 }
 
-// Asked is what one browser has to show when it comes back. All of it is secret.
+// Asked is what one browser must show when it comes back. All of it is secret.
 type Asked struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
 	Verifier string `json:"v"` // of PKCE (RFC 7636)
 }
 
-// NewAsked makes one that nobody guesses.
+// NewAsked makes an unguessable Asked.
 func NewAsked() Asked {
 	return Asked{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text()}
 }
 
-// Name is the issuer's, as its tokens spell it.
+// Name is the issuer's name, as its tokens spell it.
 func (i *Issuer) Name() string { return i.config.Issuer }
 
 // SignsIn says whether browsers sign in at the issuer.
 func (i *Issuer) SignsIn() bool { return i.config.ClientID != "" }
 
-// AuthorizeURL is where a browser signs in, which then comes back to redirect. Faults: unavailable.
+// AuthorizeURL is where a browser signs in, to return to redirect afterwards. Faults: unavailable.
 func (i *Issuer) AuthorizeURL(ctx context.Context, asked Asked, redirect string) (string, error) {
 	at, err := i.places(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ var (
 	errAway = "the issuer cannot be reached; try again in a while"
 )
 
-// places are the issuer's, fetched with its keys.
+// places are the issuer's places, which are fetched with its keys.
 func (i *Issuer) places(ctx context.Context) (places, error) {
 	for range maxRefreshes {
 		if keys := i.keys.current(); keys != nil {
@@ -89,8 +89,8 @@ func (i *Issuer) places(ctx context.Context) (places, error) {
 	return places{}, fault.New(fault.Unavailable, "%s", errAway)
 }
 
-// Exchange redeems the code with which a browser came back, and says whom the issuer has signed in.
-// Faults: unauthorized for a code or a token that does not hold, unavailable.
+// Exchange redeems the code with which a browser came back, and returns whom the issuer signed in.
+// Faults: unauthorized for an invalid code or token, unavailable.
 func (i *Issuer) Exchange(ctx context.Context, code string, asked Asked,
 	redirect string) (Identity, error) {
 	at, err := i.places(ctx)
@@ -110,8 +110,8 @@ func (i *Issuer) Exchange(ctx context.Context, code string, asked Asked,
 	return who, err
 }
 
-// askEmail is the address that the issuer has verified, "" when there is none. Issuers may tell it
-// there alone (OpenID Connect Core, 5.4).
+// askEmail is the e-mail address that the issuer has verified, "" if none. Some issuers give it
+// only at the userinfo endpoint (OpenID Connect Core, 5.4).
 func (i *Issuer) askEmail(ctx context.Context, at, access, subject string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -131,12 +131,12 @@ func (i *Issuer) askEmail(ctx context.Context, at, access, subject string) (stri
 		return "", fault.New(fault.Unavailable, "%s", errAway)
 	}
 	if string(said.Subject) != subject || !bool(said.Verified) {
-		return "", nil // what it says is of somebody else, or nothing that counts
+		return "", nil // about somebody else, or not verified
 	}
 	return string(said.Email), nil
 }
 
-// redeem asks the issuer for the ID token of a code, and the access token to its own answers.
+// redeem exchanges a code for an ID token, and an access token for the issuer's own endpoints.
 func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (token, access string,
 	err error) {
 	header := []egress.Field{{Name: "Accept", Value: "application/json"},
@@ -179,7 +179,7 @@ func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (token,
 		"operator of the service finds why in its log")
 }
 
-// placesOf are those of a discovery document. What may not be used is left out.
+// placesOf are the places of a discovery document, without those that may not be used.
 func (s *source) placesOf(authorize, token, person string, methods []string) places {
 	check := func(address string) string {
 		at, err := url.Parse(address)
@@ -193,7 +193,7 @@ func (s *source) placesOf(authorize, token, person string, methods []string) pla
 			slices.Contains(methods, "client_secret_post")}
 }
 
-// CheckClient says why an issuer cannot sign browsers in by this name.
+// CheckClient says why an issuer cannot sign browsers in under this client id.
 func CheckClient(id string) error {
 	if !isSubject(id) {
 		return errors.New("want 1 to 128 printable bytes, as the issuer calls this service")

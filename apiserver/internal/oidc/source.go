@@ -15,15 +15,15 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// When keys are fetched. A key that was taken back holds until the next time.
+// When keys are fetched. A withdrawn key remains valid until the next fetch.
 const (
 	fetchEvery = 5 * time.Minute
-	// askEvery is the least time between two fetches that unknown keys of tokens ask for. Whoever
-	// sends made-up tokens has the issuer asked no more often.
+	// askEvery is the least time between two fetches that tokens with unknown keys trigger. So
+	// made-up tokens cannot make this service flood the issuer.
 	askEvery = 10 * time.Second
-	// keysFor is for how long keys are used while the issuer is away. Its tokens live no longer.
+	// keysFor is how long keys are used while the issuer is away. Its tokens do not live longer.
 	keysFor = time.Hour
-	// fetchTime bounds one attempt: both documents.
+	// fetchTime bounds one fetch of both documents.
 	fetchTime = 10 * time.Second
 )
 
@@ -36,19 +36,19 @@ const (
 // afterFailure is the pause between attempts while the issuer is away.
 var afterFailure = retry.Backoff{First: time.Second, Most: 30 * time.Second}
 
-// source has the keys of an issuer. One goroutine, run, fetches them; all others wait for it, so
-// that one attempt is under way at most.
+// source holds the keys of an issuer. One goroutine, run, fetches them, and all others wait for it.
+// So at most one attempt is in progress.
 type source struct {
 	config *Config
-	wake   chan struct{} // room for one: somebody waits for an attempt
+	wake   chan struct{} // capacity 1: somebody waits for an attempt
 
 	mu        sync.Mutex
-	keys      *keySet       // nil before the first attempt that went well
-	fetchedAt time.Time     // when they were
-	askedAt   time.Time     // when a token last asked for an attempt
-	waiting   chan struct{} // closed when the attempt under way, or asked for, ends; nil: none is
+	keys      *keySet       // nil before the first successful attempt
+	fetchedAt time.Time     // when keys were fetched
+	askedAt   time.Time     // when a token last triggered an attempt
+	waiting   chan struct{} // closed when the current or requested attempt ends; nil: none
 	failure   error         // of the last attempt
-	attempts  [2]int64      // that failed, and that went well
+	attempts  [2]int64      // failed and successful ones
 }
 
 func newSource(config *Config) *source {
@@ -56,14 +56,14 @@ func newSource(config *Config) *source {
 		failure: errors.New("they have not been fetched yet")}
 }
 
-// current is the keys that tokens are checked with, nil when there are none.
+// current returns the keys that tokens are checked with, nil if there are none.
 func (s *source) current() *keySet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.usable()
 }
 
-// usable is current for who has the lock.
+// usable is current for callers that hold the lock.
 func (s *source) usable() *keySet {
 	if s.config.Clock.Now().Sub(s.fetchedAt) > keysFor {
 		return nil
@@ -81,9 +81,8 @@ func (s *source) state() State {
 	return state
 }
 
-// refresh waits for keys that may be newer than those that the caller had. It is false when they
-// have been asked for so lately that these are all. It fails when they could not be fetched, or not
-// before ctx ended.
+// refresh waits for keys that may be newer than had. It returns false if an attempt was too recent
+// to expect newer ones. It fails if the fetch fails, or ctx ends first.
 func (s *source) refresh(ctx context.Context, had *keySet) (bool, error) {
 	s.mu.Lock()
 	now := s.config.Clock.Now()
@@ -97,7 +96,7 @@ func (s *source) refresh(ctx context.Context, had *keySet) (bool, error) {
 			return false, s.failure
 		}
 		s.askedAt, s.waiting = now, make(chan struct{})
-		s.wake <- struct{}{} // there is room: attempt takes it before waiting is nil again
+		s.wake <- struct{}{} // there is room: attempt drains it before it resets waiting
 	}
 	ended := s.waiting
 	s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *source) attempt(ctx context.Context) error {
 	close(s.waiting)
 	s.waiting = nil
 	if ctx.Err() != nil {
-		return err // our own end says nothing about the issuer
+		return err // our own shutdown says nothing about the issuer
 	}
 	s.note(err)
 	if err == nil {
@@ -159,7 +158,7 @@ func (s *source) attempt(ctx context.Context) error {
 	return err
 }
 
-// note keeps how an attempt went, and tells operators when that changes. The caller has the lock.
+// note records the result of an attempt, and logs changes for operators. The caller holds the lock.
 func (s *source) note(err error) {
 	log := s.config.Logger.With("issuer", s.config.Issuer)
 	switch first := s.attempts == [2]int64{}; {
@@ -177,7 +176,7 @@ func (s *source) note(err error) {
 	}
 }
 
-// fetch asks for the discovery document, then for the keys that it names.
+// fetch gets the discovery document, then the keys that it names.
 func (s *source) fetch(ctx context.Context) (*keySet, error) {
 	document, err := s.get(ctx, strings.TrimSuffix(s.config.Issuer, "/")+
 		"/.well-known/openid-configuration", maxDiscovery)
@@ -219,7 +218,7 @@ func (s *source) fetch(ctx context.Context) (*keySet, error) {
 	return keys, nil
 }
 
-// checkAddress refuses an address of plain http, unless the issuer itself is on this machine.
+// checkAddress refuses plain http, unless the issuer itself is on this machine.
 func (s *source) checkAddress(at *url.URL) error {
 	if at.User != nil {
 		return errors.New("want an address without a user")
@@ -230,8 +229,8 @@ func (s *source) checkAddress(at *url.URL) error {
 	return checkScheme(at)
 }
 
-// get is a document of at most so many bytes. Redirects are not followed: an issuer is where it
-// says that it is.
+// get returns a document of at most this many bytes. It follows no redirects: an issuer must be
+// where it says it is.
 func (s *source) get(ctx context.Context, address string, most int64) ([]byte, error) {
 	response, err := s.config.Egress.Do(ctx, &egress.Request{URL: address, MaxBody: most,
 		Private: true, Header: []egress.Field{{Name: "Accept", Value: "application/json"}}})

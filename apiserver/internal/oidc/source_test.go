@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// An issuer rotates its keys while many call. No good token is refused, and each new key costs one
-// fetch, however many wait for it.
+// An issuer rotates its keys under load. No good token is refused, and each new key costs one
+// fetch, however many calls wait for it.
 func TestKeysRotateUnderLoad(t *testing.T) {
 	const rotations, callers = 9, 8
 	at := oidctest.Start(t)
@@ -58,14 +58,13 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	}
 	end()
 	wait.Wait()
-	// the first fetch may have been under way when the first token came
+	// the first fetch may have begun before the first token came
 	if got := at.Fetches(); got < rotations || got > rotations+2 {
 		t.Errorf("%d fetches for %d rotations", got, rotations)
 	}
 }
 
-// Whoever sends tokens of made-up keys has the issuer asked once in ten seconds, and tokens of
-// known keys go on.
+// Tokens of made-up keys trigger one fetch in ten seconds, and do not affect tokens of known keys.
 func TestMadeUpKeysAreThrottled(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
@@ -101,7 +100,7 @@ func TestMadeUpKeysAreThrottled(t *testing.T) {
 	}
 }
 
-// A key that the issuer has taken back holds until the keys are fetched the next time.
+// A withdrawn key is valid until the next fetch of the keys.
 func TestWithdrawnKeysEnd(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
@@ -110,7 +109,7 @@ func TestWithdrawnKeysEnd(t *testing.T) {
 	check := func(token string, code fault.Code) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // nothing is waited for: run does not run
+		cancel() // wait for nothing, since run is not running
 		if _, err := issuer.Check(ctx, token); fault.CodeOf(err) != code {
 			t.Errorf("%v, want %q", err, code)
 		}
@@ -128,13 +127,13 @@ func TestWithdrawnKeysEnd(t *testing.T) {
 	check(old, "")
 	fetch()
 	check(at.Token(t, "alice", manual.Now()), "")
-	check(old, fault.Unavailable) // a newer set might have it
+	check(old, fault.Unavailable) // a newer set might have its key
 	fetch()
-	check(old, fault.Unauthorized) // and has not
+	check(old, fault.Unauthorized) // but it has not
 }
 
-// Without an issuer there are no keys, and every token is refused as unavailable. When it comes it
-// is found without being asked for.
+// Without an issuer there are no keys, and every token is refused as unavailable. Once the issuer
+// is there, its keys are fetched without a call.
 func TestIssuerComesLater(t *testing.T) {
 	at := oidctest.Start(t)
 	at.Answer(func(w http.ResponseWriter, _ *http.Request) {
@@ -162,12 +161,12 @@ func TestIssuerComesLater(t *testing.T) {
 	}
 }
 
-// While an issuer is away its keys hold for an hour.
+// While an issuer is away, its keys are valid for an hour.
 func TestKeysHoldForAnHour(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
 	ended, cancel := context.WithCancel(t.Context())
-	cancel() // no key is waited for: run does not run
+	cancel() // wait for no key, since run is not running
 	check := func(code fault.Code) {
 		t.Helper()
 		if _, err := issuer.Check(ended, at.Token(t, "alice", manual.Now())); fault.CodeOf(err) !=
@@ -199,7 +198,7 @@ func TestKeysHoldForAnHour(t *testing.T) {
 	check("")
 }
 
-// What an issuer may answer, it is bounded, and it is refused with a reason.
+// Whatever an issuer answers is bounded, and is refused with a reason.
 func TestHostileIssuers(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, _ := newIssuer(t, at)
@@ -273,7 +272,7 @@ func TestHostileIssuers(t *testing.T) {
 	}
 }
 
-// An issuer of this machine may be called localhost, which no resolver has to know.
+// An issuer on this machine may be called localhost, without a resolver.
 func TestIssuerIsLocalhost(t *testing.T) {
 	at := oidctest.Start(t)
 	at.URL = strings.Replace(at.URL, "127.0.0.1", "localhost", 1)
@@ -283,7 +282,7 @@ func TestIssuerIsLocalhost(t *testing.T) {
 	}
 }
 
-// An issuer at a private address is asked only where the operator allows it.
+// An issuer at a private address is only contacted if the operator allows it.
 func TestPrivateIssuersAreGuarded(t *testing.T) {
 	at := oidctest.Start(t)
 	issuer, _ := newIssuer(t, at)

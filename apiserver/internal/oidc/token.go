@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// What a token may be.
+// Bounds of a token.
 const (
 	leeway     = time.Minute // between the clocks of issuer and service
 	maxToken   = 16 << 10    // bytes
@@ -26,16 +26,16 @@ const (
 	roleAdmin  = "admin"
 )
 
-// Identity is what a valid token says.
+// Identity is what a valid token says about the caller.
 type Identity struct {
 	Subject string // 1 to 128 bytes of printable text
 	Admin   bool   // by its roles, or by Config.Admins
-	Email   string // that the issuer has verified; "" when it says none
-	// Until is the token's last Unix millisecond, leeway between clocks included.
+	Email   string // verified by the issuer; "" if it gives none
+	// Until is the last Unix millisecond of the token, including the leeway between clocks.
 	Until int64
 }
 
-// claims are what is read of a token. The reader takes names as they are written, and each once.
+// claims are what is read of a token. Names are case-sensitive, and none may come twice.
 type claims struct {
 	jwt.Claims
 	Roles         roles    `json:"roles"`
@@ -45,7 +45,7 @@ type claims struct {
 	EmailVerified verified `json:"email_verified"`
 }
 
-// roles are names: a list of them, or one alone. What has another form names none.
+// roles are names, as a list or a single one. A value of another form has none.
 type roles []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -61,7 +61,7 @@ func (r *roles) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text is a string; what has another form is none.
+// text is a string; a value of another form is "".
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -81,22 +81,22 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Check reads a token. Its faults are unauthorized, with what is wrong, and unavailable when the
-// issuer's keys are needed and cannot be had. A token of a key that is not known yet waits for the
-// keys to be fetched, as long as ctx allows.
+// Check checks a token. Its faults are unauthorized, with the reason, and unavailable if the
+// issuer's keys are needed but cannot be fetched. A token of an unknown key waits for a fetch of
+// the keys, as long as ctx allows.
 func (i *Issuer) Check(ctx context.Context, token string) (Identity, error) {
 	return i.check(ctx, token, wanted{audiences: i.config.Audiences})
 }
 
-// wanted is what a token has to be for.
+// wanted is what a token must be for.
 type wanted struct {
 	audiences []string // one of them
-	// client is whom an ID token is for that answers a browser's sign-in, and nonce what that has
-	// asked with; "": it is a call's.
+	// client is the expected client of an ID token from a browser's sign-in, and nonce the value
+	// sent there; "": the token is for a call.
 	client, nonce string
 }
 
-// check is Check for a use.
+// check is Check for a given use.
 func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity, error) {
 	hash := sha256.Sum256([]byte(token))
 	if keys := i.keys.current(); keys != nil {
@@ -109,8 +109,8 @@ func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token cannot be read, or is "+
 			"signed by none of RS256, ES256 and EdDSA")
 	}
-	// What it says is looked at first, which costs no signature and no fetch of keys. Nothing of
-	// it is believed before the signature is verified, over the same bytes.
+	// Look at the claims first, since that costs no verification and no fetch of keys. Nothing in
+	// them is trusted before the signature over the same bytes is verified.
 	var said claims
 	if err := json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &said); err != nil {
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token's claims cannot be read")
@@ -127,7 +127,7 @@ func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity
 	return who, nil
 }
 
-// parse takes what may be a token for this service: signed once, in the compact form.
+// parse accepts what may be a token for this service: signed once, in the compact form.
 func parse(token string) (*jose.JSONWebSignature, error) {
 	if len(token) > maxToken {
 		return nil, errors.New("too long")
@@ -151,15 +151,15 @@ func parse(token string) (*jose.JSONWebSignature, error) {
 }
 
 // isBearer says whether tokens of a type are for calls: ID tokens and access tokens. Others of the
-// same issuer, such as those of a sign-out, are not.
+// same issuer, such as logout tokens, are not.
 func isBearer(kind string) bool {
 	kind = strings.ToLower(kind)
 	return slices.Contains([]string{"jwt", "at+jwt"}, strings.TrimPrefix(kind, "application/"))
 }
 
-// identify says who a token is of, if it is for this use and now.
+// identify says whose token it is, if it is valid now and for this use.
 func (i *Issuer) identify(c claims, want wanted) (Identity, error) {
-	c.IssuedAt = nil // a token of the future shows that our clock is behind, not that it is bad
+	c.IssuedAt = nil // a future time shows that our clock is behind, not a bad token
 	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
 		AnyAudience: want.audiences, Time: i.config.Clock.Now()}, leeway)
 	switch {
@@ -201,12 +201,12 @@ func isSubject(name string) bool {
 		strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unprintable)
 }
 
-// maxRefreshes is how often the keys are fetched for one token. An attempt that was under way when
-// it came may miss its key; then one more is needed.
+// maxRefreshes is how often the keys are fetched for one token. An attempt that began before the
+// token came may miss its key; then one more is needed.
 const maxRefreshes = 2
 
-// verify holds the signature against the keys, fetched anew when they have none that fits. It
-// returns those that verified it.
+// verify checks the signature against the keys, and refreshes them if none fits. It returns the
+// keys that verified it.
 func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) (*keySet, error) {
 	for refreshes := 0; ; refreshes++ {
 		keys := i.keys.current()

@@ -21,7 +21,7 @@ import (
 
 func start() time.Time { return time.Unix(1_800_000_000, 0) }
 
-// newIssuer checks tokens of an issuer; nothing fetches its keys before run does.
+// newIssuer makes a checker of an issuer's tokens. Nothing fetches its keys before run.
 func newIssuer(t testing.TB, of *oidctest.Issuer, admins ...string) (*Issuer, *clock.Manual) {
 	t.Helper()
 	manual := clock.NewManual(start())
@@ -34,7 +34,7 @@ func newIssuer(t testing.TB, of *oidctest.Issuer, admins ...string) (*Issuer, *c
 	return issuer, manual
 }
 
-// run keeps the issuer's keys until the test ends.
+// run keeps the issuer's keys fresh until the test ends.
 func run(t testing.TB, issuer *Issuer) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -190,7 +190,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Nothing that nobody signed is accepted, whatever it looks like, and nothing makes it panic.
+// No unsigned token is accepted, whatever it looks like, and none causes a panic.
 func FuzzCheck(f *testing.F) {
 	at := oidctest.Start(f)
 	issuer, manual := newIssuer(f, at)
@@ -198,7 +198,7 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no key is waited for
+	cancel() // wait for no key
 	good := at.Token(f, "alice", manual.Now())
 	parts := strings.Split(good, ".")
 	for _, seed := range []string{good, "", "..", "a.b.c", parts[0] + ".." + parts[2],
@@ -212,7 +212,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, token string) {
 		said, err := issuer.Check(ended, token)
-		// two texts may be the same bytes: base64 leaves bits of its last letter over
+		// two texts may decode to the same bytes: base64 ignores bits of the last letter
 		if err == nil && !slices.Equal(decoded(token), decoded(good)) {
 			t.Errorf("%q is accepted: %+v", token, said)
 		}
@@ -223,7 +223,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// decoded is the parts of a token.
+// decoded returns the decoded parts of a token.
 func decoded(token string) (parts []string) {
 	for part := range strings.SplitSeq(token, ".") {
 		text, err := base64.RawURLEncoding.DecodeString(part)
@@ -235,7 +235,7 @@ func decoded(token string) (parts []string) {
 	return parts
 }
 
-// A key set is read, or refused; what is read can be used.
+// A key set is refused, or can be used once it is read.
 func FuzzKeys(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"keys":[]}`, `{"keys":[null,1,"a",{}]}`,
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,

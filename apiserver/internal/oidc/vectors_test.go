@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 )
 
-// vectorGroup is the tests of one key set.
+// vectorGroup is the tests with one key set.
 type vectorGroup struct {
 	File    string            `json:"file"`
 	Comment string            `json:"comment"`
@@ -23,8 +23,8 @@ type vectorGroup struct {
 	} `json:"tests"`
 }
 
-// Of Wycheproof's signatures those are accepted that are valid and of an algorithm of decision 31,
-// and no other one.
+// Exactly those of Wycheproof's signatures are accepted that are valid and use an algorithm of
+// decision 31.
 func TestWycheproof(t *testing.T) {
 	data, err := os.ReadFile("testdata/wycheproof/jws.json")
 	if err != nil {
@@ -69,7 +69,7 @@ func raw(all []json.RawMessage) (texts [][]byte) {
 	return texts
 }
 
-// isOurs says whether the group's key names an algorithm that tokens may have.
+// isOurs says whether the group's key names an accepted algorithm.
 func (g *vectorGroup) isOurs(t *testing.T) bool {
 	var named struct {
 		Algorithm jose.SignatureAlgorithm `json:"alg"`

@@ -5,38 +5,38 @@ import (
 	"reflect"
 )
 
-// Effect is what a call does, as agents are told before they make it. An operation that has one is
-// a tool of the agent gateway, named by its id. Without one no agent sees it.
+// Effect is what a call does, as agents are told before they make it. An operation with an effect
+// is a tool of the agent gateway, named by its id. Agents do not see an operation without one.
 type Effect string
 
-// The effects.
+// The effects of calls.
 const (
 	// Reads changes nothing and costs nothing.
 	Reads Effect = "reads"
 	// Spends costs the customer's money.
 	Spends Effect = "spends"
-	// Adds makes something, and a repeat makes one more.
+	// Adds makes something; a repeat makes another one.
 	Adds Effect = "adds"
-	// Sets changes something, and a repeat changes nothing more.
+	// Sets changes something; a repeat changes nothing more.
 	Sets Effect = "sets"
-	// Destroys takes away what cannot be brought back, and a repeat changes nothing more.
+	// Destroys removes something for good; a repeat changes nothing more.
 	Destroys Effect = "destroys"
 )
 
-// What the tag agent of a request's field says.
+// Values of the tag agent of a request's field.
 const (
-	agentNeeds = "required" // agents have to give it, though others need not
+	agentNeeds = "required" // agents must give it, though others need not
 	agentLacks = "hidden"   // agents cannot give it
 )
 
-// ScrapedRow is a type of rows as they were scraped, which agents get with every text marked. The
-// tag scraped does the same for a member of an answer: it names the member that says where its
-// texts were scraped.
+// ScrapedRow marks a type of scraped rows. Agents get such rows with every text marked as data. The
+// tag scraped does the same for a member of an answer. Its value names the member that says where
+// the texts were scraped.
 type ScrapedRow interface{ ScrapedRow() }
 
 var scrapedRowType = reflect.TypeFor[ScrapedRow]()
 
-// checkAgents refuses a tool whose answer is no JSON.
+// checkAgents panics if the tool's answer, events or body are not JSON of one type.
 func (op *Operation) checkAgents() {
 	if op.Agents == "" {
 		return

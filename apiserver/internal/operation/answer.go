@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it
-// must not fill the memory.
+// spooledFrom is the size in bytes from which an answer waits for its client on disk. A client that
+// does not read must not fill the memory.
 const spooledFrom = 256 << 10
 
-// send sends a whole answer. A long one is brought to a file without a name first, in the
-// customer's share of the disk.
+// send sends a whole answer. It writes a long one to an unnamed file first, in the customer's share
+// of the disk.
 func (x *exchange) send(data []byte) error {
 	if len(data) < spooledFrom {
 		x.rc.SetBody(data)
@@ -35,14 +35,14 @@ func (x *exchange) send(data []byte) error {
 		_, err = file.Write(data)
 	}
 	if err != nil {
-		_ = waiting.Close() // nothing of it is kept
+		_ = waiting.Close() // drops the file
 		return fmt.Errorf("spool an answer: %w", err)
 	}
 	x.rc.SetBodyStream(waiting, len(data))
 	return nil
 }
 
-// spooledAnswer is read while it is sent. The server closes it when the client has it, or is gone.
+// spooledAnswer is read while it is sent. The server closes it then, or when the client is gone.
 type spooledAnswer struct {
 	io.Reader
 	file   *os.File
@@ -50,7 +50,7 @@ type spooledAnswer struct {
 	closed sync.Once
 }
 
-// Close implements io.Closer. It may be called again, and gives back what was taken once.
+// Close implements io.Closer. It may be called again, but gives its room back only once.
 func (a *spooledAnswer) Close() (err error) {
 	a.closed.Do(func() {
 		defer a.leave()
@@ -59,7 +59,7 @@ func (a *spooledAnswer) Close() (err error) {
 	return err
 }
 
-// OrNone is an answer of type T, or none, which is 204 No Content.
+// OrNone is an answer of type T, or no answer: 204 No Content.
 type OrNone[T any] struct{ Answer *T }
 
 func (o OrNone[T]) given() any {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A long answer waits for its client on disk, in its customer's share, and a short one in memory.
+// A long answer waits for its client on disk, in its customer's share; a short one waits in memory.
 func TestLongAnswersWaitOnDisk(t *testing.T) {
 	for _, test := range []struct {
 		bytes int

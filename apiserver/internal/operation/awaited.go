@@ -2,24 +2,24 @@ package operation
 
 import "github.com/valyala/fasthttp"
 
-// A client may ask whether to send a body (RFC 9110, 10.1.1). Its call begins before that comes, so
-// that it is told at once what the header alone refuses.
+// A client may ask before it sends a body (Expect: 100-continue, RFC 9110, 10.1.1). Its call begins
+// before the body comes, so refusals that need only the header are sent at once.
 
-// begunKey is the user value of a request whose call has begun.
+// begunKey is the user value that holds the Begun of a request.
 const begunKey = "begun"
 
-// Begun is a call that waits for its body, and the source of that.
+// Begun is a call that has started before its body, and the reader of that body.
 type Begun struct {
 	rc    *fasthttp.RequestCtx
-	wants chan struct{} // the call reads the body for the first time
-	came  chan error    // it comes, or why it does not
+	wants chan struct{} // sent to when the call first reads the body
+	came  chan error    // nil when the body comes, else why it does not
 	done  chan struct{} // the call has ended
 	read  bool
 	err   error
 }
 
-// Begin begins a call whose client asks. It returns when the call reads the body, and then has to
-// be gone on with. It is nil when the call has ended with its answer, or there is no body.
+// Begin begins a call whose client asks first. It returns once the call reads the body, and the
+// caller must Continue it. begun is nil if the call has ended or has no body.
 func Begin(rc *fasthttp.RequestCtx, handle fasthttp.RequestHandler) (begun *Begun, status int) {
 	if declared := rc.Request.Header.ContentLength(); declared <= 0 && declared != -1 {
 		return nil, fasthttp.StatusContinue
@@ -39,7 +39,7 @@ func Begin(rc *fasthttp.RequestCtx, handle fasthttp.RequestHandler) (begun *Begu
 	}
 }
 
-// Continue goes on with the call, and waits for its end. err says why the body does not come.
+// Continue resumes the call and waits for its end. err says why the body does not come.
 func (b *Begun) Continue(err error) {
 	b.came <- err
 	<-b.done

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The service's own address is what its caller has called it, if that is a name or an address. In
-// the clear it is nothing: there anybody may have written it.
+// The service's own address is the Host header, if that is a name or an address. In the clear it is
+// empty, because anybody may have written the header.
 func TestBase(t *testing.T) {
 	for _, c := range []struct {
 		way  Way

@@ -15,22 +15,22 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// Of a body that nobody read this much is read all the same, so that its sender gets to see the
-// answer. But the answer does not wait long for it.
+// drainLimit and drainTime bound what finish reads of an unread body, so that its sender gets to
+// see the answer.
 const (
 	drainLimit = 256 << 10
 	drainTime  = 500 * time.Millisecond
 )
 
-// pace is what the sender of a large or streamed body must keep up. Only the time that the server
-// waits for it counts.
+// pace is the rate that the sender of a large or streamed body must keep up. Only the time that the
+// server spends waiting counts.
 type pace struct {
 	stall  time.Duration // longest wait for the next bytes
-	window time.Duration // in each so much waiting
-	least  int64         // at least so many bytes have come
+	window time.Duration // the waiting time over which bytes are counted
+	least  int64         // the fewest bytes that must come in a window
 }
 
-// leastBytes are what a body has to bring in a second of waiting.
+// leastBytes is how many bytes of a body must come per second of waiting.
 const leastBytes = upload.LeastPace / 8
 
 // usualPace is the specification's rule for slow uploads: about 0.6 Mbit/s over a full minute.
@@ -38,26 +38,26 @@ func usualPace() pace {
 	return pace{stall: time.Minute, window: time.Minute, least: leastBytes * 60}
 }
 
-// body meters the body of one request. The server streams bodies, enforces no limit, and does not
-// notice a sender that goes away in the middle of a declared length.
+// body meters the body of one request. The server streams bodies without a limit. It does not
+// notice a sender that goes away before the declared length has come.
 type body struct {
-	name     string // for its sender
+	name     string // as errors to the sender call it
 	source   io.Reader
 	declared int64 // -1: chunked
 	taken    int64
 	ended    bool
-	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the
-	// body's last chunk. The two look alike to the reader. It is nil when that is not known.
+	// cutOff says, at the end of a chunked body, whether the connection ended before the last
+	// chunk. The reader cannot tell the two apart. It is nil when that is not known.
 	cutOff func() bool
-	meter  *meter // nil: the server's time-out for the whole body is all
+	meter  *meter // nil: only the server's time-out for the whole body applies
 }
 
-// meter holds a sender to a pace.
+// meter enforces a pace on a sender.
 type meter struct {
 	pace
 	conn   net.Conn
 	until  time.Time
-	waited time.Duration // of this window
+	waited time.Duration // in this window
 	came   int64         // in this window
 }
 
@@ -72,7 +72,7 @@ func (m *meter) read(from io.Reader, p []byte) (int, error) {
 		if m.until.Before(at) {
 			at = m.until
 		}
-		_ = m.conn.SetReadDeadline(at) // a connection that is broken fails the read, too
+		_ = m.conn.SetReadDeadline(at) // a broken connection fails the read below
 		n, err := from.Read(p)
 		m.waited += time.Since(start)
 		m.came += int64(n)
@@ -84,7 +84,7 @@ func (m *meter) read(from io.Reader, p []byte) (int, error) {
 			m.waited, m.came = 0, 0
 		}
 		if n == 0 && full && isTimeout(err) && time.Now().Before(m.until) {
-			continue // the window's end, not the sender's
+			continue // the window ended, the sender is not late
 		}
 		return n, err
 	}
@@ -103,8 +103,8 @@ func newBody(rc *fasthttp.RequestCtx) *body {
 	return b
 }
 
-// Read implements io.Reader. A body that is shorter than declared, or lacks its last chunk, ends
-// with io.ErrUnexpectedEOF.
+// Read implements io.Reader. It ends with io.ErrUnexpectedEOF if the body is shorter than declared
+// or lacks its last chunk.
 func (b *body) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
@@ -127,7 +127,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// paced holds the sender to a pace, and to an end: whoever makes progress may take long.
+// paced enforces a pace, and a final deadline. A sender that makes progress may take until then.
 func (b *body) paced(conn net.Conn, p pace, until time.Time) {
 	b.meter = &meter{pace: p, conn: conn, until: until}
 }
@@ -148,13 +148,13 @@ func (b *body) all(limit int) ([]byte, error) {
 	return whole.Bytes(), nil
 }
 
-// tooLarge refuses a body that is longer than it may be.
+// tooLarge returns the error for a body longer than limit.
 func (b *body) tooLarge(limit int64) error {
 	return fault.New(fault.PayloadTooLarge, "%s may have at most %d bytes", b.name, limit)
 }
 
-// finish reads what is left, if that is little, and says whether the connection can carry another
-// request.
+// finish reads what is left of the body, if that is little. It says whether the connection can
+// carry another request.
 func (b *body) finish(conn net.Conn) (reusable bool) {
 	if b.ended {
 		return true
@@ -171,7 +171,7 @@ func (b *body) finish(conn net.Conn) (reusable bool) {
 	return errors.Is(err, io.EOF) && b.ended
 }
 
-// bodyFault makes a coded error of a failed read.
+// bodyFault turns a failed read into a coded error.
 func bodyFault(err error) error {
 	if coded := (*fault.Error)(nil); errors.As(err, &coded) {
 		return err
@@ -187,31 +187,31 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Stream is a request's body as it arrives. It is read once it has been received.
+// Stream is a request's body as it arrives. It can be read once Receive has returned.
 type Stream struct {
 	ContentType string // media type without parameters
-	Length      int64  // bytes, as its sender says; -1: it does not
+	Length      int64  // bytes, as the sender declares; -1: not declared
 	within      func(d time.Duration)
 	receive     func(ctx context.Context, refine Refine) (io.Reader, error)
 	received    io.Reader
 }
 
-// Refine makes of a body what is to be kept of it. It may end with an error before the body does,
-// which then is received no further.
+// Refine writes to the first argument what is to be kept of a body. If it returns an error before
+// the body ends, the rest is not received.
 type Refine = func(to io.Writer, body io.Reader) error
 
-// Receive waits until the whole body has come, and keeps on disk what refine makes of it. A handler
-// calls it before it takes anything that others wait for: how long a sender takes is the sender's.
-// Its errors carry a code, but for those of refine.
+// Receive waits until the whole body has come, and keeps on disk what refine writes. Call it before
+// taking anything that others wait for, since the sender decides how long it takes. Its errors
+// carry a code, except those of refine.
 func (s *Stream) Receive(ctx context.Context, refine Refine) (err error) {
 	s.received, err = s.receive(ctx, refine)
 	return err
 }
 
-// Within has the whole body come within a time from now: what comes later is request_timeout.
+// Within sets a deadline for the whole body. A later body is refused with request_timeout.
 func (s *Stream) Within(d time.Duration) { s.within(d) }
 
-// Read implements io.Reader, of what was kept.
+// Read implements io.Reader over what Receive has kept.
 func (s *Stream) Read(p []byte) (int, error) {
 	if s.received == nil {
 		return 0, errNotReceived
@@ -221,8 +221,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 
 var errNotReceived = errors.New("a streamed body is read before it is received")
 
-// checkFraming refuses a request whose length is said twice: the server believes Transfer-Encoding,
-// a proxy before it may believe Content-Length.
+// checkFraming refuses a request that declares its length twice. The server believes
+// Transfer-Encoding, but a proxy before it may believe Content-Length.
 func checkFraming(h *fasthttp.RequestHeader) error {
 	if h.ContentLength() != -1 {
 		return nil
@@ -239,7 +239,7 @@ func checkFraming(h *fasthttp.RequestHeader) error {
 
 var errPanic = errors.New("panic")
 
-// recovered makes an error of a panic's value.
+// recovered makes an error of a recovered panic's value.
 func recovered(value any, stack []byte) error {
 	return fmt.Errorf("%w: %v\n%s", errPanic, value, stack)
 }

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A streamed body may take long, but not stand still, and not for ever.
+// A streamed body may take long, but must not stall, and must end.
 func TestPacedBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace  pace
@@ -19,7 +19,7 @@ func TestPacedBody(t *testing.T) {
 		"trickles":      {pace{time.Hour, time.Millisecond, 1 << 20}, time.Now().Add(time.Hour)},
 	} {
 		server, sender := net.Pipe()
-		go func() { // a byte at a time, as long as somebody reads
+		go func() { // sends a byte at a time while somebody reads
 			for {
 				if _, err := sender.Write([]byte("x")); err != nil || name != "trickles" {
 					return

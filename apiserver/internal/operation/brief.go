@@ -7,9 +7,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// brief leaves out of an answer's schema what is deep in it: an agent's client sends the schema of
-// every tool to its model. What the answer has is described, and what the items of its lists have.
-// Of all else the type is said.
+// brief shortens an answer's schema, since an agent's client sends every tool's schema to its
+// model. It keeps descriptions of the answer's members and of the items of its lists. Deeper
+// members keep only their type.
 func brief(answer *jsonschema.Schema) {
 	kept := map[string]bool{}
 	keep := func(s *jsonschema.Schema) {
@@ -36,7 +36,7 @@ func brief(answer *jsonschema.Schema) {
 	})
 }
 
-// nameOf is the component that a schema refers to, "" for one that refers to none.
+// nameOf is the name of the component that a schema refers to, "" if it refers to none.
 func nameOf(s *jsonschema.Schema) string {
 	if s.Ref == "" {
 		return ""
@@ -44,7 +44,7 @@ func nameOf(s *jsonschema.Schema) string {
 	return s.Ref[len(defs):]
 }
 
-// shorten puts types in the place of references to what is not kept.
+// shorten replaces references to components that are not kept with their types.
 func shorten(s *jsonschema.Schema, kept map[string]bool, all map[string]*jsonschema.Schema) {
 	if s == nil {
 		return

@@ -13,25 +13,25 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Way is how a call came from its sender, which decides what may be entrusted to it.
+// Way is how a call reached the server. It decides which secrets may be sent back.
 type Way int
 
-// The ways.
+// The ways of calls.
 const (
-	// InTheClear is what others on the way may read: no cookie counts there, and none is set.
+	// InTheClear can be read on the way: no cookie is accepted and none is set.
 	InTheClear Way = iota
-	// Encrypted came over TLS to here, or to a trusted proxy which says so.
+	// Encrypted came over TLS to this server, or to a trusted proxy that says so.
 	Encrypted
-	// OnTheSpot came in the clear from this machine to a name of this machine. Browsers do not take
-	// Secure cookies there, all of them, and names that begin with __Host- need one.
+	// OnTheSpot came unencrypted from this machine to a name of this machine. There not all
+	// browsers take Secure cookies, which names that begin with __Host- require.
 	OnTheSpot
 )
 
 // SessionCookie holds the secret of a browser's session.
 const SessionCookie = "shoal-session"
 
-// cookieName is the name under which a browser has a cookie, "" where it may have none. One with
-// __Host- cannot be set by another host or in the clear.
+// cookieName is the name of a cookie in the browser, "" where no cookie is allowed. A cookie with
+// the prefix __Host- cannot be set by another host, nor unencrypted.
 func (w Way) cookieName(name string) string {
 	switch w {
 	case Encrypted:
@@ -77,13 +77,13 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(name, "localhost")
 }
 
-// named is a Host header that can be a part of addresses.
+// named matches a Host header that can be part of an address.
 var named = regexp.MustCompile(
 	`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
 
-// Base is this service's own address without a path: the public one, or where nobody has said it
-// that by which its caller knows it. On this machine it is the caller's, too. It is "" in the
-// clear, where nobody knows whom an answer is of, and for a name that is none.
+// Base is this service's own address without a path. It is Public over TLS if the operator has set
+// it, else made from the Host header. It is "" for calls in the clear, which may be forged, and for
+// an invalid host.
 func (c *Caller) Base() string {
 	switch {
 	case c.Way == Encrypted && c.Public != "":
@@ -96,7 +96,7 @@ func (c *Caller) Base() string {
 	return "https://" + strings.ToLower(c.Host)
 }
 
-// Cookie is the value of a cookie, "" when it is not there or came in the clear.
+// Cookie is the value of a cookie, "" if it is missing or the call came in the clear.
 func (c *Caller) Cookie(name string) string {
 	if c.cookie == nil || c.Way == InTheClear {
 		return ""
@@ -104,8 +104,8 @@ func (c *Caller) Cookie(name string) string {
 	return c.cookie(c.Way.cookieName(name))
 }
 
-// SetCookie has the answer set a cookie for a time, or with 0 remove it. No script of a page sees
-// it, and no other site's form sends it.
+// SetCookie makes the answer set a cookie that lives for life, or remove it if life is 0. Scripts
+// cannot read the cookie, and forms of other sites do not send it.
 func (c *Caller) SetCookie(name, value string, life time.Duration) {
 	if c.Way == InTheClear {
 		return
@@ -123,11 +123,11 @@ func (c *Caller) SetCookie(name, value string, life time.Duration) {
 	c.cookies = append(c.cookies, &cookie)
 }
 
-// Forget has the answer make the browser forget what pages of this service have stored in it.
+// Forget makes the answer tell the browser to delete what this service's pages have stored.
 func (c *Caller) Forget() { c.forgets = true }
 
-// credential is what says who calls: the header Authorization, or where there is none the session
-// of a browser.
+// credential is what identifies the caller: the header Authorization, or without it the session
+// cookie of a browser.
 func (x *exchange) credential() (text string, browser bool) {
 	if header := x.rc.Request.Header.Peek("Authorization"); len(header) > 0 {
 		return string(header), false
@@ -138,7 +138,7 @@ func (x *exchange) credential() (text string, browser bool) {
 	return "", false
 }
 
-// ticket is the one that stands in the address in place of a credential, "" where there is none.
+// ticket is the ticket in the query, which replaces a credential; "" if there is none.
 func (x *exchange) ticket() string {
 	if !x.op.Tickets || len(x.rc.Request.Header.Peek("Authorization")) > 0 {
 		return ""
@@ -148,9 +148,9 @@ func (x *exchange) ticket() string {
 
 var errCrossSite = fault.New(fault.CrossSite, "a page of another site has sent this call")
 
-// checkSite refuses what another site's page has a browser send, by the rules of net/http. A
-// browser says with Sec-Fetch-Site or Origin where a write comes from. Programs say neither. What
-// writes is a write by whatever method: a link leads to GET, too.
+// checkSite refuses calls that a page of another site makes a browser send, by the rules of
+// net/http. Browsers name the source of a call in Sec-Fetch-Site or Origin; programs send neither.
+// An operation that writes counts as a POST whatever its method, since links lead to GET.
 func (x *exchange) checkSite() error {
 	h := &x.rc.Request.Header
 	request := &http.Request{Method: string(h.Method()), Host: string(h.Host()),
@@ -169,15 +169,15 @@ func (x *exchange) checkSite() error {
 	return nil
 }
 
-// isRebound says whether an agent calls from this machine by a name that is not this machine's. A
-// page can have its own name lead here, and looks like no other site then.
+// isRebound says whether an agent calls from this machine by a host name that is not this
+// machine's. A page can point its own name here (DNS rebinding), and then looks same-site.
 func (x *exchange) isRebound() bool {
 	peer, _ := netip.AddrFromSlice(x.rc.RemoteIP())
 	return x.op.Access == auth.Agent && peer.IsLoopback() && !x.Proxies.Trust(peer) &&
 		!isLoopback(string(x.rc.Request.Header.Host()))
 }
 
-// sendCookies sets what the handler had set, however the call ended.
+// sendCookies sets the cookies that the handler has set, however the call ended.
 func (x *exchange) sendCookies() {
 	for _, cookie := range x.from.cookies {
 		x.rc.Response.Header.SetCookie(cookie)

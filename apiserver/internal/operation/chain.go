@@ -24,32 +24,31 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Authenticator turns a credential into its principal and a view of the state that is no older than
-// the call. Its faults: unauthorized, account_disabled, customer_blocked, invalid_request,
+// Authenticator turns a credential into its principal, and a view of the state that is no older
+// than the call. Its faults: unauthorized, account_disabled, customer_blocked, invalid_request,
 // unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
 		*client.View, error)
-	// Known says without a look elsewhere whether to check a credential costs no more than its call
-	// may.
+	// Known says whether this node can check a credential on its own, so that the check need not be
+	// rate limited first.
 	Known(authorization string) bool
-	// AuthenticateHere does so for tokens by what this node knows, which may be old.
+	// AuthenticateHere checks tokens against this node's state only, which may be old.
 	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,
 		error)
-	// Redeem finds out who asked for a ticket, and takes it. KnowsTicket says without a look
-	// elsewhere whether it is good. Its faults: unauthorized, account_disabled, customer_blocked,
+	// Redeem finds out who asked for a ticket, and takes it. KnowsTicket says, from what this node
+	// knows, whether a ticket is valid. Faults: unauthorized, account_disabled, customer_blocked,
 	// unavailable.
 	Redeem(ctx context.Context, ticket string) (auth.Principal, *client.View, error)
 	KnowsTicket(ticket string) bool
-	// Holds refuses a principal whose credential was revoked since, whose account was disabled or
-	// whose customer was blocked.
-	// It costs no more than a look at what this node knows.
+	// Holds refuses a principal whose credential has been revoked since, whose account is disabled
+	// or whose customer is blocked. It looks only at what this node knows.
 	Holds(p *auth.Principal) error
-	// Used notes that a principal was let in, from an address that may be the zero one.
+	// Used notes that a principal was let in. from may be the zero address.
 	Used(p *auth.Principal, from netip.Addr)
 }
 
-// leaderPatience is how long operations that do without the control plane's leader wait for it.
+// leaderPatience is how long an operation that can do without a leader waits for one.
 const leaderPatience = time.Second
 
 // Observer counts calls.
@@ -60,9 +59,9 @@ type Observer interface {
 	Limited(class limits.Class)
 }
 
-// Chain is what every call passes on its way to its handler and back. It has request id, framing,
-// credential, rate limit, access, plan, idempotency key, decoding, handler, encoding, log and
-// counters.
+// Chain is what every call passes on its way to its handler and back. It checks request id,
+// framing, credential, rate limit, access, plan and idempotency key. Around the handler it decodes
+// and encodes; in the end it logs and counts.
 type Chain struct {
 	Auth     Authenticator
 	Limits   limits.Limiter
@@ -73,26 +72,25 @@ type Chain struct {
 	Logger   *slog.Logger
 	Observer Observer
 	Tracer   *telemetry.Tracer // nil: no traces
-	// Metadata is the path of what tells programs where to ask for access; "": nowhere.
+	// Metadata is the path of the document that tells programs where to ask for access; "": none.
 	Metadata string
-	// Public is where browsers find the service: https://HOST; "": nobody has said.
+	// Public is where browsers find the service: https://HOST; "": not configured.
 	Public string
-	// Work is the context of calls, Streaming that of open streams: it ends first.
+	// Work is the context of calls, Streaming that of open streams, which ends first.
 	Work, Streaming context.Context
 
-	// Proxies say who calls in their stead.
+	// Proxies are the trusted proxies, which name the caller behind them.
 	Proxies forwarded.Proxies
-	// SpoolDir is a folder for bodies that are being received; the system's for temporary files
-	// when "".
+	// SpoolDir is the folder for bodies that are being received; "": the system's temporary folder.
 	SpoolDir string
-	// Disk is that of SpoolDir. Bodies leave its floor free, if it has one; nil: 1 GiB stays free.
+	// Disk watches the disk of SpoolDir; bodies leave its floor free. nil: 1 GiB stays free.
 	Disk *telemetry.Disk
 
 	underway underway
 	shares   shares        // of large and streamed bodies
-	places   chan struct{} // a place for each large body in memory
+	places   chan struct{} // one for each large body in memory
 	spools   spools
-	free     func(dir string) (bytes uint64, known bool) // on the disk
+	free     func(dir string) (bytes uint64, known bool) // space on the disk of dir
 }
 
 // Handler serves operations.
@@ -110,7 +108,7 @@ func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 	})
 }
 
-// Routes leads each operation's requests to what serve makes for it.
+// Routes routes the requests of each operation to the handler that serve makes for it.
 func (c *Chain) Routes(ops []*Operation,
 	serve func(*Operation) fasthttp.RequestHandler) fasthttp.RequestHandler {
 	r := router.New()
@@ -118,7 +116,7 @@ func (c *Chain) Routes(ops []*Operation,
 	for _, op := range ops {
 		for _, route := range op.Routes {
 			r.Handle(route.Method, route.Path, serve(op))
-			if op.response == fileType { // who goes on later asks how long it is
+			if op.response == fileType { // clients that resume ask for the length
 				r.Handle(fasthttp.MethodHead, route.Path, serve(op))
 			}
 		}
@@ -151,10 +149,10 @@ func (c *Chain) Routes(ops []*Operation,
 
 var errMethod = fault.New(fault.MethodNotAllowed, "the path has other methods")
 
-// routedMethods are the methods that paths with parameters have.
+// routedMethods are the methods of paths with parameters.
 var routedMethods = [...]string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 
-// fixedPaths are the paths without parameters, each with the methods it has, in order.
+// fixedPaths are the paths without parameters, each with its methods in order.
 func fixedPaths(ops []*Operation) map[string][]string {
 	paths := map[string][]string{}
 	for _, op := range ops {
@@ -170,7 +168,7 @@ func fixedPaths(ops []*Operation) map[string][]string {
 	return paths
 }
 
-// Wait waits until no call and no stream is under way, or for ctx. Streams end when Streaming does.
+// Wait waits until no call or stream is under way, or for ctx. Streams end when Streaming does.
 func (c *Chain) Wait(ctx context.Context) error { return c.underway.wait(ctx) }
 
 // refuse answers every request with an error.
@@ -178,7 +176,7 @@ func (c *Chain) refuse(err error) fasthttp.RequestHandler {
 	return c.refuseAs(&Operation{Declaration: Declaration{ID: "none"}}, err)
 }
 
-// refuseAs answers with an error those who may read the answers of an operation.
+// refuseAs answers with an error, under the cross-site rules of op.
 func (c *Chain) refuseAs(op *Operation, err error) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		x := c.beginExchange(op, rc)
@@ -211,14 +209,14 @@ type exchange struct {
 	started time.Time
 	id      string
 	body    *body
-	// bodyName is by which the caller knows the body; "": it has no name.
+	// bodyName is the name by which the caller knows the body; "": it has none.
 	bodyName string
 	from     Caller
-	address  netip.Addr // of who calls, as far as trusted proxies say
+	address  netip.Addr // of the caller, as far as trusted proxies say
 	err      error
-	ended    func()          // of a long answer: releases its place
+	ended    func()          // releases the place of a long answer
 	span     *telemetry.Span // nil: not traced
-	undo     []func()        // of what it holds, when it has its answer
+	undo     []func()        // releases what the call holds, once it has its answer
 }
 
 func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange {
@@ -251,7 +249,7 @@ func lines(values [][]byte) (texts []string) {
 	return texts
 }
 
-// printable says whether text is 1 to most printable ASCII characters.
+// printable says whether text has 1 to most characters, all of them printable ASCII.
 func printable(text string, most int) bool {
 	if text == "" || len(text) > most {
 		return false
@@ -270,7 +268,7 @@ func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
 	c.beginExchange(op, rc).run(c.Work)
 }
 
-// run answers the call, within its operation's time and the server's.
+// run answers the call within the operation's timeout and the server's lifetime.
 func (x *exchange) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, x.op.Timeout)
 	defer cancel()
@@ -347,7 +345,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 	return answer, err
 }
 
-// isWhole says whether an answer is there as it will be sent: nothing of it is still to be made.
+// isWhole says whether an answer is complete, with no part still to be written.
 func isWhole(answer any) bool {
 	long, is := answer.(streamed)
 	if !is {
@@ -357,8 +355,8 @@ func isWhole(answer any) bool {
 	return written.Write == nil
 }
 
-// checkFeature refuses a customer whose plan lacks what the operation needs. It does so before any
-// look at what the request names, so that it tells nothing of that.
+// checkFeature refuses a customer whose plan lacks the operation's feature. It runs before any look
+// at what the request names, so the refusal reveals nothing about that.
 func (x *exchange) checkFeature() error {
 	if x.op.Feature == "" {
 		return nil
@@ -366,7 +364,7 @@ func (x *exchange) checkFeature() error {
 	return x.Plans.Check(x.from.View, x.from.Customer, x.op.Feature)
 }
 
-// actor is the caller as the audit trail tells it.
+// actor is the caller as the audit trail records it.
 func (x *exchange) actor() *client.Actor {
 	p := &x.from.Principal
 	actor := &client.Actor{Subject: p.Subject, Admin: p.Admin || p.Impersonates(),
@@ -380,7 +378,7 @@ func (x *exchange) actor() *client.Actor {
 	return actor
 }
 
-// identify finds out who calls and takes the call from its bucket.
+// identify finds out who calls, and counts the call against the caller's rate limit.
 func (x *exchange) identify(ctx context.Context) error {
 	credential, browser := x.credential()
 	if (browser || x.op.Browser || x.op.Cookieless) && !x.admits() {
@@ -395,7 +393,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	if ticket != "" {
 		known = x.Auth.KnowsTicket(ticket)
 	}
-	if !known { // whether there is such a key asks the leader
+	if !known { // looking the key up asks the leader
 		if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 			return limited
 		}
@@ -424,7 +422,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
 }
 
-// waitsAgain says whether the call comes again for what it did not wait for until the end: that
+// waitsAgain says whether the call repeats one that was answered before it was done. Such a repeat
 // makes nothing new.
 func (x *exchange) waitsAgain() bool {
 	key := strings.TrimSpace(string(x.rc.Request.Header.Peek("Idempotency-Key")))
@@ -451,10 +449,10 @@ func (x *exchange) authenticate(ctx context.Context, credential, ticket string) 
 	return principal, view, err
 }
 
-// holder names the bucket of who calls without a credential.
+// holder names the rate limit bucket of a caller without a credential.
 func (x *exchange) holder() string { return "address " + forwarded.Holder(x.address) }
 
-// takeFromBucket takes the call from a bucket and says on the answer what is left.
+// takeFromBucket takes the call from a bucket and sets the headers that say what is left.
 func (x *exchange) takeFromBucket(ctx context.Context, holder, customer string,
 	class limits.Class) error {
 	if class == limits.Unlimited {

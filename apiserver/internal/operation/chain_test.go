@@ -92,8 +92,7 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	return r
 }
 
-// raw sends bytes and reads one answer; closed says whether the server ended the connection after
-// it.
+// raw sends bytes and reads one answer. closed says whether the server then closed the connection.
 func (r *rig) raw(request string) (answer *http.Response, body string, closed bool) {
 	r.t.Helper()
 	conn, err := r.l.Dial()
@@ -176,7 +175,7 @@ func TestBodies(t *testing.T) {
 	r.expect("nonsense\r\n\r\n", 400, "invalid_request")
 }
 
-// A body that nobody has read must never be taken for the next request.
+// A body that nobody has read is never taken for the next request.
 func TestUnreadBody(t *testing.T) {
 	r := serve(t, nil, echo())
 	large := strings.Repeat("x", 1<<20)
@@ -209,7 +208,7 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// A sender that waits for the answer before it sends the body gets one.
+// A sender that waits for the answer before it sends the body gets an answer.
 func TestUnsentBody(t *testing.T) {
 	r := serve(t, nil, echo())
 	answer, body, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
@@ -256,7 +255,7 @@ func TestStreamedBody(t *testing.T) {
 	r.expect(post("?name=n", "text/csv", 1, "x"), 415, "text/uri-list")
 }
 
-// A sender that goes away in the middle of a declared length must not look like the end of the
+// A sender that goes away before the declared length has come does not look like the end of the
 // body.
 func TestTruncatedStream(t *testing.T) {
 	result := make(chan error, 1)
@@ -339,7 +338,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// leaderless knows nobody: the control plane has no leader.
+// leaderless authenticates nobody: the control plane has no leader.
 type leaderless struct {
 	everyone
 	patience chan time.Duration
@@ -356,7 +355,7 @@ func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *cl
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")
 }
 
-// A call that may take long does not wait for a leader for as long.
+// A call that may take long does not wait as long for a leader.
 func TestWithoutALeader(t *testing.T) {
 	r := serve(t, nil, Define(Declaration{ID: "svc_long", Routes: Routes("POST /long"),
 		Summary: "s", Access: auth.Write,
@@ -397,7 +396,7 @@ func TestRateLimits(t *testing.T) {
 	r.expect(strings.Replace(stranger, "GET", "POST", 1), 429, "rate_limited")
 }
 
-// Large bodies take turns: while two are in memory, a third waits, and small ones pass.
+// Large bodies take turns: while two are in memory, a third waits, but small ones pass.
 func TestLargeBodiesTakeTurns(t *testing.T) {
 	entered, release := make(chan struct{}, 3), make(chan struct{})
 	type large struct {
@@ -440,7 +439,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	}
 }
 
-// unobserved counts nothing.
+// unobserved ignores all counts.
 type unobserved struct{}
 
 func (unobserved) Answered(string, int, time.Duration) {}

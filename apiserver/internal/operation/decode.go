@@ -29,8 +29,8 @@ var (
 func readsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textType) }
 func readsJSON(t reflect.Type) bool { return reflect.PointerTo(t).Implements(jsonType) }
 
-// decodeText sets v from the text of a path segment or a query parameter. Structs, maps and raw
-// JSON are read as JSON.
+// decodeText sets v from the text of a path segment, query parameter or header. Structs, maps and
+// raw JSON are read as JSON.
 func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, p *problems) {
 	t := v.Type()
 	if t.Kind() == reflect.Pointer {
@@ -52,7 +52,7 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 		v.SetBool(text == "true")
 	case v.CanInt():
 		n, err := strconv.ParseInt(text, 10, t.Bits())
-		// What no integer of the type is, is its nearest to the rules: they refuse or clamp it.
+		// Out of range, n is the type's nearest number, which the rules refuse or clamp.
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			p.add(r.code, path, "must be an integer")
 			return
@@ -72,7 +72,7 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 	r.check(v, path, p)
 }
 
-// decodeTextAsJSON holds JSON in a parameter to the bounds of a body.
+// decodeTextAsJSON decodes JSON in a parameter, within the bounds of a body.
 func (s shapes) decodeTextAsJSON(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	if err := checkSyntax(data); err != nil {
 		var beyond *boundError
@@ -90,8 +90,8 @@ func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *
 	err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 	switch {
 	case v.Type() == idType && err == nil && text != "" && !r.required && v.IsZero():
-		// Nothing has this id, and a handler would take it for none given: a filter on it would
-		// find everything.
+		// No object has this id. A handler would take it for no id: a filter on it would match
+		// everything.
 		p.add(fault.InvalidID, path, "must be an id, not all zeros")
 	case v.Type() == idType && (err != nil || text == "" && r.required):
 		p.add(fault.InvalidID, path, "must be an id of 24 hex digits")
@@ -100,7 +100,7 @@ func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *
 	}
 }
 
-// reason is what a type's own decoding says of refused text.
+// reason is the message of a type's own decoder for refused text.
 func reason(err error) string {
 	if coded := (*fault.Error)(nil); errors.As(err, &coded) {
 		return coded.Detail
@@ -108,18 +108,18 @@ func reason(err error) string {
 	return "is malformed"
 }
 
-// mark is the byte order mark of UTF-8. Some tools begin each text with it.
+// mark is the byte order mark of UTF-8. Some tools begin every text with it.
 const mark = "\xef\xbb\xbf"
 
-// decodeBody reads a whole JSON document, with or without a byte order mark. Its faults are at a
-// path, "" where the document has no name.
+// decodeBody reads a whole JSON document, with or without a byte order mark. path names the
+// document in faults; "": it has no name.
 func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	data = bytes.TrimPrefix(data, []byte(mark))
 	if len(bytes.TrimSpace(data)) == 0 {
 		p.add(fault.InvalidBody, path, "a JSON body is needed")
 		return
 	}
-	if !utf8.Valid(data) { // the decoder would put other characters in place of what it cannot read
+	if !utf8.Valid(data) { // the decoder would silently replace invalid bytes
 		p.add(fault.InvalidBody, path, "not valid UTF-8")
 		return
 	}
@@ -135,8 +135,8 @@ func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, path string, 
 	s.decodeJSON(data, v, r, path, p)
 }
 
-// checkSyntax reads all tokens once, so that what follows can rely on valid JSON. It refuses
-// members that come twice: which of them counts would be a guess.
+// checkSyntax reads all tokens once, so that later decoding can rely on valid JSON. It refuses
+// duplicate members, since choosing one of them would be a guess.
 func checkSyntax(data []byte) error {
 	if !json.Valid(data) {
 		var any json.RawMessage
@@ -146,11 +146,11 @@ func checkSyntax(data []byte) error {
 	return checkMembers(dec)
 }
 
-// maxDepth is how deep the arrays and objects of a body may be nested. What keeps and replicates
-// them adds levels of its own, and has as many again for them.
+// maxDepth is how deep the arrays and objects of a body may be nested. Stored and replicated forms
+// wrap them in further levels, and allow as many again.
 const maxDepth = 32
 
-// boundError says what is too much of a value, and in which member of the body.
+// boundError says which bound a value exceeds, and in which member of the body.
 type boundError struct{ member, said string }
 
 // Error implements error.
@@ -162,7 +162,7 @@ func checkMembers(dec *json.Decoder) error {
 		key   bool            // a name comes next
 	}
 	var stack []level
-	member := "" // of the body itself
+	member := "" // "": the body itself
 	for {
 		token, err := dec.Token()
 		if errors.Is(err, io.EOF) {
@@ -223,7 +223,7 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 		v.SetBytes(slices.Clone(data))
 		return
 	}
-	if string(data) == "null" && (r.required || !readsJSON(t)) { // else the type reads it
+	if string(data) == "null" && (r.required || !readsJSON(t)) { // else the type reads null
 		if t.Kind() != reflect.Pointer && r.required {
 			p.add(r.code, path, "must not be null")
 		}
@@ -269,7 +269,7 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	}
 }
 
-// setWhole sets an integer from a number like 1.0 or 1e3, which is whole, too.
+// setWhole sets an integer from a number such as 1.0 or 1e3, which is whole as well.
 func setWhole(data []byte, v reflect.Value) bool {
 	n, err := strconv.ParseFloat(string(data), 64)
 	if err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
@@ -311,7 +311,7 @@ func (s shapes) decodeObject(data []byte, v reflect.Value, path string, p *probl
 	}
 }
 
-// absent sets a field's default, or complains.
+// absent handles a field that was not given: it sets the default, or reports a required field.
 func (s shapes) absent(v reflect.Value, f *field, path string, p *problems) {
 	switch {
 	case f.rules.fallback != nil:
@@ -331,7 +331,7 @@ func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems
 	for _, name := range sortedKeys(members) {
 		value := reflect.New(v.Type().Elem()).Elem()
 		if value.Kind() == reflect.Interface {
-			_ = json.Unmarshal(members[name], value.Addr().Interface()) // valid JSON fits any
+			_ = json.Unmarshal(members[name], value.Addr().Interface()) // valid JSON fits any type
 		} else {
 			s.decodeJSON(members[name], value, &rules{required: true}, join(path, name), p)
 		}
@@ -339,15 +339,15 @@ func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems
 	}
 }
 
-// maxItems is how many items an array may have that declares no bound, maxMembers how many members
-// any object.
+// maxItems bounds the items of an array without a bound of its own. maxMembers bounds the members
+// of any object.
 const (
 	maxItems   = 10_000
 	maxMembers = 10_000
 )
 
-// decodeArray counts before it decodes: the items of a body of many small ones take far more memory
-// than the body.
+// decodeArray counts the items before it decodes them. Decoded, many small items take far more
+// memory than the body.
 func (s shapes) decodeArray(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	most := maxItems
 	if r.max != nil {
@@ -374,7 +374,7 @@ func (s shapes) decodeArray(data []byte, v reflect.Value, r *rules, path string,
 	}
 }
 
-// countItems is how many items a valid JSON array has; of anything else it is of no meaning.
+// countItems counts the items of a valid JSON array; for other values the result means nothing.
 func countItems(data []byte) int {
 	commas, depth, inText, empty := 0, 0, false, true
 	for i := 0; i < len(data); i++ {

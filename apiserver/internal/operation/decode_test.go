@@ -195,7 +195,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// A body that is accepted means what encoding/json makes of it.
+// A body that is accepted decodes to what encoding/json makes of it.
 func FuzzDecodeBody(f *testing.F) {
 	f.Add(`{"items":[{"name":"a"}],"tags":["x"],"rate":1}`)
 	f.Add(`{"params":{"a":[1,{"b":null}]},"raw":[1,2],"count":3}`)
@@ -222,7 +222,7 @@ func FuzzDecodeBody(f *testing.F) {
 	})
 }
 
-// A body is nested at most maxDepth levels deep, whatever it is for: its own object is the first.
+// A body is nested at most maxDepth levels deep, in every member. Its object is the first.
 func TestDepthOfABody(t *testing.T) {
 	deep := func(member string, levels int) string {
 		return fmt.Sprintf(`{"%s":{"a":%s1%s}}`, member, strings.Repeat("[", levels-2),
@@ -242,7 +242,7 @@ func TestDepthOfABody(t *testing.T) {
 	}
 }
 
-// JSON in a parameter is held to the same bounds, whatever reads it.
+// JSON in a parameter has the same bounds, whatever type it is decoded into.
 func TestDepthOfAParameter(t *testing.T) {
 	type request struct {
 		Raw    json.RawMessage `query:"raw"`

@@ -1,7 +1,7 @@
 package operation
 
-// Disk is room for an answer that is put together there before it is sent. What is taken counts as
-// the customer's until Close.
+// Disk is disk space in which an answer is built before it is sent. What is taken counts as the
+// customer's until Close.
 type Disk struct {
 	dir      string
 	customer string
@@ -16,11 +16,11 @@ func (x *exchange) disk() *Disk {
 		free: func() (uint64, bool) { return free(dir) }}
 }
 
-// Dir is the folder for the answer's files, "" is the system's for temporary ones. They have no
-// name, or go with who made them.
+// Dir is the folder for the answer's files; "": the system's temporary folder. The files are
+// unnamed, or their makers remove them.
 func (d *Disk) Dir() string { return d.dir }
 
-// TakeRoom takes room of so many bytes. Its fault is unavailable.
+// TakeRoom reserves this many bytes. Its fault is unavailable.
 func (d *Disk) TakeRoom(bytes int64) error {
 	if err := d.spools.takeBytes(d.customer, bytes, d.free); err != nil {
 		return err
@@ -29,5 +29,5 @@ func (d *Disk) TakeRoom(bytes int64) error {
 	return nil
 }
 
-// Close gives back what was taken. It is called once, when the files are gone.
+// Close gives back what was taken. Call it once, when the files are gone.
 func (d *Disk) Close() { d.spools.leave(d.customer, d.taken) }

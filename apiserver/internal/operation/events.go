@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// pingEvery is how long a stream is silent, lookEvery how often an idle one looks whether its
-// client is still there. By pings alone that would show only half a minute later: the first write
-// after a client's end still succeeds.
+// pingEvery is the longest silence of a stream. lookEvery is how often an idle stream checks that
+// its client is still there. Pings alone would show a lost client only after half a minute, because
+// the first write after its end still succeeds.
 const (
 	pingEvery = 15 * time.Second
 	lookEvery = time.Second
@@ -23,21 +23,21 @@ const (
 
 var errClientGone = errors.New("the client is gone")
 
-// Events is the answer of an operation that streams. It sends events until it has no more, ctx ends
-// (the server stops) or a send fails (the client went away, or its credential did). It runs after
-// the handler has returned.
+// Events is the answer of an operation that streams. It sends events until there are no more, until
+// ctx ends (the server stops), or until a send fails. A send fails when the client is gone or its
+// credential is revoked. Events runs after the handler has returned.
 type Events func(ctx context.Context, to *EventWriter) error
 
-// EventWriter sends Server-Sent Events. It is for one goroutine.
+// EventWriter sends Server-Sent Events. Only one goroutine may use it.
 type EventWriter struct {
 	w     *bufio.Writer
 	clock clock.Clock
 	gone  func() bool  // whether the client has hung up
 	holds func() error // whether its credential still holds
-	wrote time.Time    // at its last write
+	wrote time.Time    // time of the last write
 }
 
-// Send sends one event; id may be empty.
+// Send sends one event. id may be empty.
 func (e *EventWriter) Send(event, id string, data any) error {
 	if err := e.holds(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	return e.write(frame)
 }
 
-// Note tells where the stream stands, by an id without an event: whoever comes back names it.
+// Note sends an id without an event: the position that a returning client will name.
 func (e *EventWriter) Note(id string) error {
 	if err := e.holds(); err != nil {
 		return err
@@ -61,9 +61,9 @@ func (e *EventWriter) Note(id string) error {
 	return e.write("id: " + id + "\n\n")
 }
 
-// Wait waits for something to send. It is nil when one of the channels is closed or sends. It is
-// ctx's error when the server stops, and an error when the client is gone or its credential does
-// not hold any more. A nil channel never does. Meanwhile it keeps the connection alive.
+// Wait waits for something to send, and keeps the connection alive meanwhile. It returns nil when
+// one of the channels is closed or sends; a nil channel never does. It returns ctx's error when the
+// server stops, and another error when the client or its credential is gone.
 func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
 	due <-chan time.Time) error {
 	for {
@@ -99,8 +99,8 @@ func (e *EventWriter) write(frame string) error {
 	return e.w.Flush()
 }
 
-// How soon clients come back after a break, and when the server stops, which others can serve
-// already. In the latter case they are spread, so that they do not all come at once.
+// How soon clients come back after a break, in milliseconds. When the server stops, others can
+// serve at once, so clients return sooner, but spread over time.
 const (
 	retryMillis        = 3000
 	minStopRetryMillis = 100
@@ -110,7 +110,7 @@ const (
 // sendRetry tells the client how soon to come back after a break.
 func (e *EventWriter) sendRetry() error { return e.retry(retryMillis) }
 
-// stop tells the client to come back, to another server.
+// stop tells the client to come back soon, to another server.
 func (e *EventWriter) stop() error {
 	return e.retry(minStopRetryMillis + rand.N(maxStopRetryMillis-minStopRetryMillis))
 }
@@ -119,8 +119,7 @@ func (e *EventWriter) retry(millis int) error {
 	return e.write(fmt.Sprintf("retry: %d\n\n", millis))
 }
 
-// encode writes JSON as clients get it: addresses with their & as they are, no line break at the
-// end.
+// encode writes JSON as clients get it: & is not escaped, and no line break ends it.
 func encode(value any) ([]byte, error) {
 	if own, ok := value.(interface{ JSON() (text []byte, ok bool) }); ok {
 		if text, ok := own.JSON(); ok {

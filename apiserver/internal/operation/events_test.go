@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 )
 
-// firing is a clock whose every timer is due at once: time passes while it is waited for.
+// firing is a clock whose timers are all due at once; waiting for one advances the time.
 type firing struct{ now time.Time }
 
 func (c *firing) Now() time.Time { return c.now }
@@ -29,7 +29,7 @@ func (c *firing) After(d time.Duration) <-chan time.Time {
 	return due
 }
 
-// An idle stream pings, and so finds out that its client has gone.
+// An idle stream pings, and so finds out that its client is gone.
 func TestWaitPings(t *testing.T) {
 	reader, writer := io.Pipe()
 	to := &EventWriter{w: bufio.NewWriter(writer), clock: &firing{},
@@ -49,7 +49,7 @@ func TestWaitPings(t *testing.T) {
 
 func always() error { return nil }
 
-// A stream ends, silent or not, once its caller would be refused.
+// A stream ends, even a silent one, once its caller would be refused.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	refused := errors.New("refused")
 	var sent bytes.Buffer
@@ -73,8 +73,8 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	}
 }
 
-// A stream is not silent for longer than a ping takes to come, and one that is looks for its client
-// meanwhile.
+// A stream is never silent for longer than pingEvery. A silent one checks meanwhile whether its
+// client is still there.
 func TestWaitLooks(t *testing.T) {
 	var sent bytes.Buffer
 	looks := 0
@@ -152,7 +152,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	<-waiting
-	r.stop() // the server stops: the stream ends whole, and says when to come back
+	r.stop() // the server stops: the stream ends complete, and says when to come back
 	rest, err := io.ReadAll(stream)
 	var millis int
 	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil ||

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Examples are what examples in the description are made of, each as JSON. A name is a component, a
-// member of one (Component.member) or a parameter of an operation (svc_id.parameter). A body of
-// another type than JSON is named by svc_id, a space and the media type. A bare name stands for all
-// members and parameters that are called so and are required. The narrowest name counts.
+// Examples holds values for examples in the description, as JSON by name. A name is a component, a
+// member (Component.member) or a parameter (svc_id.parameter). "svc_id media/type" names a body
+// that is not JSON. A bare name stands for all required members and parameters of that name. The
+// most specific name wins.
 type Examples map[string]string
 
 // examples makes the examples of one description.
@@ -21,10 +21,10 @@ type examples struct {
 	missing []string
 }
 
-// anExampleID is an id in examples.
+// anExampleID is the id that examples show.
 const anExampleID = "68e5b1c2d3f4a5b6c7d8e9f0"
 
-// find is what is given under one of the names, and whether there is any.
+// find returns the example under the first of the names that has one.
 func (e *examples) find(names ...string) (json.RawMessage, bool) {
 	for _, name := range names {
 		if text, ok := e.given[name]; ok {
@@ -35,7 +35,7 @@ func (e *examples) find(names ...string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// of is an example of a type. at names it where there is none.
+// of returns an example of a type. at is the name to report if there is none.
 func (e *examples) of(t reflect.Type, request bool, at string) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -94,7 +94,7 @@ func (e *examples) object(t reflect.Type, request bool, component string) object
 	return made
 }
 
-// member is an example of a member or a parameter that has none of its own.
+// member returns an example of a member or parameter that has none of its own.
 func (e *examples) member(f *field, request bool, at string) any {
 	if len(f.rules.enum) > 0 {
 		return f.rules.enum[0]
@@ -109,7 +109,7 @@ func (e *examples) member(f *field, request bool, at string) any {
 	return e.of(f.typ, request, at)
 }
 
-// isMade says whether the example of a type is made of its parts.
+// isMade says whether the example of a type is composed of examples of its parts.
 func (e *examples) isMade(t reflect.Type, request bool) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != rawType {
 		if e.schemas.of(t, request).Ref != "" {
@@ -121,7 +121,7 @@ func (e *examples) isMade(t reflect.Type, request bool) bool {
 		t.Kind() != reflect.Uint8 && e.schemas.of(t, request).Ref != ""
 }
 
-// parameter is the example of a parameter, nil where it has none and needs none.
+// parameter returns the example of a parameter, nil if it has none and needs none.
 func (e *examples) parameter(op *Operation, f *field, required bool) any {
 	if given, ok := e.find(op.ID + "." + f.name); ok {
 		return given
@@ -132,11 +132,11 @@ func (e *examples) parameter(op *Operation, f *field, required bool) any {
 	return e.member(f, true, op.ID+"."+f.name)
 }
 
-// binaries are the types whose bodies nobody reads as text.
+// binaries are the media types that nobody reads as text.
 var binaries = []string{"application/octet-stream", "application/vnd.apache.parquet",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 
-// text is the example of a body of a type that is no JSON.
+// text returns the example of a body that is not JSON.
 func (e *examples) text(op *Operation, media string) any {
 	name := op.ID + " " + media
 	if given, ok := e.find(name); ok {
@@ -148,8 +148,8 @@ func (e *examples) text(op *Operation, media string) any {
 	return nil
 }
 
-// Lacking are the names in a description that have no example and need one, and those of examples
-// that nothing has.
+// Lacking returns the names in a description that need an example and have none, and the names of
+// examples that nothing uses.
 func Lacking(about About, ops []*Operation) (missing, unused []string) {
 	e := about.examples()
 	for _, op := range ops {
@@ -171,7 +171,7 @@ func (about *About) examples() *examples {
 	return &examples{schemas: newSchemas(), given: about.Examples, used: map[string]bool{}}
 }
 
-// withExample is a media type's object, or a parameter's, with an example unless that is nil.
+// withExample adds an example to a media type's or parameter's object, unless it is nil.
 func withExample(of object, example any) object {
 	if example != nil {
 		of["example"] = example

@@ -30,8 +30,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // seconds rounds up.
 func seconds(d time.Duration) string { return itoa(int((d + time.Second - 1) / time.Second)) }
 
-// idempotencyKey reads the header, "" when the operation has no use for it or it is absent and not
-// required.
+// idempotencyKey reads the header. It is "" if the operation ignores the header, or if the header
+// is absent and not required.
 func (x *exchange) idempotencyKey() (string, error) {
 	if x.op.Idempotency == Ignored {
 		return "", nil
@@ -103,9 +103,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	return in, nil
 }
 
-// hash is what tells a repeated request from another one under the same idempotency key. Of a
-// streamed body its length alone is in it: the bytes are not known when the key is claimed. They
-// have a hash of their own.
+// hash tells a repeated request from a different one under the same idempotency key. It covers only
+// the length of a streamed body, whose bytes are not known when the key is claimed. They have a
+// hash of their own.
 func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	h := xxh3.New()
 	part := func(text string) {
@@ -125,7 +125,7 @@ func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	return h.Sum64()
 }
 
-// spaceRetry is when a call may be repeated for which there was no disk space.
+// spaceRetry is when to repeat a call for which there was no disk space.
 const spaceRetry = time.Minute
 
 // fail answers with an error.
@@ -163,13 +163,13 @@ func (x *exchange) fail(err error) {
 	x.rc.SetContentType("application/problem+json")
 	data, err := encode(problem)
 	if err != nil {
-		panic(err) // plain texts and numbers
+		panic(err) // cannot fail: plain texts and numbers
 	}
 	x.rc.SetBody(data)
 }
 
-// challenge says how to call with a credential, and to programs where to ask for one (RFC 9728,
-// section 5.1).
+// challenge is the value of WWW-Authenticate. It tells programs where to ask for a credential (RFC
+// 9728, section 5.1).
 func (x *exchange) challenge() string {
 	if own := x.from.Base(); own != "" && x.Metadata != "" {
 		return `Bearer resource_metadata="` + own + x.Metadata + x.op.Resource + `"`
@@ -187,37 +187,36 @@ func (x *exchange) replayed() {
 type Raw struct {
 	ContentType string
 	Body        []byte
-	// Status is not the declaration's, 0: it is. Location leads a browser on.
+	// Status replaces the declaration's unless 0. Location redirects a browser.
 	Status   int
 	Location string
-	Forms    bool // the page has forms, which go to this server
-	Scripts  bool // the page runs scripts of this server, which call it
-	// FormsTo is a source of other pages that an answer to a form may lead to; "": none.
+	Forms    bool // the page has forms that post to this server
+	Scripts  bool // the page runs scripts of this server, which may call it
+	// FormsTo is the origin to which an answer to a form may redirect; "": none.
 	FormsTo string
-	Secret  bool // no cache may keep it; pages with forms are so
+	Secret  bool // no cache may keep it; always so for pages with forms
 }
 
-// Download is an answer that is written as it is made, of any length. An error in the middle breaks
-// the connection off, so that a client does not take a part for the whole.
+// Download is an answer of any length, written as it is made. An error midway breaks the
+// connection, so that the client does not take a part for the whole.
 type Download struct {
 	ContentType string
 	// Name is the file's name for browsers, of letters, digits, '-' and '.'; "": none.
 	Name string
-	// Foreign says that it is what a site has sent: no browser may take it for a page of this
-	// server, whatever is in it.
+	// Foreign marks bytes that came from a scraped site. Browsers must not treat them as a page of
+	// this server.
 	Foreign bool
 	Write   func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
-// Streamed is an answer of type T. It is Whole. A long one is what Write writes of it as JSON while
-// it is sent, so that it is never in memory at once. An error in the middle breaks the connection
-// off, as that of a Download does.
+// Streamed is an answer of type T. A short answer is Whole. A long one is written by Write as JSON
+// while it is sent, so that it is never in memory at once. An error midway breaks the connection,
+// as in a Download.
 type Streamed[T any] struct {
 	Whole T
-	// ContentType is that of what Write writes where it is not JSON; then it is another
-	// representation of T.
+	// ContentType is the type of what Write writes if not JSON: another representation of T.
 	ContentType string
-	// nil: Whole; runs after the handler has returned
+	// nil: the answer is Whole; Write runs after the handler has returned
 	Write func(ctx context.Context, w io.Writer) error
 }
 
@@ -233,8 +232,8 @@ type streamed interface {
 	shape() reflect.Type
 }
 
-// succeed answers with a value. What the handler had of the state goes first: a stream would keep
-// it as long as it lasts. A long answer that goes on reading it keeps it itself.
+// succeed answers with a value. It drops the view first, which a stream would otherwise keep alive.
+// A long answer that still reads the state keeps its own reference.
 func (x *exchange) succeed(answer any) {
 	x.from.View = nil
 	x.replayed()
@@ -299,10 +298,9 @@ func (x *exchange) succeed(answer any) {
 	}
 }
 
-// protect keeps a page from running scripts, loading anything, and being shown within another. Its
-// forms and scripts, if it has any, go to this server alone, and what it says is kept nowhere.
-// Browsers hold an answer to a form that leads on to the same rule, so a place that it may lead to
-// is named.
+// protect forbids a page to run scripts, load anything, or be framed. Its forms and scripts, if
+// allowed, reach only this server, and pages with forms are not cached. Browsers apply form-action
+// to the redirects that follow a form, so FormsTo is allowed, too.
 func (x *exchange) protect(page *Raw) {
 	h, action, scripts := &x.rc.Response.Header, "'none'", ""
 	if page.Forms {
@@ -320,8 +318,8 @@ func (x *exchange) protect(page *Raw) {
 	h.Set("Referrer-Policy", "no-referrer")
 }
 
-// stream sends events on a goroutine that the server waits for; it must not touch the request any
-// more.
+// stream sends events on a goroutine that the server waits for. That goroutine must not touch the
+// request.
 func (x *exchange) stream(events Events) {
 	h := &x.rc.Response.Header
 	h.SetContentType("text/event-stream")
@@ -351,7 +349,7 @@ func (x *exchange) stream(events Events) {
 	})
 }
 
-// holds is asked while a long answer is sent: an error says that its caller would be refused now.
+// holds returns a check for long answers: an error means that the caller would be refused by now.
 func (x *exchange) holds() func() error {
 	if x.op.Access == auth.Public {
 		return func() error { return nil }
@@ -365,7 +363,7 @@ func (x *exchange) holds() func() error {
 	}
 }
 
-// held writes as long as the caller's credential holds, and what it reads may be read.
+// held fails writes once the caller's credential is revoked, or reading is no longer allowed.
 type held struct {
 	io.Writer
 	holds func() error
@@ -378,16 +376,16 @@ func (h held) Write(p []byte) (int, error) {
 	return h.Writer.Write(p)
 }
 
-// downloadBuffer is what is written at a time.
+// downloadBuffer is how many bytes are written at a time.
 const downloadBuffer = 32 << 10
 
-// download sends what is written on a goroutine that the server waits for; it must not touch the
-// request any more. It has so many bytes, -1: nobody knows. Not begun: the answer is an error.
+// download sends what answer.Write writes, on a goroutine that must not touch the request. bytes is
+// the length, -1 if unknown. begins is false if the answer is an error instead.
 func (x *exchange) download(answer Download, bytes int) (begins bool) {
 	read, write := io.Pipe()
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
-	end := x.ended // nil: the answer of an operation whose answers are short but for some
+	end := x.ended // nil: most answers of this operation are short
 	checked := held{write, x.holds()}
 	x.underway.addOne()
 	go func() {
@@ -408,7 +406,7 @@ func (x *exchange) download(answer Download, bytes int) (begins bool) {
 	}()
 	begun := bufio.NewReader(read)
 	if _, err := begun.Peek(1); err != nil && !errors.Is(err, io.EOF) {
-		x.fail(err) // before anything was written: the client can be told
+		x.fail(err) // nothing was written yet, so the client can be told
 		return false
 	}
 	x.rc.SetContentType(answer.ContentType)
@@ -456,7 +454,7 @@ func (x *exchange) finish() {
 	level := slog.LevelInfo
 	attributes := []any{"operation", x.op.ID, "status", status, "took", took,
 		"correlationId", x.id, "customer", x.from.Customer}
-	if status >= 400 || x.err != nil { // what went well is told in short
+	if status >= 400 || x.err != nil { // successful calls are logged briefly
 		attributes = append(attributes, "method", string(x.rc.Method()), "path",
 			string(x.rc.Path()), "address", x.address.String())
 	}
@@ -464,16 +462,16 @@ func (x *exchange) finish() {
 		attributes = append(attributes, "job", x.from.Job)
 	}
 	if x.from.Impersonates() {
-		attributes = append(attributes, "subject", x.from.Subject) // who acts for the customer
+		attributes = append(attributes, "subject", x.from.Subject) // the admin who acts
 	}
 	if x.err != nil {
 		attributes = append(attributes, "error", x.err)
 	}
 	switch {
-	case status >= 500 && status != http.StatusBadGateway: // which a customer's site answered for
+	case status >= 500 && status != http.StatusBadGateway: // 502 is a customer's site's fault
 		level = slog.LevelError
 	case x.op.Rate == limits.Unlimited && status < 400:
-		level = slog.LevelDebug // machines ask these all the time
+		level = slog.LevelDebug // machines poll these
 	}
 	x.Logger.Log(x.Work, level, "call", attributes...)
 }

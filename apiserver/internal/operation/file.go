@@ -12,16 +12,16 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// File is an answer that was there before it was asked for: bytes that are always the same under
-// their tag. A client gets all of it, or one range, and goes on later where it broke off. HEAD
-// tells the same without the bytes.
+// File is an answer that existed before the call: bytes that never change under their tag. A client
+// gets all of it or one range, and can resume where it broke off. HEAD returns the same headers
+// without the bytes.
 type File struct {
 	ContentType string
-	Name        string // as that of a Download
+	Name        string // as in a Download
 	Bytes       int64
-	Tag         string // names the bytes; of letters and digits
-	Part               // that is asked for
-	// Write writes so many bytes from a place on, and runs after the handler has returned.
+	Tag         string // identifies the bytes; of letters and digits
+	Part               // the part that is asked for
+	// Write writes length bytes beginning at from. It runs after the handler has returned.
 	Write func(ctx context.Context, w io.Writer, from, length int64) error
 }
 
@@ -48,7 +48,7 @@ func (x *exchange) file(f File) {
 		return
 	}
 	if x.rc.IsHead() {
-		f.Range = "" // it has no meaning but for GET
+		f.Range = "" // Range only has a meaning for GET
 	}
 	from, length, ranged, err := f.part(tag)
 	if err != nil {
@@ -74,14 +74,14 @@ func (x *exchange) file(f File) {
 	}
 }
 
-// part is what the request asks for of the file; not ranged: all of it. Its fault is
-// range_not_satisfiable.
+// part is the range of the file that the request asks for; ranged is false for all of it. Its fault
+// is range_not_satisfiable.
 func (f *File) part(tag string) (from, length int64, ranged bool, err error) {
 	first, last, is := parseRange(f.Range)
 	switch {
 	case !is, f.IfRange != "" && strings.TrimSpace(f.IfRange) != tag:
 		return 0, f.Bytes, false, nil
-	case first < 0: // the last ones
+	case first < 0: // the last bytes
 		from, last = max(f.Bytes-last, 0), f.Bytes-1
 	case last < 0:
 		from, last = first, f.Bytes-1
@@ -94,8 +94,8 @@ func (f *File) part(tag string) (from, length int64, ranged bool, err error) {
 	return from, last - from + 1, true, nil
 }
 
-// parseRange reads one range of bytes. first is -1 for the last ones, so many as last says; last is
-// -1 for all that follow. What cannot be read is none, and is ignored.
+// parseRange reads one range of bytes. If first is -1, the range is the last bytes, as many as last
+// says. If last is -1, it is everything from first on. Text that cannot be read is ignored.
 func parseRange(text string) (first, last int64, is bool) {
 	unit, set, _ := strings.Cut(strings.TrimSpace(text), "=")
 	left, right, dash := strings.Cut(strings.TrimSpace(set), "-")
@@ -104,7 +104,7 @@ func parseRange(text string) (first, last int64, is bool) {
 	}
 	number := func(digits string) (int64, bool) {
 		if strings.Trim(digits, "0123456789") != "" {
-			return 0, false // a sign, for one
+			return 0, false // such as a sign
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
 		return n, err == nil || errors.Is(err, strconv.ErrRange) // the greatest: beyond all files
@@ -124,7 +124,7 @@ func parseRange(text string) (first, last int64, is bool) {
 	return first, last, true
 }
 
-// matches says whether a list of tags names one, or any.
+// matches says whether a list of tags holds tag or *.
 func matches(list, tag string) bool {
 	for text := range strings.SplitSeq(list, ",") {
 		text = strings.TrimSpace(text)

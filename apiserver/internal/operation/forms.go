@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// What characters are, as parts of a class: blanks are those of Unicode's White_Space.
+// Character classes. blanks are the characters with Unicode's property White_Space.
 const (
 	controls = `\x00-\x1f\x7f-\x9f`
-	// spaces are the blanks that are no controls
+	// spaces are the blanks that are not control characters
 	spaces = `\x20\xa0` + "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 	blanks = `\x09-\x0d\x85` + spaces
-	// plain is a column's name whose first character is no underscore: no filter could ask for one
-	// that breaks these rules.
+	// plain matches the name of a column that does not begin with an underscore. A filter could not
+	// name a column that breaks these rules.
 	plain = `(?:[^_$"\\` + controls + blanks + `][^"\\` + controls + `]*|[` + spaces + `][^"\\` +
 		controls + `]*[^"\\` + controls + blanks + `][^"\\` + controls + `]*)$`
 )
@@ -29,7 +29,7 @@ func Filled() string {
 	return pattern
 }
 
-// formOf is what a tag names.
+// formOf is the pattern that a tag names, and what to say of a text that does not match.
 func formOf(name string) (pattern, says string, known bool) {
 	switch name {
 	case "line":
@@ -46,7 +46,7 @@ func formOf(name string) (pattern, says string, known bool) {
 		return `^_*` + plain, column + "; underscores before it do not count", true
 	case "column":
 		return `^` + plain, column + " or _", true
-	case "day": // or none
+	case "day": // or empty
 		return `^(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-` +
 			`(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-9])))?$`, "must be a day, such as 2026-01-31", true
 	case "attribute":
@@ -60,7 +60,7 @@ func formOf(name string) (pattern, says string, known bool) {
 // exact is the largest whole number that every reader of JSON reads exactly (RFC 8259, section 6).
 const exact = 1<<53 - 1
 
-// widen gives whole numbers without a bound those of their type. One that is clamped needs none.
+// widen gives whole numbers the bounds of their type where they have none. Clamped ones need none.
 func (r *rules) widen(t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -88,8 +88,8 @@ func (r *rules) widen(t reflect.Type) {
 	}
 }
 
-// readParts reads the rules of items, or of the names of a map's members, which are of type t:
-// words of name=value between spaces.
+// readParts reads the rules of items, or of a map's names, which are of type t. The tag is a list
+// of name=value pairs between spaces.
 func readParts(owner reflect.Type, f reflect.StructField, tag string, t reflect.Type) *rules {
 	text := f.Tag.Get(tag)
 	if text == "" && enumOf(t) == nil {
@@ -105,11 +105,11 @@ func readParts(owner reflect.Type, f reflect.StructField, tag string, t reflect.
 	return &read
 }
 
-// Enumerated is a type of texts that has so many values. Requests may have no other; answers of
+// Enumerated is a string type with a fixed set of values. Requests may use no other; answers of
 // later versions may.
 type Enumerated interface{ Values() []string }
 
-// enumOf is the values of a type, nil for one of any.
+// enumOf is the values of an Enumerated type, nil for others.
 func enumOf(t reflect.Type) []string {
 	if all, ok := reflect.Zero(t).Interface().(Enumerated); ok && t.Kind() == reflect.String {
 		return all.Values()

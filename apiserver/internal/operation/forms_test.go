@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// kind is an enum by its type.
+// kind is an Enumerated type.
 type kind string
 
 // Values implements Enumerated.
@@ -36,7 +36,7 @@ type formedRequest struct {
 	Body formed `body:"json"`
 }
 
-// A parameter of a form that comes twice is refused: which of them counts would be a guess.
+// A form's parameter that comes twice is refused: choosing one would be a guess.
 func TestFormsSayAParameterOnce(t *testing.T) {
 	r := compileRequest("test", reflect.TypeFor[struct {
 		Body struct {
@@ -54,7 +54,7 @@ func TestFormsSayAParameterOnce(t *testing.T) {
 	}
 }
 
-// Each rule that tags say is enforced on both sides of its edge.
+// Each rule in tags is enforced on both sides of its edge.
 func TestForms(t *testing.T) {
 	r := compileRequest("test", reflect.TypeFor[formedRequest]())
 	for body, want := range map[string]string{

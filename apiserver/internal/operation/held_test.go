@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// viewing shows each caller a state of its own, and can tell whether anyone still has it.
+// viewing gives each caller a state of its own, and can tell whether anyone still holds it.
 type viewing struct {
 	everyone
 	newest weak.Pointer[client.View]
@@ -37,7 +37,7 @@ func (v *viewing) state() string {
 	return "held"
 }
 
-// A stream lasts for hours. What its handler saw of the state is not in memory for so long.
+// A stream lasts for hours. The state that its handler saw does not stay in memory that long.
 func TestLongAnswersHoldNoState(t *testing.T) {
 	v := &viewing{}
 	declared := func(path string) Declaration {

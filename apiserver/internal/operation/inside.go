@@ -14,45 +14,45 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Inside is a call that comes from within the process, in the stead of one who calls another
-// operation. It passes the whole chain of checks, as if it came by itself.
+// Inside is a call from within the process, made on behalf of the caller of another operation. It
+// passes the whole chain of checks, like a call from outside.
 type Inside struct {
-	// Outer is the call that it is a part of, and Credential what that came with.
+	// Outer is the call that this one is part of. Credential is the one that came with it.
 	Outer      *Caller
 	Credential string
 	Path       map[string]string
 	Query      url.Values
 	Key        string // the idempotency key; "": none
 	Body       []byte // JSON; nil: none
-	// bodyName is the argument that the whole body is; "": its members are arguments.
+	// bodyName is the argument that holds the whole body; "": the body's members are arguments.
 	bodyName string
 }
 
-// Inner is what came of a call from within. It is closed.
+// Inner is the result of a call from within. It must be closed.
 type Inner struct {
 	Status      int
 	ContentType string
-	// RetryAfter is in seconds, as text; "": nothing is said.
+	// RetryAfter is in seconds, as text; "": not given.
 	RetryAfter string
-	// Job is the run that the call made or is about, and Reason why an answer is empty.
+	// Job is the run that the call made or is about. Reason is why an answer is empty.
 	Job    ids.ID
 	Reason string
 	// Body is the answer, or the Problem.
 	Body io.Reader
 
-	rc     *fasthttp.RequestCtx // has the body's bytes
+	rc     *fasthttp.RequestCtx // owns the body's bytes
 	cancel context.CancelFunc
 }
 
-// Close ends an answer that comes as a stream. It may be called again, and by others.
+// Close ends an answer that comes as a stream. Any goroutine may call it, repeatedly.
 func (i *Inner) Close() {
 	i.cancel()
 	if closer, ok := i.Body.(io.Closer); ok {
-		_ = closer.Close() // who reads sees it end
+		_ = closer.Close() // the reader sees the stream end
 	}
 }
 
-// Do makes a call from within. It is given up when ctx ends or the outer caller hangs up.
+// Do makes a call from within. The call is given up when ctx ends or the outer caller hangs up.
 func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	ctx, cancel := context.WithCancel(ctx)
 	outer := call.Outer
@@ -95,14 +95,14 @@ func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	return inner
 }
 
-// within is the connection of a call from within: there is none.
+// within stands in for the connection that a call from within does not have.
 type within struct {
 	net.Conn
 	ctx  context.Context
 	gone func() bool
 }
 
-// Gone says whether nobody waits for the answer.
+// Gone says whether nobody waits for the answer any more.
 func (w *within) Gone() bool { return w.ctx.Err() != nil || w.gone() }
 
 // RemoteAddr implements net.Conn.
@@ -113,5 +113,5 @@ func (*within) RemoteAddr() net.Addr {
 // LocalAddr implements net.Conn.
 func (w *within) LocalAddr() net.Addr { return w.RemoteAddr() }
 
-// SetReadDeadline implements net.Conn: the body is there.
+// SetReadDeadline implements net.Conn. It does nothing: the body is already there.
 func (*within) SetReadDeadline(time.Time) error { return nil }

@@ -17,24 +17,24 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxItem bounds one item of a JSON body whose items come one by one, and each of its other
-// members, in bytes.
+// maxItem bounds each item of a JSON body whose items come one by one, and each other member, in
+// bytes.
 const maxItem = 256 << 10
 
-// splitting takes a JSON body apart while it comes. The items of one member are checked and go on
-// as lines of JSON; all else is kept. Its memory is bounded whatever the length of the body.
+// splitting parses a JSON body as it comes. It checks the items of one member and passes them on as
+// lines of JSON; it keeps all else. Its memory is bounded whatever the length of the body.
 type splitting struct {
 	shapes  shapes
 	field   *field // the member with the items
 	invalid fault.Code
 
-	at   string       // the member or item that is read, "" between them
-	rest bytes.Buffer // the body with no item in it
+	at   string       // the member or item that is being read, "" between them
+	rest bytes.Buffer // the body without the items
 	hash *xxh3.Hasher // of the items
 }
 
-// split receives a JSON body. It answers the body without its items, which come by the stream, and
-// their hash.
+// split receives a JSON body. It returns the body without its items, and a hash of the items. The
+// items themselves can be read from the stream.
 func (r *request) split(in *incoming, invalid fault.Code) (rest []byte, hash uint64, err error) {
 	s := &splitting{shapes: r.shapes, field: r.itemsField(), invalid: invalid, hash: xxh3.New()}
 	in.stream.received, err = in.receive(int64(r.body.limit), s.splitItems)
@@ -51,11 +51,11 @@ func (r *request) itemsField() *field {
 }
 
 // splitItems is the Refine of the body, which may begin with a byte order mark. Its errors are
-// coded, but for those of writing.
+// coded, except those of writing.
 func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
 	buffered := bufio.NewReader(body)
 	if head, _ := buffered.Peek(len(mark)); string(head) == mark {
-		_, _ = buffered.Discard(len(mark)) // they are there
+		_, _ = buffered.Discard(len(mark)) // cannot fail: the bytes were peeked
 	}
 	within := &fence{from: buffered}
 	dec := json.NewDecoder(within)
@@ -77,7 +77,7 @@ func (s *splitting) splitItems(to io.Writer, body io.Reader) error {
 	return fault.Invalid(fault.InvalidBody, s.at, "not valid JSON: %v", err)
 }
 
-// object reads the body's only value.
+// object reads the body's only value, an object.
 func (s *splitting) object(dec *json.Decoder, within *fence, to io.Writer) error {
 	within.open()
 	switch open, err := dec.Token(); {
@@ -118,7 +118,7 @@ func (s *splitting) object(dec *json.Decoder, within *fence, to io.Writer) error
 	return nil
 }
 
-// member keeps a member, or hands its items on.
+// member keeps a member, or passes its items on.
 func (s *splitting) member(dec *json.Decoder, within *fence, name string, to io.Writer) error {
 	if s.rest.Len() > 1 {
 		s.rest.WriteByte(',')
@@ -142,7 +142,7 @@ func (s *splitting) member(dec *json.Decoder, within *fence, name string, to io.
 		case token == json.Delim('{'):
 			return fault.Invalid(s.invalid, name, "must be an array")
 		}
-		value, err = json.Marshal(token) // which the body's own decoding looks at
+		value, err = json.Marshal(token) // decodeBody checks it later
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (s *splitting) member(dec *json.Decoder, within *fence, name string, to io.
 	return nil
 }
 
-// items checks the items and writes each as a line.
+// items checks the items and writes each as a line of JSON.
 func (s *splitting) items(dec *json.Decoder, within *fence, to io.Writer) error {
 	most, line := maxItems, bytes.Buffer{}
 	if s.field.rules.max != nil {
@@ -195,7 +195,7 @@ func (s *splitting) items(dec *json.Decoder, within *fence, to io.Writer) error 
 	return err
 }
 
-// check decodes an item as one of a whole body.
+// check decodes an item as decodeArray would decode it in a whole body.
 func (s *splitting) check(item json.RawMessage, path string) (reflect.Value, error) {
 	value := reflect.New(s.field.typ.Elem()).Elem()
 	if !utf8.Valid(item) {
@@ -218,7 +218,7 @@ func (s *splitting) check(item json.RawMessage, path string) (reflect.Value, err
 
 var errBeyond = errors.New("a value is too long")
 
-// fence lets a reader have so many bytes before it is opened again: what one value takes.
+// fence lets a reader have maxItem bytes, the most of one value, until it is opened again.
 type fence struct {
 	from io.Reader
 	left int
@@ -236,7 +236,7 @@ func (f *fence) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// errWriter keeps the error of a writer apart from those of a reader.
+// errWriter keeps a writer's error apart from those of a reader.
 type errWriter struct {
 	to  io.Writer
 	err error

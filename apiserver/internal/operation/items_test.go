@@ -53,7 +53,7 @@ func takeApart(t *testing.T, from io.Reader) (in listRequest, lines string, kept
 	return in, string(whole), kept, nil
 }
 
-// Items are checked as those of a whole body are, and come as lines. The rest is decoded as ever.
+// Items are checked like those of a whole body, and come as lines. The rest decodes as usual.
 func TestItemsOfABody(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"name":"n","items":[]}`:        "",
@@ -125,7 +125,7 @@ func TestItemsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What tells two requests apart has the items, too. A failure to write is no slip of the caller.
+// The hash of a request covers its items. A failed write is not reported as the caller's fault.
 func TestItemsAreToldApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, body := range []string{`{"name":"n","items":[]}`, `{"name":"n","items":[{"url":"a"}]}`,
@@ -161,7 +161,7 @@ type manyRequest struct {
 	Stream *Stream `stream:"text/uri-list" items:"items"`
 }
 
-// The memory that a body takes does not grow with it.
+// The memory that a body takes does not grow with its length.
 func TestItemsTakeNoMemory(t *testing.T) {
 	r := compileRequest("test", reflect.TypeFor[manyRequest]())
 	peak := func(items int) uint64 {
@@ -197,7 +197,7 @@ type counting func()
 
 func (c counting) Write(p []byte) (int, error) { c(); return len(p), nil }
 
-// repeated is a text without end.
+// repeated is an endless text.
 type repeated struct {
 	text string
 	at   int

@@ -8,15 +8,15 @@ import (
 	"shoal.dev/shoal/apiserver/internal/scraped"
 )
 
-// marks say which parts of an answer were scraped. nil: none.
+// marks say which parts of an answer were scraped; nil: none.
 type marks struct {
-	row     bool              // a row
-	origin  *string           // all texts, from the member of this name beside it
+	row     bool              // the value is a scraped row
+	origin  *string           // all texts were scraped; the sibling member of this name says where
 	members map[string]*marks // of an object
 	items   *marks            // of an array
 }
 
-// marksOf finds them by an answer's type.
+// marksOf finds the scraped parts of an answer's type.
 func marksOf(t reflect.Type) *marks {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -52,8 +52,8 @@ func marksOfMembers(t reflect.Type) *marks {
 	return &marks{members: members}
 }
 
-// Mark is an answer with every scraped text in it marked as data. origin is where rows were scraped
-// that do not say it themselves.
+// Mark returns an answer in which every scraped text is marked as data. origin is where rows were
+// scraped that do not say it themselves.
 func (t *Tool) Mark(answer json.RawMessage, origin string) (json.RawMessage, error) {
 	if t.marks == nil {
 		return answer, nil
@@ -63,7 +63,7 @@ func (t *Tool) Mark(answer json.RawMessage, origin string) (json.RawMessage, err
 	return out.Bytes(), err
 }
 
-// write writes a value whose texts were scraped at origin, unless it says otherwise.
+// write writes a value whose texts were scraped at origin, unless the value says otherwise.
 func (m *marks) write(to *bytes.Buffer, value json.RawMessage, origin string) error {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -100,7 +100,7 @@ func (m *marks) writeItems(to *bytes.Buffer, value json.RawMessage, origin strin
 	return nil
 }
 
-// writeMembers keeps the order of members.
+// writeMembers writes an object's members in their order.
 func (m *marks) writeMembers(to *bytes.Buffer, value json.RawMessage, origin string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(value, &members); err != nil {
@@ -131,7 +131,7 @@ func (m *marks) writeMembers(to *bytes.Buffer, value json.RawMessage, origin str
 		inner, from := m.members[name], origin
 		if inner != nil && inner.origin != nil {
 			from = ""
-			_ = json.Unmarshal(members[*inner.origin], &from) // or it does not say
+			_ = json.Unmarshal(members[*inner.origin], &from) // stays "" if the member does not say
 		}
 		if err := inner.write(to, own, from); err != nil {
 			return err

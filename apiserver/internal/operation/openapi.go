@@ -24,23 +24,23 @@ type Tag struct {
 	Description string `json:"description"`
 }
 
-// About is what a description says beside its operations.
+// About is what a description says besides its operations.
 type About struct {
 	Title, Version, Description string
-	// Tags are the groups that there are, in their order.
+	// Tags are the groups of operations, in order.
 	Tags []Tag
-	// Examples are what examples are made of.
+	// Examples are the values that examples are made of.
 	Examples Examples
-	// Conditions are what members of components mean for others, by the component's name: if, then
-	// and else.
+	// Conditions are if, then and else of components, by the component's name. They say how members
+	// depend on each other.
 	Conditions map[string]*jsonschema.Schema
-	// Most are bounds that this server alone has, by component.member.
+	// Most are upper bounds that only this server has, by component.member.
 	Most map[string]float64
-	// Part says that it describes some operations of several: components of others are not there.
+	// Part says that only some operations are described, so components may be missing.
 	Part bool
 }
 
-// OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
+// OpenAPI describes operations as an OpenAPI 3.1 document, in indented JSON.
 func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 	s := about.examples()
 	paths := object{}
@@ -93,10 +93,10 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// describe is the OpenAPI operation of one route.
+// describe returns the OpenAPI operation of one route.
 func (op *Operation) describe(s *examples, route int) object {
 	id := op.ID
-	if route > 0 { // an alias has another method: the loader of the golden test refuses two of one
+	if route > 0 { // aliases differ by method; the golden test's loader refuses duplicate ids
 		id += "_by_" + strings.ToLower(op.Routes[route].Method)
 	}
 	description := strings.TrimSpace(op.Description + "\n\nAccess: " + string(op.Access) + ".")
@@ -115,7 +115,7 @@ func (op *Operation) describe(s *examples, route int) object {
 	if op.Group != "" {
 		out["tags"] = []string{op.Group}
 	}
-	out["security"] = []object{} // needs no credential
+	out["security"] = []object{} // no credential is needed
 	if op.Access != auth.Public {
 		out["security"] = []object{{"bearer": []string{}}}
 	}
@@ -174,8 +174,8 @@ func (op *Operation) parameters(s *examples) []object {
 	return list
 }
 
-// parameterSchema is of a text that is there: no text of a parameter is null, whatever its type may
-// be elsewhere.
+// parameterSchema is the schema of a parameter that is given. Its text is never null, even if its
+// type may be null elsewhere.
 func parameterSchema(s *examples, f *field) *jsonschema.Schema {
 	made := s.value(f, true)
 	if made.Ref == "" {
@@ -277,13 +277,13 @@ func (op *Operation) responses(s *examples) object {
 	return out
 }
 
-// answersPages says that people see the operation's answers, refusals among them.
+// answersPages says whether people see the operation's answers, including refusals.
 func (op *Operation) answersPages() bool {
 	return op.Browser && slices.Contains(op.Media, "text/html")
 }
 
-// describeEvents gives the media type the schemas and examples of named events, and says which they
-// are.
+// describeEvents adds the schemas and examples of named events to the media type. It returns a
+// description that lists the events.
 func (op *Operation) describeEvents(s *examples, content object) string {
 	var schemas []*jsonschema.Schema
 	examples, names := object{}, make([]string, len(op.NamedEvents))
@@ -298,7 +298,7 @@ func (op *Operation) describeEvents(s *examples, content object) string {
 	return "Server-Sent Events; the schemas are those of the data of " + strings.Join(names, ", ")
 }
 
-// media are the types of a Download or a Raw.
+// media are the media types of a Download or a Raw.
 func (op *Operation) media() []string {
 	if len(op.Media) == 0 {
 		return []string{"application/octet-stream"}
@@ -306,7 +306,7 @@ func (op *Operation) media() []string {
 	return op.Media
 }
 
-// problems are the error codes by status: the handler's and those that the declaration implies.
+// problems are the error codes by status: the handler's own and those that the declaration implies.
 func (op *Operation) problems() map[int][]string {
 	codes := append([]fault.Code{fault.Internal, fault.Unavailable, fault.HeaderTooLarge,
 		fault.UploadTooSlow}, op.Errors...)
@@ -354,8 +354,8 @@ func (op *Operation) problems() map[int][]string {
 	return byStatus
 }
 
-// problems are the codes of what decoding refuses: the request as such, and each field by its own
-// code.
+// problems are the codes with which decoding refuses: those of the request as such, and those of
+// its fields.
 func (r *request) problems() []fault.Code {
 	codes := []fault.Code{fault.InvalidRequest, fault.UnknownParameter, fault.InvalidBody}
 	if r.body != nil {
@@ -379,7 +379,7 @@ func (r *request) problems() []fault.Code {
 	return codes
 }
 
-// Line is an operation in one line, for the list of all operations.
+// Line describes an operation in one line, for the list of all operations.
 func (op *Operation) Line() string {
 	routes := make([]string, len(op.Routes))
 	for i, r := range op.Routes {

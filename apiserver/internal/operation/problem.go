@@ -31,17 +31,17 @@ type TakenName struct {
 // Error implements error.
 func (t *TakenName) Error() string { return t.Err.Error() }
 
-// Unwrap is the error.
+// Unwrap returns the error about the name.
 func (t *TakenName) Unwrap() error { return t.Err }
 
-// ProblemItem is one fault of a request. The first one's code is the problem's.
+// ProblemItem is one fault of a request. The code of the first one is the problem's code.
 type ProblemItem struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 	Field   string     `json:"field,omitempty" doc:"The input at fault, as a path: itemsConfig[2].selector"`
 }
 
-// NewProblem makes the body for an error. What is not coded, and every 500, shows no more than the
+// NewProblem makes the body for an error. Errors without a code, and every 500, show only the
 // correlation id.
 func NewProblem(err error, correlationID string) *Problem {
 	var list fault.List
@@ -72,13 +72,13 @@ func NewProblem(err error, correlationID string) *Problem {
 	return p
 }
 
-// Bounds of an answer that tells what is wrong. A caller chooses what it repeats.
+// Bounds on what a problem repeats of the caller's input.
 const (
 	maxProblem      = 4096 // bytes of a message
 	maxProblemField = 512  // bytes of a field's name
 )
 
-// cutText is at most so many bytes of a text, whole characters.
+// cutText cuts a text to at most this many bytes, whole characters, and marks the cut.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxLarge bodies of more than bodyLimit bytes are in memory at once.
+	// maxLarge is how many bodies of more than bodyLimit bytes are in memory at once.
 	maxLarge = 2
-	// maxReceived is the most bytes of a streamed body that is kept on disk.
+	// maxReceived is the most bytes of a streamed body. It is kept on disk.
 	maxReceived = 4 << 30
-	// customerShare is how many large or streamed bodies of one customer are received or worked on
+	// customerShare is how many large or streamed bodies of one customer are received or processed
 	// at once.
 	customerShare = 2
 )
 
-// DescribeBodies says what callers with large or streamed bodies have to know.
+// DescribeBodies tells callers the rules for large or streamed bodies.
 func DescribeBodies() string {
 	p := usualPace()
 	return fmt.Sprintf("A longer or streamed body may take as long as its call, if at least %d "+
@@ -38,7 +38,7 @@ func DescribeBodies() string {
 		customerShare, maxReceived>>30)
 }
 
-// shares are what each customer has of something scarce. The zero value is ready.
+// shares are each customer's places for something scarce. The zero value is ready to use.
 type shares struct {
 	mu   sync.Mutex
 	held map[string]*share // of customers that hold or wait
@@ -49,7 +49,7 @@ type share struct {
 	users  int // that hold or wait
 }
 
-// takePlace waits for one of the customer's places. leave gives it back, and is called once.
+// takePlace waits for one of the customer's places. leave gives it back; call it once.
 func (s *shares) takePlace(ctx context.Context, customer string) (leave func(), err error) {
 	s.mu.Lock()
 	if s.held == nil {
@@ -78,8 +78,8 @@ func (s *shares) takePlace(ctx context.Context, customer string) (leave func(), 
 	}
 }
 
-// read reads the whole body. A large one comes to disk first, and into memory in its turn: nobody
-// waits for its sender.
+// read reads the whole body. It receives a large one to disk first, and takes a place in memory
+// only afterwards, so that no call waits for another's sender.
 func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 	if limit <= bodyLimit || x.body.declared >= 0 && x.body.declared <= bodyLimit ||
 		x.body.declared > int64(limit) {
@@ -109,8 +109,8 @@ func Verbatim(to io.Writer, body io.Reader) error {
 	return err
 }
 
-// receive brings what refine makes of the body to a file without a name, which goes with the call.
-// It holds nothing but the customer's share.
+// receive writes what refine keeps of the body to an unnamed file, which is deleted with the call.
+// While it receives, it holds only the customer's share.
 func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
 	if x.body.declared > limit {
 		return nil, x.body.tooLarge(limit)
@@ -124,7 +124,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	if err != nil {
 		return nil, fmt.Errorf("receive a body: %w", err)
 	}
-	x.after(func() { _ = file.Close() }) // nothing of it is kept
+	x.after(func() { _ = file.Close() }) // nothing more is written
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, fmt.Errorf("receive a body: %w", err)
 	}
@@ -155,8 +155,8 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	return io.NewSectionReader(file, 0, to.written), nil
 }
 
-// checkRepeated refuses a call that is repeated with another streamed body than it came with first.
-// The body mostly has not come yet: its handler had no use for it, as the answer was there.
+// checkRepeated refuses a repeated call whose streamed body differs from the first one. The handler
+// usually has not read it, since the answer was already there.
 func (x *exchange) checkRepeated(ctx context.Context) (err error) {
 	call := x.from.Call
 	if call == nil || !call.Replayed || call.FirstBody == 0 {
@@ -175,7 +175,7 @@ func (x *exchange) checkRepeated(ctx context.Context) (err error) {
 	return err
 }
 
-// reading hashes what is read, and keeps the error of a reader apart from those of a writer.
+// reading hashes what is read, and keeps a reader's error apart from those of a writer.
 type reading struct {
 	from io.Reader
 	hash *xxh3.Hasher
@@ -192,11 +192,11 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// after has something done when the call has its answer.
+// after registers a function to run when the call has its answer.
 func (x *exchange) after(do func()) { x.undo = append(x.undo, do) }
 
-// readAdmitted reads the whole body, and then asks the operation whether it may be worked on. What
-// is scarce is held around work, never around waiting for a sender.
+// readAdmitted reads the whole body, then asks Admit whether it may be processed. Scarce resources
+// are held during work, never while waiting for a sender.
 func (x *exchange) readAdmitted(ctx context.Context, limit int) ([]byte, error) {
 	whole, err := x.read(ctx, limit)
 	if err != nil || x.op.Admit == nil || len(whole) == 0 {

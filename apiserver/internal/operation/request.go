@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// bodyLimit is the most bytes of a JSON body unless its field says otherwise.
+// bodyLimit is the most bytes of a JSON body, unless its field has the tag limit.
 const bodyLimit = 1 << 20
 
 // request is a compiled request type.
@@ -28,7 +28,7 @@ type request struct {
 	header *shape
 	body   *bodyField
 	stream *streamField
-	// unknown query parameters are passed over
+	// unknown query parameters are ignored
 	lenient bool
 }
 
@@ -36,19 +36,19 @@ type bodyField struct {
 	index []int
 	typ   reflect.Type
 	limit int
-	raw   bool   // is handed on as it came
-	media string // of a raw one; "": JSON
-	form  bool   // as a browser sends one
+	raw   bool   // passed to the handler as it came
+	media string // of a raw body; "": JSON
+	form  bool   // encoded as browsers encode forms
 	rules rules
 }
 
 type streamField struct {
 	index []int
 	types []string
-	items string // the member of a JSON body whose items come by the stream; "": none
+	items string // the member of a JSON body whose items come through the stream; "": none
 }
 
-// compileRequest reads a request type; what it cannot use is a programmer's slip and panics.
+// compileRequest reads a request type. It panics on a type that it cannot use, a programming error.
 func compileRequest(id string, t reflect.Type) *request {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("operation %s: the request must be a struct", id))
@@ -93,7 +93,7 @@ func compileRequest(id string, t reflect.Type) *request {
 	return r
 }
 
-// incoming is what arrived, copied out of the server's buffers.
+// incoming is a request, copied out of the server's buffers.
 type incoming struct {
 	segment     func(name string) string // of the path, decoded
 	query       map[string][]string
@@ -106,7 +106,7 @@ type incoming struct {
 	bodyName    string // by which the caller knows the body; "": it has none
 }
 
-// streams says whether the body is to be handed on as it arrives.
+// streams says whether a body of this type is passed to the handler as it arrives.
 func (r *request) streams(contentType string) bool {
 	if r.stream == nil {
 		return false
@@ -119,12 +119,12 @@ func (r *request) streams(contentType string) bool {
 	return false
 }
 
-// splits says whether the items of a JSON body are to be handed on one by one.
+// splits says whether the items of a JSON body are passed to the handler one by one.
 func (r *request) splits(contentType string) bool {
 	return r.stream != nil && r.stream.items != "" && contentType == r.mediaTypes()[0]
 }
 
-// decode makes a request value of what arrived. Every fault of it is found; ids come first.
+// decode makes a request value of what arrived. It reports all faults, those of the path first.
 func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value, body []byte,
 	err error) {
 	value = reflect.New(r.typ)
@@ -153,8 +153,8 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 		r.shapes.decodeBody(rest, v.FieldByIndex(r.body.index), &r.body.rules, in.bodyName, p)
 		body = binary.BigEndian.AppendUint64(rest, hash)
 	case r.body != nil:
-		// An empty body of a type that is not taken is refused as a longer one is: it has no query
-		// of another type.
+		// An empty body of an unsupported type is refused like a longer one: the query's form
+		// depends on the body's type.
 		if (in.hasBody || r.stream != nil) && in.contentType != r.mediaTypes()[0] {
 			return value, nil,
 				fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s",
@@ -187,7 +187,7 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 	return value, body, p.list.OrNil()
 }
 
-// refuseBody names what the body of an operation that has none says.
+// refuseBody refuses the body of an operation that takes none, naming the body's members.
 func refuseBody(body []byte, p *problems) {
 	const detail = "this operation takes no body"
 	var members map[string]json.RawMessage
@@ -200,8 +200,8 @@ func refuseBody(body []byte, p *problems) {
 	}
 }
 
-// isNothing says whether a body says nothing: many clients send {} where there is no body (decision
-// 57).
+// isNothing says whether a body is empty or {}. Many clients send {} where there is no body
+// (decision 57).
 func isNothing(body []byte) bool {
 	text := bytes.TrimSpace(body)
 	if len(text) == 0 {
@@ -212,7 +212,7 @@ func isNothing(body []byte) bool {
 	return opens && closes && len(bytes.TrimSpace(inner)) == 0
 }
 
-// decodeQuery reads the parameters, and with a streamed body the members of the JSON body among
+// decodeQuery reads the parameters. With a streamed body, the members of the JSON body are among
 // them.
 func (r *request) decodeQuery(in *incoming, v reflect.Value, streamed bool, p *problems) {
 	known := map[string]bool{}
@@ -258,7 +258,7 @@ func (r *request) decodeRepeated(texts []string, into reflect.Value, f *field, p
 	f.rules.check(into, f.name, p)
 }
 
-// mediaTypes are those of the body, that of a whole one first.
+// mediaTypes are the media types of the body, that of a whole body first.
 func (r *request) mediaTypes() []string {
 	types := []string{"application/json"}
 	switch {
@@ -275,7 +275,7 @@ func (r *request) mediaTypes() []string {
 
 const formType = "application/x-www-form-urlencoded"
 
-// decodeForm reads the members of a form. Others are passed over: browsers' helpers add some.
+// decodeForm reads the members of a form. It ignores others: browser extensions add some.
 func (r *request) decodeForm(body []byte, v reflect.Value, p *problems) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil || !utf8.Valid(body) {
@@ -291,14 +291,14 @@ func (r *request) decodeForm(body []byte, v reflect.Value, p *problems) {
 			r.shapes.absent(into, f, f.name, p)
 		case 1:
 			r.shapes.decodeText(texts[0], into, &f.rules, f.name, p)
-		default: // which of them counts would be a guess
+		default: // choosing one would be a guess
 			p.add(f.rules.code, f.name, "must be given once")
 		}
 	}
 }
 
-// Validator is a request, or its body, that has rules which no tag can say. It is asked when
-// everything else is right.
+// Validator is a request, or its body, with rules that tags cannot express. Validate is called when
+// everything else is valid.
 type Validator interface{ Validate() fault.List }
 
 func validate(value reflect.Value, r *request) fault.List {

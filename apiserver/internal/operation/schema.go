@@ -15,18 +15,18 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Schematic is a type that describes its own JSON form. A schema that has a title is the component
+// Schematic is a type that describes its own JSON form. A schema with a title becomes the component
 // of that name.
 type Schematic interface{ Schema() *jsonschema.Schema }
 
 var schematicType = reflect.TypeFor[Schematic]()
 
-// schemas makes JSON Schemas of Go types by the same tags that decoding reads. Structs become named
+// schemas makes JSON Schemas of Go types, from the tags that decoding reads. Structs become named
 // components.
 type schemas struct {
 	components map[string]*jsonschema.Schema
 	types      map[string]reflect.Type
-	refs       string // what references to components begin with
+	refs       string // prefix of references to components
 	marked     bool   // scraped texts are marked as data
 }
 
@@ -35,8 +35,8 @@ func newSchemas() *schemas {
 		refs: "#/components/schemas/"}
 }
 
-// of is the schema of a type. In requests a member is required when its tag says so, in answers
-// when it is always there.
+// of returns the schema of a type. In requests a member is required when its tag says so; in
+// answers when it is never omitted.
 func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		return nullable(s.of(t.Elem(), request))
@@ -61,7 +61,7 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	case reflect.Slice:
 		items := s.of(t.Elem(), request)
 		if t.Elem().Kind() == reflect.Interface {
-			// An empty schema is written as true, which some generators do not take.
+			// An empty schema is written as true, which some generators reject.
 			items.Description = "Any value"
 		}
 		return &jsonschema.Schema{Type: "array", Items: items}
@@ -72,13 +72,13 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	}
 	made, err := jsonschema.ForType(t, nil)
 	if err != nil {
-		// a declared type: a programmer's slip
+		// a programming error in a declared type
 		panic(fmt.Sprintf("operation: no schema for %s: %v", t, err))
 	}
 	return made
 }
 
-// titled is a type's own schema, or a reference to the component that it is.
+// titled returns a type's own schema, or a reference to its component if it has a title.
 func (s *schemas) titled(t reflect.Type, own *jsonschema.Schema) *jsonschema.Schema {
 	name := own.Title
 	if name == "" {
@@ -88,9 +88,9 @@ func (s *schemas) titled(t reflect.Type, own *jsonschema.Schema) *jsonschema.Sch
 	return s.refer(name, t, func() *jsonschema.Schema { return own })
 }
 
-// component names a struct's schema and refers to it. A struct is named by its type, a page by what
-// it is of first, and what a request has with Input behind it. Two types of one name are a
-// programmer's slip.
+// component makes a struct's schema a component and refers to it. Its name is the type's name. A
+// generic type has its parameter's name in front, and request types end with Input or Request. Two
+// types of one name are a programming error.
 func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	name, parameters, generic := strings.Cut(t.Name(), "[")
 	if generic {
@@ -103,7 +103,7 @@ func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	return s.refer(name, t, func() *jsonschema.Schema { return s.object(t, request) })
 }
 
-// refer refers to the component of a type, which is made when nothing has referred to it before.
+// refer refers to the component of a type, and makes it on first use.
 func (s *schemas) refer(name string, t reflect.Type,
 	describe func() *jsonschema.Schema) *jsonschema.Schema {
 	if known, ok := s.types[name]; ok && known != t {
@@ -137,8 +137,8 @@ func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
 	return made
 }
 
-// field is a member's schema with what its tags say. In a request one that may be left out may be
-// null, too.
+// field returns a member's schema with what its tags say. In requests an optional member may also
+// be null.
 func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 	if s.marked && f.rules.scraped != "" {
 		return &jsonschema.Schema{Description: f.rules.doc + " (each text is an object of type " +
@@ -151,7 +151,7 @@ func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 	return made
 }
 
-// value is the schema of a member that is there, or of a parameter, which is never null.
+// value returns the schema of a member that is not null, or of a parameter.
 func (s *schemas) value(f *field, request bool) *jsonschema.Schema {
 	t := f.typ
 	for t.Kind() == reflect.Pointer {
@@ -162,7 +162,7 @@ func (s *schemas) value(f *field, request bool) *jsonschema.Schema {
 	case t != idType:
 	case f.rules.required:
 		made.Pattern = "^[0-9a-fA-F]{24}$"
-	case request: // nothing has it, and a handler would take it for none given
+	case request: // no object has it, and a handler would take it for no id
 		made.Not = &jsonschema.Schema{Enum: []any{strings.Repeat("0", 24)}}
 	}
 	made.Description = f.rules.doc
@@ -174,7 +174,7 @@ func (s *schemas) value(f *field, request bool) *jsonschema.Schema {
 	return made
 }
 
-// describe says in a schema what check enforces.
+// describe writes into a schema what check enforces.
 func (r *rules) describe(made *jsonschema.Schema, t reflect.Type, request bool) {
 	allowed := r.enum
 	if request {
@@ -217,7 +217,7 @@ func (r *rules) describe(made *jsonschema.Schema, t reflect.Type, request bool) 
 	bound(made, r, t)
 }
 
-// bound writes min and max as what they bound: a value, characters or items.
+// bound writes min and max as bounds of the value, its characters or its items.
 func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {
 	whole := func(n *float64) *int {
 		if n == nil {

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Served is an answer that an http.Handler makes, of a library that brings one. It may stream. The
-// handler's request is a copy, with Body. Its context is that of calls, which a stop lets finish.
-// It ends sooner when the client is gone, or the credential does not hold any more.
+// Served is an answer that a library's http.Handler makes; it may stream. The handler gets a copy
+// of the request, with Body. Its context is that of calls, so a stop lets it finish. The context
+// ends early when the client is gone or the credential no longer holds.
 type Served struct {
 	Handler http.Handler
 	Body    []byte
-	// Refuse is the fault of a status of 400 and more that the handler answers with a text.
+	// Refuse makes the fault of a text that the handler answers with a status of 400 or more.
 	Refuse func(status int, text string) error
 }
 
-// hand has the handler answer, on a goroutine that the server waits for.
+// hand lets the handler answer, on a goroutine that the server waits for.
 func (x *exchange) hand(answer Served) {
 	ctx, cancel := context.WithCancel(x.Work)
 	read, write := io.Pipe()
@@ -57,7 +57,7 @@ func (x *exchange) hand(answer Served) {
 	}
 	for name, values := range w.header {
 		if name == "Connection" || name == "Content-Length" {
-			continue // the server's own
+			continue // the server sets its own
 		}
 		for _, value := range values {
 			x.rc.Response.Header.Add(name, value)
@@ -88,7 +88,7 @@ type closing func()
 // Close implements io.Closer.
 func (c closing) Close() error { c(); return nil }
 
-// watch ends a stream whose client is gone, and keeps a silent one alive.
+// watch ends a stream whose client or credential is gone, and keeps a silent one alive.
 func (x *exchange) watch(ctx context.Context, cancel context.CancelFunc, w *handed,
 	gone func() bool, holds func() error) {
 	for {
@@ -120,19 +120,19 @@ func (x *exchange) copyRequest(ctx context.Context, body []byte) (*http.Request,
 	return r.WithContext(ctx), nil
 }
 
-// handed is the http.ResponseWriter of a Served. What is written before the first flush waits for
-// it, or for the handler's end.
+// handed is the http.ResponseWriter of a Served. What is written before the first flush is held
+// back until that flush, or until the handler ends.
 type handed struct {
 	header http.Header
 	pipe   *io.PipeWriter
 	now    func() time.Time
-	begun  chan struct{} // closed when what follows is known
+	begun  chan struct{} // closed when the kind of the answer is known
 
 	mu     sync.Mutex
 	status int
 	before bytes.Buffer
-	whole  bool  // the handler has ended, and all it said is in before
-	failed error // it has ended without an answer
+	whole  bool  // the handler has ended; before holds the whole answer
+	failed error // why the handler ended without an answer
 	wrote  time.Time
 	opened bool
 }
@@ -163,7 +163,7 @@ func (w *handed) Write(p []byte) (int, error) {
 	return w.pipe.Write(p)
 }
 
-// Flush implements http.Flusher: the answer is a stream from then on.
+// Flush implements http.Flusher. From then on the answer is a stream.
 func (w *handed) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *handed) end(err error) {
 	_ = w.pipe.CloseWithError(err) // never fails
 }
 
-// ping writes a comment to a stream of events that has been silent.
+// ping writes a comment to a stream of events that has been silent for pingEvery.
 func (w *handed) ping() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// rules are the bounds of one field, from its tags.
+// rules are the bounds of one field, read from its tags.
 type rules struct {
 	required bool
 	stamped  bool
@@ -23,16 +23,16 @@ type rules struct {
 	values   []string // of its type
 	not      []string
 	unlike   *regexp.Regexp
-	format   string // of the description alone: something else checks it
+	format   string // in the schema only: something else checks it
 	pattern  *regexp.Regexp
-	says     string     // of a text that does not match
-	trim     bool       // a text is measured without the spaces around it
-	must     bool       // a truth value that has to be true
+	says     string     // the message for a text that does not match
+	trim     bool       // surrounding spaces do not count in the length
+	must     bool       // the value must be true
 	unique   bool       // no item comes twice
 	object   bool       // raw JSON that is an object
 	each     *rules     // of items, and of the values of a map
 	keys     *rules     // of the names of a map's members
-	code     fault.Code // "": the operation's
+	code     fault.Code // of refusals; "": the operation's
 	doc      string
 	alone    bool   // alone:"json": not among the parameters of a streamed body
 	agent    string // agentNeeds or agentLacks, "" for neither
@@ -47,16 +47,16 @@ type field struct {
 	rules rules
 }
 
-// shape is the fields of a struct, in order, embedded structs' included.
+// shape is the fields of a struct in order, including those of embedded structs.
 type shape struct {
 	fields []field
 	byName map[string]int
 }
 
-// shapes are all structs of one operation's request.
+// shapes are all structs in one operation's request.
 type shapes map[reflect.Type]*shape
 
-// add compiles the structs of a JSON value's type, however deep.
+// add compiles the structs in a JSON value's type, at any depth.
 func (s shapes) add(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -159,7 +159,7 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 // problems collects the faults of one request, at most maxProblems.
 type problems struct {
 	list    fault.List
-	invalid fault.Code // of faults that have no code of their own
+	invalid fault.Code // for faults without a code of their own
 }
 
 const maxProblems = 100
@@ -174,7 +174,7 @@ func (p *problems) add(code fault.Code, path, format string, args ...any) {
 	p.list = append(p.list, fault.Invalid(code, path, format, args...))
 }
 
-// check holds a decoded value against its rules. A clamped value is changed in place.
+// check checks a decoded value against its rules. It clamps values in place.
 func (r *rules) check(v reflect.Value, path string, p *problems) {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -209,7 +209,7 @@ func (r *rules) check(v reflect.Value, path string, p *problems) {
 	}
 }
 
-// checkParts holds the items of an array, or the members of a map, against their rules.
+// checkParts checks the items of an array or the members of a map against their rules.
 func (r *rules) checkParts(v reflect.Value, path string, p *problems) {
 	if v.Kind() == reflect.Map {
 		if r.keys == nil && r.each == nil {
@@ -274,7 +274,7 @@ func (r *rules) checkText(text, path string, p *problems) {
 	}
 }
 
-// bounds complains of what is not within min and max, and says whether it is.
+// bounds reports a number outside min and max, and says whether it is within.
 func (r *rules) bounds(n float64, path, unit string, p *problems) bool {
 	format := func(f float64) string {
 		number := strconv.FormatFloat(f, 'f', -1, 64)

@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// openPaths are the paths whose answers pages of other sites may read, each with what they are told
-// where it has no such method.
+// openPaths are the paths whose answers pages of other sites may read. Each has a stand-in
+// operation that answers methods which the path lacks.
 func openPaths(ops []*Operation) map[string]*Operation {
 	paths := map[string]*Operation{}
 	for _, op := range ops {
@@ -24,9 +24,9 @@ func openPaths(ops []*Operation) map[string]*Operation {
 	return paths
 }
 
-// preflight tells a browser whether a page of another site may call a path: with its methods, and
-// with whatever headers. Authorization has to be named. One that asks for a stream by GET is to
-// read that there is none.
+// preflight tells a browser whether a page of another site may call a path. It allows the path's
+// methods and all headers; Authorization has to be named besides *. It always allows GET, so that a
+// page that asks for a stream can read the 405.
 func (c *Chain) preflight(op *Operation, methods []string) fasthttp.RequestHandler {
 	if !slices.Contains(methods, fasthttp.MethodGet) {
 		methods = append([]string{fasthttp.MethodGet}, methods...)
@@ -48,8 +48,8 @@ func (c *Chain) preflight(op *Operation, methods []string) fasthttp.RequestHandl
 	}
 }
 
-// openUp lets pages of other sites read the answer and its headers, where the operation says so.
-// Browsers take no cookies for "*".
+// openUp lets pages of other sites read the answer and its headers, if the operation allows it.
+// Browsers send no cookies under "*".
 func (x *exchange) openUp() {
 	if x.op.Anywhere || x.admits() {
 		x.rc.Response.Header.Set("Access-Control-Allow-Origin", "*")
@@ -58,8 +58,8 @@ func (x *exchange) openUp() {
 }
 
 // admits says whether a page of another site may call the operation with a credential that it
-// knows. It may where nobody on the way could have changed the page. A service of this machine
-// takes pages of this machine alone, as the Model Context Protocol wants it.
+// knows. The page must have come over https, or from this machine. A service on this machine admits
+// only pages of this machine, as the Model Context Protocol requires.
 func (x *exchange) admits() bool {
 	origin, err := url.Parse(string(x.rc.Request.Header.Peek("Origin")))
 	switch {

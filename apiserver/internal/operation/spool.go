@@ -7,24 +7,24 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of what bodies take on disk while they are received and worked on, and long answers while
-// they are sent, in bytes.
+// Bounds in bytes of the disk space that bodies take while received and processed, and long answers
+// while sent.
 const (
 	maxSpooled      = 16 << 30 // of all customers together
 	maxSpooledOfOne = 4 << 30  // of one customer
-	// spoolReserve is what stays free on the disk, whatever else fills it, unless told.
+	// spoolReserve is what stays free on the disk, whatever else fills it, unless Disk has a floor.
 	spoolReserve = 1 << 30
-	// spoolStep is taken at a time.
+	// spoolStep is how much is taken at a time.
 	spoolStep = 4 << 20
 )
 
-// spools counts what bodies take on disk.
+// spools counts the disk space that bodies and answers take.
 type spools struct {
 	reserve int64 // bytes that stay free on the disk
 
 	mu    sync.Mutex
 	all   int64
-	ofOne map[string]int64 // by customer, of those that have some
+	ofOne map[string]int64 // by customer, without zeros
 }
 
 var (
@@ -37,15 +37,14 @@ var (
 			"try again after them")
 )
 
-// takeBytes takes n bytes for a customer, or none. free is what the disk has left, as far as that
-// is known.
+// takeBytes takes n bytes for a customer, or nothing. free is what the disk has left, if known.
 func (s *spools) takeBytes(customer string, n int64, free func() (uint64, bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch left, known := free(); {
 	case s.all+n > maxSpooled, known && left < uint64(s.reserve+n):
 		return errSpoolsFull
-	case s.ofOne[customer]+n > maxSpooledOfOne+customerShare*spoolStep: // steps that are not full
+	case s.ofOne[customer]+n > maxSpooledOfOne+customerShare*spoolStep: // steps may be partly used
 		return errCustomerFull
 	}
 	if s.ofOne == nil {
@@ -56,7 +55,7 @@ func (s *spools) takeBytes(customer string, n int64, free func() (uint64, bool))
 	return nil
 }
 
-// leave gives back what was taken, which may be nothing.
+// leave gives n bytes back; n may be 0.
 func (s *spools) leave(customer string, n int64) {
 	if n == 0 {
 		return
@@ -69,7 +68,7 @@ func (s *spools) leave(customer string, n int64) {
 	}
 }
 
-// spool is a file that takes its room before it is written.
+// spool is a file that reserves its space before it is written.
 type spool struct {
 	io.Writer
 	take           func(n int64) error

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// All customers together and each alone stay within their bounds, and what is given back can be
-// taken again.
+// All customers together and each alone stay within their bounds. What is given back can be taken
+// again.
 func TestSpoolsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spools{reserve: spoolReserve}
@@ -67,7 +67,7 @@ func TestNothingIsTakenForAnEmptyBody(t *testing.T) {
 	}
 }
 
-// What bodies leave of a disk is its floor, also where an operator wants none.
+// Bodies leave the disk's floor free, even if an operator wants none.
 func TestBodiesLeaveTheFloor(t *testing.T) {
 	for bytes, disk := range map[int64]*telemetry.Disk{spoolReserve: nil, 0: {},
 		7: {Floor: telemetry.NewFloor(7)}} {
@@ -79,7 +79,7 @@ func TestBodiesLeaveTheFloor(t *testing.T) {
 	}
 }
 
-// A body that finds the disk full is refused by name, and takes nothing any more.
+// A body that finds the disk full is refused with a code of its own, and takes no more space.
 func TestBodiesLeaveTheDiskItsReserve(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		c := &Chain{SpoolDir: t.TempDir(), spools: spools{reserve: spoolReserve},

@@ -16,13 +16,13 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Tool is an operation as agents call it: with named arguments, wherever the operation has them.
+// Tool is an operation as agents call it: all its inputs are named arguments.
 type Tool struct {
 	*Operation
-	// Input describes the arguments, and Result an answer of success, each by itself.
+	// Input describes the arguments, Result a successful answer. Each schema is self-contained.
 	Input, Result *jsonschema.Schema
 	// List is the member of an answer whose items may be told in parts; "": the answer itself is
-	// the list. Listed says whether there is one.
+	// the list. Listed says whether there is such a list.
 	List   string
 	Listed bool
 
@@ -30,28 +30,28 @@ type Tool struct {
 	marks     *marks
 }
 
-// argument is where an argument goes.
+// argument says where an argument goes in the call.
 type argument struct {
 	in     string // path, query, body, whole (the body itself), or key
-	name   string // there
-	needed bool   // by agents alone: the operation itself complains of what it needs
-	list   bool   // may be several values
+	name   string // in that place
+	needed bool   // required of agents only: the operation itself checks what it requires
+	list   bool   // may have several values
 	kind   reflect.Kind
-	json   bool // its text is JSON, which may come as it is
+	json   bool // its text is JSON, which may come unquoted
 }
 
-// Names of arguments that a tool has beside those of its operation.
+// Names of arguments that a tool has besides those of its operation.
 const (
 	KeyArgument    = "idempotencyKey"
 	CursorArgument = "cursor"
-	// bodyArgument is a body that is no object of known members.
+	// bodyArgument is a body that is not an object of known members.
 	bodyArgument = "body"
 )
 
-// defs is where the components of a tool's schemas are.
+// defs is the prefix of references to the components of a tool's schemas.
 const defs = "#/$defs/"
 
-// NewTool makes the tool of an operation; nil: agents do not see it.
+// NewTool makes the tool of an operation. It is nil if agents do not see the operation.
 func NewTool(op *Operation) *Tool {
 	if op.Agents == "" {
 		return nil
@@ -117,8 +117,8 @@ func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
 	}
 }
 
-// addBody makes arguments of the members of a body. One whose name stands for something else has
-// body_ before it. A body that is no object is one argument.
+// addBody makes the members of a body arguments. A name that is taken gets the prefix body_. A body
+// that is not an object becomes one argument.
 func (t *Tool) addBody(s *schemas) {
 	body := t.request.body
 	var members []field
@@ -136,7 +136,7 @@ func (t *Tool) addBody(s *schemas) {
 	}
 }
 
-// describeResult describes what an answer has, and finds out what of it is scraped.
+// describeResult describes the answer, and finds out which parts of it are scraped.
 func (t *Tool) describeResult() {
 	answer := t.response
 	if t.Streams() {
@@ -153,7 +153,7 @@ func (t *Tool) describeResult() {
 	}
 }
 
-// listOf is the member of an answer that makes it long.
+// listOf finds the member of an answer that makes it long.
 func listOf(t reflect.Type) (name string, listed bool) {
 	if t.Kind() == reflect.Slice && t != rawType {
 		return "", true
@@ -177,7 +177,7 @@ func listOf(t reflect.Type) (name string, listed bool) {
 	return name, lists == 1
 }
 
-// ReadArguments reads the arguments of a call; none are no object.
+// ReadArguments parses the arguments of a call. Absent arguments are an empty map.
 func ReadArguments(text json.RawMessage) (args map[string]json.RawMessage, err error) {
 	args = map[string]json.RawMessage{}
 	if len(text) == 0 || string(text) == "null" {
@@ -196,8 +196,8 @@ func ReadArguments(text json.RawMessage) (args map[string]json.RawMessage, err e
 	return args, nil
 }
 
-// Fill makes a call of arguments. It refuses arguments that the tool does not have, and wants those
-// that agents need; the rest is the operation's to check. more are those of no operation.
+// Fill puts arguments into a call. It refuses arguments that the tool does not have, and requires
+// those that agents must give. The operation checks the rest.
 func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 	call.Path, call.Query = map[string]string{}, url.Values{}
 	body := map[string]json.RawMessage{}
@@ -213,7 +213,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 			call.Body, call.bodyName = value, name
 		case a.in == "body":
 			body[a.name] = value
-		case string(value) == "null": // is none
+		case string(value) == "null": // null is not given
 		case !a.list && bytes.HasPrefix(value, []byte("[")):
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
 				"must be one value, not a list"))
@@ -246,7 +246,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 	return nil
 }
 
-// set puts an argument where texts go: in the path, the query, or beside them.
+// set puts an argument into the path, the query or the idempotency key.
 func (t *Tool) set(call *Inside, name string, value json.RawMessage) *fault.Error {
 	a := t.arguments[name]
 	for _, one := range several(value) {
@@ -267,15 +267,15 @@ func (t *Tool) set(call *Inside, name string, value json.RawMessage) *fault.Erro
 	return nil
 }
 
-// isUnsaid says whether an argument is absent, or as good as that. An operation takes an empty
-// parameter for one that was not given.
+// isUnsaid says whether an argument is absent, null or "". Operations treat an empty parameter as
+// not given.
 func isUnsaid(value json.RawMessage) bool {
 	text := string(bytes.TrimSpace(value))
 	return text == "" || text == "null" || text == `""`
 }
 
-// plainText is a JSON value as a parameter has it: a text without its quotes, all else as JSON. It
-// is not ok where a text is wanted, and the value could be none.
+// plainText is a JSON value as a parameter has it: a text without quotes, anything else as JSON. ok
+// is false if a text is needed and the value cannot be one.
 func (a *argument) plainText(value json.RawMessage) (text string, ok bool) {
 	var n int64
 	switch {
@@ -298,7 +298,7 @@ func several(value json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{value}
 }
 
-// path is that of the operation with its parameters filled in.
+// path is the operation's path with its parameters filled in.
 func (c *Inside) path(op *Operation) string {
 	path := op.Routes[0].Path
 	for name, value := range c.Path {
@@ -307,7 +307,7 @@ func (c *Inside) path(op *Operation) string {
 	return path
 }
 
-// Hints are what agents are told of a call's effect (the protocol's annotations of a tool).
+// Hints tell agents the effect of a call (annotations of a tool in the protocol).
 type Hints struct {
 	Effect      Effect `json:"effect"`
 	ReadOnly    bool   `json:"readOnlyHint"`
@@ -316,14 +316,14 @@ type Hints struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
-// Hints are those of the operation.
+// Hints returns the hints of the operation.
 func (op *Operation) Hints() Hints {
 	e := op.Agents
 	return Hints{Effect: e, ReadOnly: e == Reads, Destructive: e == Destroys,
 		Idempotent: e == Reads || e == Sets || e == Destroys, OpenWorld: e == Spends}
 }
 
-// summary is what the description says of an operation to agents.
+// summary is what the OpenAPI document says of the operation for agents.
 func (t *Tool) summary() any {
 	needs := []string{}
 	for _, name := range t.Input.PropertyOrder {
@@ -333,9 +333,9 @@ func (t *Tool) summary() any {
 	}
 	return struct {
 		Hints
-		Needs []string `json:"needs"` // of agents alone
+		Needs []string `json:"needs"` // of agents only
 	}{t.Hints(), needs}
 }
 
-// HasCursor says whether the operation has cursors of its own.
+// HasCursor says whether the operation has a cursor of its own.
 func (t *Tool) HasCursor() bool { return t.arguments[CursorArgument].in == "query" }

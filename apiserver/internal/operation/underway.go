@@ -27,7 +27,7 @@ func (u *underway) removeOne() {
 	}
 }
 
-// wait waits until there are none, or for ctx.
+// wait waits until nothing is under way, or until ctx ends.
 func (u *underway) wait(ctx context.Context) error {
 	u.mu.Lock()
 	if u.count == 0 {

@@ -8,23 +8,23 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// ofHTTP is in sentences that are for those who call by HTTP alone.
+// ofHTTP matches sentences that only concern callers by HTTP.
 var ofHTTP = regexp.MustCompile(`\b(GET|PUT|POST|DELETE) /|\?\w+=|\bContent-[A-Z]|\bX-[A-Z]|` +
 	`\b([Tt]he|JSON) body\b|query parameter|\bstreamed\b|\banswers 20\d\b|\b408\b|` +
 	`Events named|JSON of at most|Last-Event-ID|/api/`)
 
-// asMembers are what headers are in a tool's call and answer.
+// asMembers replaces names of headers by those of a tool's arguments and result members.
 var asMembers = strings.NewReplacer("Idempotency-Key", KeyArgument,
 	"the header Shoal-Reason", "reason")
 
-// toTools is a description for those who call by arguments, without the sentences that are of HTTP
-// alone.
+// toTools adapts a description to callers by arguments: it drops the sentences that only concern
+// HTTP.
 func toTools(text string) string {
 	sentences := strings.SplitAfter(asMembers.Replace(text), ". ")
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(sentences, ofHTTP.MatchString), ""))
 }
 
-// About is what a tool does, beside its summary.
+// About says what a tool does, in addition to its summary.
 func (t *Tool) About() string {
 	about := toTools(t.Description)
 	if t.ToAgents != "" && !strings.Contains(about, t.ToAgents) {
@@ -33,7 +33,7 @@ func (t *Tool) About() string {
 	return about
 }
 
-// say puts what a schema and those within it say into a tool's terms.
+// say rewrites the descriptions in a schema, at all depths, for tools.
 func say(s *jsonschema.Schema) {
 	s.Description = toTools(s.Description)
 	for _, inner := range s.Properties {

@@ -1,7 +1,7 @@
-// Package ownership owns what a customer may read and use: a record of the state is the customer's
-// own, or it is not there. What is in a group that was shared with it, it may read (decision 48).
-// Foreign records and missing ones get the same fault, so that nobody learns of another customer's.
-// It knows no operation and no request.
+// Package ownership decides what a customer may read and use. The customer owns a record, or it
+// counts as missing. It may also read what is in a group shared with it (decision 48). Foreign and
+// missing records get the same fault, so that nothing leaks about other customers. The package
+// knows no operation and no request.
 package ownership
 
 import (
@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Reads says whether the customer may read what an owner has in a group: its own, or what is shared
-// with it. All that is readable but not own goes by this one check.
+// Reads says whether the customer may read what an owner has in a group: its own, or shared with
+// it. All reading of foreign records goes through this check.
 func Reads(v *client.View, customer, owner string, group ids.ID) bool {
 	if customer == owner {
 		return true
@@ -23,7 +23,7 @@ func Reads(v *client.View, customer, owner string, group ids.ID) bool {
 	return g != nil && g.Customer == owner && v.Shared(group, customer)
 }
 
-// ReadsAll says so of several groups.
+// ReadsAll is Reads for several groups.
 func ReadsAll(v *client.View, customer, owner string, groups []ids.ID) bool {
 	for _, group := range groups {
 		if !Reads(v, customer, owner, group) {
@@ -33,8 +33,8 @@ func ReadsAll(v *client.View, customer, owner string, groups []ids.ID) bool {
 	return true
 }
 
-// StillReads is asked while a long answer is sent. Its error says that the customer may no longer
-// read what an owner has in the groups.
+// StillReads returns a check for use while a long answer is sent. Its error says that the customer
+// may no longer read the owner's groups.
 func StillReads(c client.Client, customer, owner string, groups ...ids.ID) func() error {
 	return func() error {
 		if !ReadsAll(c.View(), customer, owner, groups) {
@@ -44,7 +44,7 @@ func StillReads(c client.Client, customer, owner string, groups ...ids.ID) func(
 	}
 }
 
-// ReadableScraper is Scraper, or one whose group the customer may read.
+// ReadableScraper is Scraper, but also finds scrapers in groups that the customer may read.
 func ReadableScraper(v *client.View, customer string, id ids.ID, field string) (*client.Scraper,
 	error) {
 	if s := v.Scraper(id); s != nil && Reads(v, customer, s.Customer, s.Group) {
@@ -53,7 +53,7 @@ func ReadableScraper(v *client.View, customer string, id ids.ID, field string) (
 	return Scraper(v, customer, id, field)
 }
 
-// ReadableGroup is Group, or one that is shared with the customer.
+// ReadableGroup is Group, but also finds groups shared with the customer.
 func ReadableGroup(v *client.View, customer string, id ids.ID, field string) (*client.Group,
 	error) {
 	if g := v.Group(id); g != nil && Reads(v, customer, g.Customer, id) {
@@ -62,7 +62,7 @@ func ReadableGroup(v *client.View, customer string, id ids.ID, field string) (*c
 	return Group(v, customer, id, field)
 }
 
-// ReadableJob is Job, or a run in a group that is shared with the customer.
+// ReadableJob is Job, but also finds runs in groups shared with the customer.
 func ReadableJob(ctx context.Context, h *client.History, v *client.View, customer string,
 	id ids.ID, field string) (*client.Job, error) {
 	return job(ctx, h, v, id, field, func(job *client.Job) bool {
@@ -70,7 +70,7 @@ func ReadableJob(ctx context.Context, h *client.History, v *client.View, custome
 	})
 }
 
-// Scraper is a scraper of the customer. Its fault is scraper_not_found, at the field that named it.
+// Scraper is a scraper of the customer. Its fault is scraper_not_found, at the field's name.
 func Scraper(v *client.View, customer string, id ids.ID, field string) (*client.Scraper, error) {
 	s := v.Scraper(id)
 	if s == nil || s.Customer != customer {
@@ -79,7 +79,7 @@ func Scraper(v *client.View, customer string, id ids.ID, field string) (*client.
 	return s, nil
 }
 
-// Group is a group of the customer. Its fault is not_found, at the field that named it.
+// Group is a group of the customer. Its fault is not_found, at the field's name.
 func Group(v *client.View, customer string, id ids.ID, field string) (*client.Group, error) {
 	g := v.Group(id)
 	if g == nil || g.Customer != customer {
@@ -88,13 +88,13 @@ func Group(v *client.View, customer string, id ids.ID, field string) (*client.Gr
 	return g, nil
 }
 
-// NoGroup is the fault of a group that is not the customer's, at the field that named it.
+// NoGroup is the fault for a group that is not the customer's, at the field's name.
 func NoGroup(field string) error {
 	return fault.Invalid(fault.NotFound, field, "there is no such group")
 }
 
-// Job is a run of the customer that more than its caller may see: trials are none. Its fault is
-// job_not_found, at the field that named it.
+// Job is a run of the customer, except trials, which only their caller sees. Its fault is
+// job_not_found, at the field's name.
 func Job(ctx context.Context, h *client.History, v *client.View, customer string, id ids.ID,
 	field string) (*client.Job, error) {
 	return job(ctx, h, v, id, field, func(job *client.Job) bool {
@@ -114,8 +114,8 @@ func job(ctx context.Context, h *client.History, v *client.View, id ids.ID, fiel
 	return job, nil
 }
 
-// Schema is a schema that the customer may read: one of its own, or a global one. Its fault is
-// schema_not_found, at the field that named it.
+// Schema is a schema that the customer may read: its own or a global one. Its fault is
+// schema_not_found, at the field's name.
 func Schema(v *client.View, customer string, id ids.ID, field string) (*client.Schema, error) {
 	s := v.ReadableSchema(customer, id.String())
 	if s == nil {

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// TestForeignIsMissing: what another customer has gets the very fault of what nobody has.
+// TestForeignIsMissing: a foreign record gets exactly the fault of a missing one.
 func TestForeignIsMissing(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	c, source := clienttest.New(t, now), ids.Random{Now: now.Now}
@@ -31,7 +31,7 @@ func TestForeignIsMissing(t *testing.T) {
 	history := client.NewHistory(&rowstoretest.Archive{})
 	for _, kind := range []struct {
 		code fault.Code
-		id   ids.ID // alice's; zero: she has none
+		id   ids.ID // alice's id; zero: she has none
 		ask  func(customer string, id ids.ID) error
 	}{
 		{fault.NotFound, group, func(customer string, id ids.ID) error {

@@ -34,8 +34,8 @@ func sharing(t testing.TB, others int) (*client.View, ids.ID) {
 	return c.View(), group
 }
 
-// A share shows the group and its scrapers and runs to who has the address, and only that group.
-// Nothing of it is own.
+// A share shows the group, its scrapers and runs to whoever has the address, and no other group.
+// The shared records do not become the reader's own.
 func TestReads(t *testing.T) {
 	v, group := sharing(t, 1)
 	for customer, want := range map[string]bool{"alice": true, "bob": true, "carol": false} {
@@ -59,7 +59,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What the check costs a read, for who owns the group and for who it is shared with.
+// BenchmarkReads measures the check for the owner of a group and for a reader of its share.
 func BenchmarkReads(b *testing.B) {
 	v, group := sharing(b, 99) // of one customer with one address
 	for _, customer := range []string{"alice", "bob"} {

@@ -1,7 +1,7 @@
-// Package plans owns the catalogue of legacy plans (decision 39): what each costs, which features
-// it has and how many of a thing it allows. It is the one among the replicated settings. Until
-// there is one, it is the file of the process, or the one that comes with the program. Which plan a
-// customer has is in the control plane, and who gates what is said by operations.
+// Package plans has the catalogue of legacy plans (decision 39): their prices, features and caps.
+// The catalogue is in the replicated settings. Until it is set there, it is the process's file, or
+// else the built-in one. The control plane knows each customer's plan, and operations declare what
+// they need of it.
 package plans
 
 import (
@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// Feature is what a plan has or has not.
+// Feature is something that a plan may include.
 type Feature string
 
 // The features (specification 2.10).
@@ -39,14 +39,14 @@ const (
 	API                   Feature = "API"
 )
 
-// Features are all that there are.
+// Features are all features.
 func Features() []Feature {
 	return []Feature{ManualRun, DailyScheduler, WeeklyScheduler, SiteMap, DataSharing,
 		DataEnrichment, TextMatching, DataCharts, ExternalAPI, DataExport, GroupCustomCategories,
 		API}
 }
 
-// Cap is a limit that plans have.
+// Cap is a limit in a plan.
 type Cap string
 
 // The caps (specification 2.10).
@@ -57,7 +57,7 @@ const (
 	GroupCustomCategoriesLimit Cap = "GROUP_CUSTOM_CATEGORIES_LIMIT"
 )
 
-// Caps are all that there are.
+// Caps are all caps.
 func Caps() []Cap {
 	return []Cap{MaxScrapers, MaxGroups, DataSharingLimits, GroupCustomCategoriesLimit}
 }
@@ -75,24 +75,24 @@ const (
 // Plan is an entry of the catalogue.
 type Plan struct {
 	Name     string      `json:"plan"`
-	Level    int         `json:"level"`        // of two plans the dearer one has the higher
+	Level    int         `json:"level"`        // the dearer of two plans has the higher level
 	Price    float64     `json:"monthlyPrice"` // EUR, in whole cents
 	Features []Feature   `json:"features"`
-	Limits   map[Cap]int `json:"limits"` // one that is missing limits nothing
-	// Offered says that customers may choose it by themselves.
+	Limits   map[Cap]int `json:"limits"` // a missing one means no limit
+	// Offered says that customers may choose the plan themselves.
 	Offered bool `json:"offered,omitempty"`
 }
 
-// Cents is what a month costs.
+// Cents is the price of a month.
 func (p *Plan) Cents() int64 { return int64(math.Round(p.Price * 100)) }
 
-// Catalogue is every plan, by level. It is never changed.
+// Catalogue is all plans, by level. It is immutable.
 type Catalogue struct{ plans []Plan }
 
 //go:embed default.json
 var standard []byte
 
-// Standard is the catalogue that comes with the program.
+// Standard is the built-in catalogue.
 func Standard() *Catalogue {
 	c, err := Parse(standard)
 	if err != nil {
@@ -103,13 +103,13 @@ func Standard() *Catalogue {
 
 // Problem is what is wrong with a catalogue, and where.
 type Problem struct {
-	At    int    // in the list as it was given; -1: the list is wrong
-	Plan  string // of the one there
+	At    int    // index in the given list; -1: the list itself
+	Plan  string // name of the plan there
 	Field string // of that plan
 	Said  string
 }
 
-// Error names the plan and its field.
+// Error implements error. It names the plan and its field.
 func (p *Problem) Error() string {
 	if p.At < 0 {
 		return p.Said
@@ -117,7 +117,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%q: %s: %s", p.Plan, p.Field, p.Said)
 }
 
-// Parse reads an operator's catalogue, JSON. Its errors say what is wrong with which plan.
+// Parse parses an operator's catalogue, in JSON. Its errors say what is wrong with which plan.
 func Parse(file []byte) (*Catalogue, error) {
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("plans: the file has more than %d bytes", maxFile)
@@ -139,7 +139,7 @@ func Parse(file []byte) (*Catalogue, error) {
 	return c, nil
 }
 
-// New is a catalogue of plans, or what is wrong with them.
+// New makes a catalogue of plans, or says what is wrong with them.
 func New(list []Plan) (*Catalogue, *Problem) {
 	names, levels := map[string]bool{}, map[int]string{}
 	for i := range list {
@@ -166,7 +166,7 @@ func New(list []Plan) (*Catalogue, *Problem) {
 	return &c, nil
 }
 
-// check answers which field is wrong, and what with it; "" when none is.
+// check says which field is wrong and how; "" if none is.
 func (p *Plan) check() (field, said string) {
 	switch {
 	case !slices.Contains(Names(), p.Name):
@@ -197,10 +197,10 @@ func (p *Plan) check() (field, said string) {
 	return "", ""
 }
 
-// Plans are all, by level.
+// Plans are all plans, by level.
 func (c *Catalogue) Plans() []Plan { return c.plans }
 
-// Find is a plan, nil when there is none of that name.
+// Find finds a plan by name, nil if there is none.
 func (c *Catalogue) Find(name string) *Plan {
 	for i := range c.plans {
 		if c.plans[i].Name == name {

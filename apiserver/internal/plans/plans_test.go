@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestStandard: a dearer plan never lacks what a cheaper one has, and those on offer have a price.
+// TestStandard: a dearer plan lacks nothing that a cheaper one has, and offered plans have a price.
 func TestStandard(t *testing.T) {
 	all := plans.Standard().Plans()
 	if len(all) != len(plans.Names()) {

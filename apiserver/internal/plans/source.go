@@ -9,26 +9,26 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Source is the catalogue that holds at a time. It is safe for concurrent use.
+// Source is the current catalogue. It is safe for concurrent use.
 type Source struct {
-	own  *Catalogue // until the settings have one
+	own  *Catalogue // used until the settings have one
 	made atomic.Pointer[madeCatalogue]
 }
 
-// madeCatalogue is that of some settings. Records are never changed, so the pointer tells whether
-// they are others now.
+// madeCatalogue is a catalogue made from settings. Settings are immutable, so the pointer tells
+// whether they have changed.
 type madeCatalogue struct {
 	from      *client.Settings
 	catalogue *Catalogue
 }
 
-// NewSource is a source with the catalogue that a process was started with.
+// NewSource makes a source with the catalogue that the process was started with.
 func NewSource(own *Catalogue) *Source { return &Source{own: own} }
 
-// In is the catalogue that holds in a view.
+// In is the catalogue that is valid in a view.
 func (s *Source) In(view *client.View) *Catalogue { return s.Of(view.Settings()) }
 
-// Of is the catalogue that holds by some settings.
+// Of is the catalogue that is valid under these settings.
 func (s *Source) Of(settings *client.Settings) *Catalogue {
 	if len(settings.Plans) == 0 {
 		return s.own
@@ -41,8 +41,8 @@ func (s *Source) Of(settings *client.Settings) *Catalogue {
 	return made.catalogue
 }
 
-// of is the plan that gates a customer, nil when nothing does. A plan that the operator has taken
-// out of the catalogue gates nothing: its customers go on with what they pay for.
+// of is the plan that restricts a customer, nil if none does. A plan that the operator has removed
+// from the catalogue restricts nothing: its customers keep what they pay for.
 func (s *Source) of(view *client.View, customer string) *Plan {
 	return s.In(view).Find(view.Subscription(customer).Plan())
 }
@@ -56,8 +56,8 @@ func (s *Source) Check(view *client.View, customer string, needs Feature) error 
 	return nil
 }
 
-// CapOf is how many of a thing the customer's plan allows, for the command that makes one more; nil
-// where it allows any number.
+// CapOf is how many of a thing the customer's plan allows, for the command that makes one more;
+// nil: no limit.
 func (s *Source) CapOf(view *client.View, customer string, name Cap) *client.PlanCap {
 	plan := s.of(view, customer)
 	if plan == nil {
@@ -70,7 +70,7 @@ func (s *Source) CapOf(view *client.View, customer string, name Cap) *client.Pla
 	return &client.PlanCap{Plan: plan.Name, Name: string(name), Most: most}
 }
 
-// fromSettings is the catalogue of the replicated settings, which are in order.
+// fromSettings makes a catalogue of the replicated settings, which are sorted.
 func fromSettings(known []client.Plan) *Catalogue {
 	c := &Catalogue{plans: make([]Plan, 0, len(known))}
 	for i := range known {
@@ -88,7 +88,7 @@ func fromSettings(known []client.Plan) *Catalogue {
 	return c
 }
 
-// Settings is the catalogue as the replicated settings have it.
+// Settings is the catalogue in the form of the replicated settings.
 func (c *Catalogue) Settings() []client.Plan {
 	settings := make([]client.Plan, 0, len(c.plans))
 	for i := range c.plans {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// moveBooks moves a micro from adjustments to another account, so that all still sum to zero.
+// moveBooks moves a micro from adjustments to another account, so the sum stays zero.
 func moveBooks(m *months, to func(*clienttest.Books) *int64) {
 	m.fake.Spoil(m, func(tx *clienttest.Tx) {
 		books := *tx.Books()
@@ -34,7 +34,7 @@ func spoilWallet(m *months, change func(*client.Wallet)) {
 	})
 }
 
-// entry is the newest sealed entry of ann's but so many.
+// entry is ann's newest sealed entry, after skipping but of them.
 func (m *months) entry(but int) client.Entry {
 	all, err := client.NewHistory(m.store).EntriesBefore(m.Context(), m.fake.View(), "ann", nil,
 		but+1)
@@ -44,7 +44,7 @@ func (m *months) entry(but int) client.Entry {
 	return *all[but]
 }
 
-// Each kind of difference of the ledger with itself is named, whatever else is right.
+// Each kind of difference within the ledger is reported, whatever else is right.
 func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
 	for want, change := range map[reconcile.Kind]func(m *months){
 		reconcile.Clearing: func(m *months) {
@@ -86,7 +86,7 @@ func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
 	}
 }
 
-// An entry that is missing, and sums that do not begin at nothing, are found, too.
+// A missing entry is found, and so are sums that do not begin at 0.
 func TestGapsAreNamed(t *testing.T) {
 	for name, change := range map[string]func(m *months){
 		"an entry is missing": func(m *months) {
@@ -115,7 +115,7 @@ func TestGapsAreNamed(t *testing.T) {
 	}
 }
 
-// At its bound the provider's movements are all held; one more is refused, and says what helps.
+// Exactly MaxMovements movements are accepted. One more is refused, with a hint.
 func TestMovementsAreBounded(t *testing.T) {
 	m := newMonths(t, 4)
 	add := func(n int) {
@@ -136,7 +136,7 @@ func TestMovementsAreBounded(t *testing.T) {
 	}
 }
 
-// A thousand differences are listed, and those beyond are counted.
+// A thousand differences are listed; the rest are counted.
 func TestDifferencesAreBounded(t *testing.T) {
 	for _, beyond := range []int{0, 1, 7} {
 		m := newMonths(t, 5)
@@ -151,7 +151,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	}
 }
 
-// A ledger of more entries than are read at a time is walked whole, wherever they are.
+// A ledger longer than one read is walked completely, wherever its entries are.
 func TestLongLedgersAreWalked(t *testing.T) {
 	m := newMonths(t, 6)
 	const entries = 1_001

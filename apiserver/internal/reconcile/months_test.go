@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// beside is what months have beside the ledger: the pages that are stored, what the bank has ever
-// told, and a backup.
+// beside is what months has besides the ledger: stored pages, what the bank has ever told, and a
+// backup.
 type beside struct {
-	pages    map[ids.ID]map[uint32]bool // of each run, by seq
+	pages    map[ids.ID]map[uint32]bool // by run and seq
 	told     []client.Payload
 	invoices map[string]client.InvoiceStatus // as the bank has them
 	subs     map[string][]client.Contract    // by customer
@@ -22,7 +22,7 @@ type beside struct {
 	restores int
 }
 
-// saved is a backup, with how far runs were.
+// saved is a backup with the positions of runs.
 type saved struct {
 	state []byte
 	pages map[ids.ID]map[uint32]bool
@@ -34,7 +34,7 @@ func newBeside() beside {
 		subs: map[string][]client.Contract{}}
 }
 
-// keep notes a page that is stored.
+// keep records a stored page.
 func (b *beside) keep(job ids.ID, seq uint32) {
 	if b.pages[job] == nil {
 		b.pages[job] = map[uint32]bool{}
@@ -53,14 +53,14 @@ func copied(pages map[ids.ID]map[uint32]bool) map[ids.ID]map[uint32]bool {
 	return copied
 }
 
-// announce is a notice that the bank will give.
+// announce queues a notice that the bank will give.
 func (m *months) announce(notice client.Payload) {
 	m.bank.notices = append(m.bank.notices, notice)
 	m.told = append(m.told, notice)
 }
 
-// restore takes a backup, or puts the state back to the one that was taken last. What is stored of
-// later goes, runs go on from where they were, and the bank tells again all that it ever told.
+// restore takes a backup, or goes back to the last one. Later pages are dropped, runs resume at
+// their earlier positions, and the bank repeats all it ever told.
 func (m *months) restore() {
 	if m.saved == nil || m.r.IntN(2) == 0 {
 		m.saved = &saved{state: m.fake.Backup(m), pages: copied(m.pages)}
@@ -78,14 +78,13 @@ func (m *months) restore() {
 	m.bank.notices = append([]client.Payload{}, m.told...)
 }
 
-// lead has a new leader: what was proposed last is proposed again, and a node begins with its
-// snapshot.
+// lead changes the leader: the last proposal is repeated, and a node begins from its snapshot.
 func (m *months) lead() {
 	m.fake.Repeat()
 	m.fake.Replace(m)
 }
 
-// subscribe moves a subscription: none of it may touch a wallet.
+// subscribe moves a subscription, which must not touch a wallet.
 func (m *months) subscribe() {
 	ref := customers[m.r.IntN(2)]
 	switch m.r.IntN(4) {
@@ -93,7 +92,7 @@ func (m *months) subscribe() {
 		move := m.ids.New()
 		if _, err := m.fake.Propose(m.Context(), client.BeginMove{Customer: ref, Move: move},
 			nil); err != nil {
-			return // another one is under way
+			return // another one is in progress
 		}
 		if m.r.IntN(2) == 0 {
 			m.fake.Must(m, client.OpenCheckout{Customer: ref, Move: move, Checkout: client.Checkout{
@@ -117,7 +116,7 @@ func (m *months) subscribe() {
 	}
 }
 
-// tellContract tells how a contract stands, or has changed.
+// tellContract tells how a contract stands, or that it has changed.
 func (m *months) tellContract(ref string) {
 	if len(m.subs[ref]) == 0 {
 		return
@@ -135,7 +134,7 @@ func (m *months) tellContract(ref string) {
 	m.fake.Must(m, client.TellContract{Customer: ref, Contract: *c})
 }
 
-// invoice makes one at the bank, which tells of it three times, in any order.
+// invoice makes an invoice at the bank, which tells of it three times, in any order.
 func (m *months) invoice() {
 	m.count++
 	id, ref := fmt.Sprint("in_", m.count), customers[m.r.IntN(2)]
@@ -149,7 +148,7 @@ func (m *months) invoice() {
 	}
 }
 
-// recounted holds the entry of each closed run against the pages that are stored of it.
+// recounted compares the entry of each closed run with its stored pages.
 func (m *months) recounted() (runs int) {
 	m.Helper()
 	history, view := client.NewHistory(m.store), m.fake.View()
@@ -181,10 +180,10 @@ func (m *months) recounted() (runs int) {
 	}
 }
 
-// TestMonths: whatever happens in months, in whatever order it is told, ledger, provider, prefix
-// sums and stored pages agree once all is told. While something is not told, that alone is named.
-// Launches, settles, top-ups, disputes, subscription moves, leader changes, archive and restore are
-// all among it.
+// TestMonths: whatever happens in months and in whatever order it is told, all agrees in the end:
+// ledger, provider, prefix sums and stored pages. As long as something is untold, exactly that is
+// reported. Launches, settles, top-ups, disputes, subscription moves, leader changes, archive and
+// restore all take part.
 func TestMonths(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -239,7 +238,7 @@ func TestMonths(t *testing.T) {
 	}
 }
 
-// The list of kinds has each once, so that their tests can be held against it.
+// Kinds lists each kind once, so that tests can rely on it.
 func TestKindsAreAll(t *testing.T) {
 	kinds := reconcile.Kinds()
 	slices.Sort(kinds)

@@ -1,5 +1,5 @@
-// Package reconcile holds the ledger against the payment provider and against itself. It owns the
-// comparison and changes nothing. That runs cost what their pages say is the recount's (billing).
+// Package reconcile compares the ledger with the payment provider and checks that it is consistent.
+// It changes nothing. The recount (billing) checks that runs cost what their pages say.
 package reconcile
 
 import (
@@ -14,66 +14,66 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Kind is of what kind a difference is.
+// Kind is the kind of a difference.
 type Kind string
 
-// The kinds. Here is the ledger, there the payment provider.
+// The kinds of differences.
 const (
-	// PaymentMissing: the provider has a payment for a wallet of this cluster, and nobody told us.
+	// PaymentMissing: the provider has a payment for this cluster that the ledger lacks.
 	PaymentMissing Kind = "PAYMENT_MISSING"
-	// PaymentUnknown: a top-up was credited, and the provider has no such payment.
+	// PaymentUnknown: a top-up was credited, but the provider has no such payment.
 	PaymentUnknown Kind = "PAYMENT_UNKNOWN"
 	PaymentAmount  Kind = "PAYMENT_AMOUNT"
-	// ReversalMissing and ReversalUnknown are the same of refunds and disputes.
+	// ReversalMissing and ReversalUnknown are the same for refunds and disputes.
 	ReversalMissing Kind = "REVERSAL_MISSING"
 	ReversalUnknown Kind = "REVERSAL_UNKNOWN"
 	ReversalAmount  Kind = "REVERSAL_AMOUNT"
-	// Clearing: what top-ups and reversals come to is not what the provider owes by the books.
+	// Clearing: top-ups and reversals do not sum up to what the provider owes by the books.
 	Clearing Kind = "CLEARING"
-	// Unmatched is the same of payments that are nobody's.
+	// Unmatched is the same for payments that belong to nobody.
 	Unmatched Kind = "UNMATCHED"
-	// Books: all postings of money together, or of free requests, are not 0.
+	// Books: all postings of money, or of free requests, do not sum up to 0.
 	Books     Kind = "BOOKS"
 	FreeBooks Kind = "FREE_BOOKS"
-	// Balance: a wallet is not the sum of its entries. PrefixSum: an entry does not stand at the
-	// sum of those before it.
+	// Balance: a wallet is not the sum of its entries. PrefixSum: an entry's balance is not the sum
+	// of the entries up to it.
 	Balance   Kind = "BALANCE"
 	PrefixSum Kind = "PREFIX_SUM"
 )
 
-// Kinds are all.
+// Kinds are all kinds.
 func Kinds() []Kind {
 	return []Kind{PaymentMissing, PaymentUnknown, PaymentAmount, ReversalMissing, ReversalUnknown,
 		ReversalAmount, Clearing, Unmatched, Books, FreeBooks, Balance, PrefixSum}
 }
 
-// Difference is between what is here and what it is held against, in micros. Of FreeBooks it is of
-// free requests.
+// Difference is a difference between the ledger and what it is compared with, in micros. For
+// FreeBooks it is in free requests.
 type Difference struct {
 	Kind       Kind
-	Customer   string // "": nobody's
-	Subject    string // the payment, the reversal, or the entry
+	Customer   string // "": nobody
+	Subject    string // id of the payment, reversal or entry
 	Here, Want int64
 }
 
 // Bounds of a reconciliation.
 const (
-	MaxMovements   = 100_000 // of the provider, held at a time
-	MaxDifferences = 1_000   // that are listed; others are counted
+	MaxMovements   = 100_000 // of the provider, in memory
+	MaxDifferences = 1_000   // listed ones; the rest are only counted
 )
 
-// told is for how long the provider may tell late of what moved, so many days it tries.
+// told is how late the provider may tell us of a movement: it tries for this many days.
 const told = 5 * 24 * time.Hour
 
-// Report is what came of a reconciliation.
+// Report is the result of a reconciliation.
 type Report struct {
-	Provider    bool // there is one, and it was asked
-	Payments    int  // that it told of, of this cluster
+	Provider    bool // a provider exists and was asked
+	Payments    int  // of this cluster, from the provider
 	Reversals   int
 	Wallets     int
 	Entries     uint64
 	Differences []Difference
-	More        int // differences beyond those
+	More        int // differences that are not listed
 }
 
 func (r *Report) differ(d Difference) {
@@ -91,9 +91,9 @@ func (r *Report) compare(kind Kind, customer, subject string, here, want int64) 
 	}
 }
 
-// Run reconciles. The provider is asked for what has moved from a time on and before another one;
-// nil: there is none. Faults: payment_provider_failed, unavailable, limit_reached where more than
-// MaxMovements have moved.
+// Run reconciles. The provider, unless accounts is nil, is asked for movements in [from, to).
+// Faults: payment_provider_failed, unavailable, and limit_reached if there are more than
+// MaxMovements.
 func Run(ctx context.Context, reader client.Reader, history *client.History,
 	accounts payment.Accounts, from, to time.Time) (Report, error) {
 	var r Report
@@ -105,7 +105,7 @@ func Run(ctx context.Context, reader client.Reader, history *client.History,
 			return r, err
 		}
 	}
-	view, err := reader.Fresh(ctx) // what the provider told meanwhile is among it
+	view, err := reader.Fresh(ctx) // includes what the provider told us meanwhile
 	if err != nil {
 		return r, err
 	}
@@ -121,7 +121,7 @@ func Run(ctx context.Context, reader client.Reader, history *client.History,
 	return r, nil
 }
 
-// movements are what the provider has.
+// movements are the movements at the provider.
 type movements struct{ payments, reversals map[string]payment.Movement }
 
 func gather(ctx context.Context, accounts payment.Accounts, from, to time.Time) (*movements,
@@ -144,7 +144,7 @@ func gather(ctx context.Context, accounts payment.Accounts, from, to time.Time) 
 	return there, nil
 }
 
-// againstProvider holds top-ups and reversals against what the provider has.
+// againstProvider compares top-ups and reversals with the provider's movements.
 func (r *Report) againstProvider(view *client.View, there *movements, from, to int64) {
 	for _, id := range slices.Sorted(maps.Keys(there.payments)) {
 		moved, known := there.payments[id], view.TopUpOf(id)
@@ -162,7 +162,7 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 		moved := there.reversals[id]
 		topUp := view.TopUpOf(moved.Payment)
 		if topUp == nil || topUp.Paid == 0 {
-			continue // of another shop, or told above
+			continue // of another shop, or reported above
 		}
 		r.Reversals++
 		if known := view.Reversal(id); known != nil {
@@ -189,7 +189,7 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 	})
 }
 
-// books holds the accounts against what stands behind them, and all together against 0.
+// books compares the accounts with what they stand for, and the sum of all with 0.
 func (r *Report) books(view *client.View) {
 	books := view.Books()
 	owed, nobodys := int64(0), int64(0)

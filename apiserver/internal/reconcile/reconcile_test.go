@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// bank is a payment provider: what moved there, and what it has still to tell.
+// bank is a payment provider: what has moved, and what it has yet to tell.
 type bank struct {
 	moved   map[string]payment.Movement // by payment or reversal
 	notices []client.Payload
@@ -52,15 +52,15 @@ type months struct {
 	ids   ids.Source
 	bank  bank
 	count int
-	// reversals that are away, with their payments and amounts
+	// reversals not yet given back, with their payments and amounts
 	away     map[string]client.ReverseTopUp
-	left     map[string]int64 // of payments, not reversed
+	left     map[string]int64 // of each payment, not yet reversed
 	scrapers map[string]ids.ID
 	runs     []*crawl
-	beside   // the ledger
+	beside   // besides the ledger
 }
 
-// crawl is a run that is not closed.
+// crawl is an open run.
 type crawl struct {
 	job   ids.ID
 	links uint32
@@ -92,7 +92,7 @@ func (m *months) one(names []string) string {
 	return names[m.r.IntN(len(names))]
 }
 
-// pay is a payment at the bank, for a customer or for one that is not there.
+// pay makes a payment at the bank, for a customer or for one that does not exist.
 func (m *months) pay() {
 	m.count++
 	id, session := fmt.Sprint("pi_", m.count), fmt.Sprint("cs_", m.count)
@@ -104,7 +104,7 @@ func (m *months) pay() {
 	m.announce(client.PayTopUp{Session: session, Payment: id, Customer: ref, Amount: micros})
 }
 
-// reverse has a part of a payment go back: a refund, or a dispute.
+// reverse takes back part of a payment: a refund or a dispute.
 func (m *months) reverse() {
 	if len(m.left) == 0 {
 		return
@@ -122,7 +122,7 @@ func (m *months) reverse() {
 	m.tellReversal(told)
 }
 
-// giveBack has a part of what went back come back.
+// giveBack returns part of a reversal.
 func (m *months) giveBack() {
 	if len(m.away) == 0 {
 		return
@@ -139,8 +139,8 @@ func (m *months) tellReversal(told client.ReverseTopUp) {
 	m.announce(told)
 }
 
-// tell gives some notices to the ledger, in any order, some of them twice. What was told of a
-// payment tells again of the reversals that waited for it.
+// tell gives some notices to the ledger, in any order, some of them twice. News of a payment
+// repeats the reversals that waited for it.
 func (m *months) tell(most int) {
 	for ; most > 0 && len(m.bank.notices) > 0; most-- {
 		at := m.r.IntN(len(m.bank.notices))
@@ -177,7 +177,7 @@ func (m *months) switchBilling() {
 	m.fake.Must(m, client.PutSettings{BillingOff: &off})
 }
 
-// launch begins a run, unless money or another run is in the way.
+// launch begins a run, unless money or another run prevents it.
 func (m *months) launch() {
 	ref := customers[m.r.IntN(2)]
 	run := &crawl{job: m.ids.New(), links: 1 + uint32(m.r.IntN(8))}
@@ -189,7 +189,7 @@ func (m *months) launch() {
 	}
 }
 
-// crawl settles a page of a run, some of them twice, or ends it.
+// crawl settles a page of a run, sometimes twice, or ends the run.
 func (m *months) crawl() {
 	if len(m.runs) == 0 {
 		return
@@ -225,7 +225,7 @@ func (m *months) wait() {
 	m.fake.Tick(m)
 }
 
-// reconciled is what a reconciliation finds.
+// reconciled is the result of a reconciliation.
 func (m *months) reconciled() reconcile.Report {
 	m.Helper()
 	now := m.clock.Now()
@@ -237,7 +237,7 @@ func (m *months) reconciled() reconcile.Report {
 	return report
 }
 
-// Each kind of difference with the provider is named, with whom and what it is about.
+// Each kind of difference with the provider is reported, with its customer and subject.
 func TestDifferencesAreNamed(t *testing.T) {
 	for want, change := range map[reconcile.Kind]func(m *months){
 		reconcile.PaymentMissing: func(m *months) { m.bank.notices = nil; m.pay() },
@@ -277,7 +277,7 @@ func TestDifferencesAreNamed(t *testing.T) {
 	}
 }
 
-// Payments of other shops, and what the provider does not answer, are no differences.
+// Payments of other shops are not differences, and neither are failures of the provider.
 func TestOthersAndFailures(t *testing.T) {
 	m := newMonths(t, 4)
 	m.bank.moved["pi_x"] = payment.Movement{Payment: "pi_x", Cluster: "other", Micros: 7}

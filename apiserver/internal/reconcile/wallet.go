@@ -10,20 +10,19 @@ import (
 
 const (
 	entriesAtOnce = 500
-	// maxWaiting bounds the entries that wait for an older one which was sealed later. Such are
-	// those that were made while a run went on.
+	// maxWaiting bounds the entries that wait for an older entry that was sealed later. Entries
+	// made while a run went on are such.
 	maxWaiting = 1_000_000
 )
 
-// sealed is what counts of an entry.
+// sealed is the part of an entry that counts here.
 type sealed struct {
 	amount, after int64
 	id            string
 }
 
-// wallet walks a wallet's ledger back to its beginning, in the order in which it was sealed. It
-// reads the entries in the order in which they were made: those that come too early wait, so many
-// at most.
+// wallet walks a wallet's ledger back to its beginning, in the order of sealing. It reads entries
+// in the order of creation. Entries that come too early wait, at most most of them.
 func (r *Report) wallet(ctx context.Context, view *client.View, history *client.History,
 	w *client.Wallet, most int) error {
 	r.Wallets++

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// TestWaitingIsBounded: entries that were made while a run went on, and sealed before it, wait for
-// it. There may be so many, and not one more.
+// TestWaitingIsBounded: entries made while a run went on, but sealed before it, wait for it.
+// Exactly the bound of them may wait.
 func TestWaitingIsBounded(t *testing.T) {
 	c := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	fake, made := clienttest.New(t, c), ids.Random{Now: c.Now}
@@ -25,7 +25,7 @@ func TestWaitingIsBounded(t *testing.T) {
 		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
 	fake.Must(t, client.LaunchRun{Job: job, Entry: made.New(), Customer: "ann", Scraper: scraper,
 		List: made.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
-	for range entriesAtOnce + 200 { // those that are read together wait together
+	for range entriesAtOnce + 200 { // entries read together wait together
 		fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: made.New(), Amount: 5})
 	}
 	fake.Must(t, client.StopRun{Customer: "ann", Job: job})

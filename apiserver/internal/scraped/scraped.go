@@ -1,5 +1,5 @@
-// Package scraped owns the form in which agents get scraped texts (specification 2.8, decision 50).
-// Each is marked as data, and says where it was scraped. It knows no operation.
+// Package scraped has the form in which agents get scraped texts (specification 2.8, decision 50).
+// Each text is marked as data, and says where it was scraped. The package knows no operation.
 package scraped
 
 import (
@@ -27,13 +27,13 @@ type Text struct {
 
 var errNotARow = errors.New("scraped: a stored row is no JSON object")
 
-// Clean is a text of a page, or a member's name, without characters that hide or turn others, of at
-// most so many characters. cut: it had more.
+// Clean removes characters that hide or reorder others from a page's text or a member's name. It
+// keeps at most this many characters; cut says whether there were more.
 func Clean(text string, most int) (cleaned string, cut bool) { return clean(text, most) }
 
-// WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or where it
-// has none the one that is given. Members that begin with _ are the server's, and stay as they are.
-// It may become much longer.
+// WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or else
+// origin. Members that begin with _ are the server's and stay as they are. The result may be much
+// longer.
 func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	s := sanitizer{out: bufio.NewWriter(to), origin: origin}
 	m := rowstore.MembersOf(row)
@@ -62,7 +62,7 @@ func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	return s.out.Flush()
 }
 
-// WriteValue writes a JSON value with all texts in it marked, as scraped from origin.
+// WriteValue writes a JSON value with all its texts marked as scraped from origin.
 func WriteValue(to io.Writer, value json.RawMessage, origin string) error {
 	s := sanitizer{out: bufio.NewWriter(to), origin: origin}
 	if err := s.value(string(value)); err != nil {
@@ -71,7 +71,7 @@ func WriteValue(to io.Writer, value json.RawMessage, origin string) error {
 	return s.out.Flush()
 }
 
-// sanitizer writes one row. What out cannot write is Flush's to tell.
+// sanitizer writes one row. Write errors show at Flush.
 type sanitizer struct {
 	out    *bufio.Writer
 	origin string
@@ -79,16 +79,16 @@ type sanitizer struct {
 
 func (s *sanitizer) write(text string) { _, _ = s.out.WriteString(text) }
 
-// encode writes a text or object as JSON.
+// encode writes a value as JSON.
 func (s *sanitizer) encode(value any) {
-	text, _ := json.Marshal(value) // of texts alone, which never fails
+	text, _ := json.Marshal(value) // cannot fail: only texts, booleans and null
 	_, _ = s.out.Write(text)
 }
 
-// maxName is how many characters of a member's name agents get. A page may have chosen it, too.
+// maxName is how many characters of a member's name agents get. A page may have chosen it.
 const maxName = 256
 
-// name writes a member's name. One that is only the server's once it is clean is made another one.
+// name writes a member's name. It changes a name that only looks like the server's once cleaned.
 func (s *sanitizer) name(name string) {
 	clean, _ := clean(name, maxName)
 	if strings.HasPrefix(clean, "_") && !strings.HasPrefix(name, "_") {
@@ -103,7 +103,7 @@ func (s *sanitizer) text(text string) {
 	s.encode(Text{"scraped", content, s.origin, cut})
 }
 
-// value writes a value with its texts marked, token by token: it may nest as deep as it likes.
+// value writes a value with its texts marked, token by token, so it may nest at any depth.
 func (s *sanitizer) value(value string) error {
 	in := json.NewDecoder(strings.NewReader(value))
 	in.UseNumber()
@@ -144,14 +144,13 @@ func (s *sanitizer) value(value string) error {
 	}
 }
 
-// nesting is where the next token of an object or array stands.
+// nesting is the position in an object or array.
 type nesting struct {
 	object bool
 	tokens int
 }
 
-// writeSeparator writes what stands before the next token, and says whether that is a member's
-// name.
+// writeSeparator writes what precedes the next token, and says whether that is a member's name.
 func (p *nesting) writeSeparator(s *sanitizer) (name bool) {
 	name = p.object && p.tokens%2 == 0
 	if p.tokens > 0 && (name || !p.object) {
@@ -161,7 +160,7 @@ func (p *nesting) writeSeparator(s *sanitizer) (name bool) {
 	return name
 }
 
-// clean is what agents get of a text, at most so many characters; cut: it is not all.
+// clean is the part of a text that agents get, at most this many characters; cut: not all of it.
 func clean(text string, most int) (clean string, cut bool) {
 	var out strings.Builder
 	n := 0
@@ -178,8 +177,8 @@ func clean(text string, most int) (clean string, cut bool) {
 	return out.String(), false
 }
 
-// hidden says whether a character shows nothing and may deceive: it controls, or it overrides the
-// direction of writing.
+// hidden says whether a character is invisible and may deceive: it is a control character, or
+// overrides the direction of writing.
 func hidden(c rune) bool {
 	return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' ||
 		c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069

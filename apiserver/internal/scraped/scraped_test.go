@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/scraped"
 )
 
-// TestNamesAreCleaned: a page may have chosen a member's name as well. None hides characters, is
-// long, or becomes one of the server's.
+// TestNamesAreCleaned: a page may also choose a member's name. A cleaned name hides nothing, is not
+// long, and never becomes one of the server's.
 func TestNamesAreCleaned(t *testing.T) {
 	const row = `{"_sourceUrl":"http://a.test/","a\u202eb":"x","\u202e_sourceUrl":"y",` +
 		`"n":{"c\u0007d":{"\u2066_e":1}}}`

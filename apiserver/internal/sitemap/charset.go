@@ -12,12 +12,12 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// decode reads a file as UTF-8. What its bytes say counts before what it declares, and that before
-// the answer's header. Many servers send a default of theirs.
+// decode reads a file as UTF-8. Its bytes take precedence over its declaration, and that over the
+// answer's header, since many servers send a default.
 func decode(in *bufio.Reader, header string) *bufio.Reader {
-	head, _ := in.Peek(headBytes) // what there is
+	head, _ := in.Peek(headBytes) // whatever there is
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3) // they were peeked at
+		_, _ = in.Discard(3) // cannot fail: peeked
 		return in
 	}
 	order := unicode.BigEndian
@@ -35,7 +35,7 @@ func decode(in *bufio.Reader, header string) *bufio.Reader {
 	return bufio.NewReaderSize(transform.NewReader(in, marked.NewDecoder()), headBytes)
 }
 
-// declaredCoding is the encoding that a file declares, or its header; nil: it is UTF-8, or as good.
+// declaredCoding is the encoding that a file or its header declares; nil: UTF-8, or as good.
 func declaredCoding(head []byte, header string) encoding.Encoding {
 	if isUTF8(head) {
 		return nil
@@ -45,7 +45,7 @@ func declaredCoding(head []byte, header string) encoding.Encoding {
 		switch {
 		case coding == nil:
 		case name == "utf-8", name == "replacement", strings.HasPrefix(name, "utf-16"):
-			return nil // its bytes would have said the latter
+			return nil // UTF-16 would have shown in the bytes
 		default:
 			return coding
 		}
@@ -53,7 +53,7 @@ func declaredCoding(head []byte, header string) encoding.Encoding {
 	return nil
 }
 
-// isUTF8 says whether a beginning has characters beyond ASCII, all in UTF-8.
+// isUTF8 says whether the head has characters beyond ASCII, all in UTF-8.
 func isUTF8(head []byte) bool {
 	wide := false
 	for len(head) > 0 {
@@ -67,7 +67,7 @@ func isUTF8(head []byte) bool {
 	return wide
 }
 
-// declaration is the encoding that an XML declaration names, "" where it names none.
+// declaration is the encoding in an XML declaration, "" if there is none.
 func declaration(head []byte) string {
 	if !bytes.HasPrefix(head, []byte("<?xml")) {
 		return ""
@@ -79,7 +79,7 @@ func declaration(head []byte) string {
 	return labelBehind(string(head[:end]), "encoding")
 }
 
-// headerLabel is the encoding that a Content-Type names, "" where it names none.
+// headerLabel is the encoding in a Content-Type, "" if there is none.
 func headerLabel(contentType string) string {
 	return labelBehind(strings.ToLower(contentType), "charset")
 }

@@ -6,11 +6,11 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// limitedText gathers text of bounded length.
+// limitedText collects text of bounded length.
 type limitedText struct {
 	text     []byte
-	long     bool // there was more
-	declared bool // it has a reference to what a document would have to declare
+	long     bool // text beyond the bound was dropped
+	declared bool // it has a reference to an entity that the document would have to declare
 }
 
 func (l *limitedText) add(bytes ...byte) {
@@ -23,7 +23,7 @@ func (l *limitedText) add(bytes ...byte) {
 	}
 }
 
-// address is the text as an address: a longer one is none, nor is one that is not all known.
+// address is the text as an address, "" if it is too long or has an unknown entity.
 func (l *limitedText) address() string {
 	if l.long || l.declared {
 		return ""
@@ -31,48 +31,48 @@ func (l *limitedText) address() string {
 	return mended(strings.TrimSpace(string(l.text)))
 }
 
-// title is the text as a title: blanks are one, and the end of a long one is cut off.
+// title is the text as a title: runs of blanks become one, and a long text is cut.
 func (l *limitedText) title() string {
 	return shortened(strings.Join(strings.Fields(mended(string(l.text))), " "), MaxTitle)
 }
 
-// state is what a document is read for at the moment.
+// state is what a document is being read for.
 type state struct {
-	at         int    // depth of the entry at hand; 0: none
+	at         int    // depth of the current entry; 0: none
 	prefix     string // of its name
 	entry      Entry
-	permalink  string   // of an item of RSS, where it has no link
-	caption    string   // of the first image, where it has no title
-	inImage    bool     // within the first image
-	alternates []string // the same in other languages
+	permalink  string   // of an RSS item, in case it has no link
+	caption    string   // of the first image, in case it has no title
+	inImage    bool     // inside the first image
+	alternates []string // the same page in other languages
 
-	wanted func(*limitedText) // takes the text at hand; nil: nobody does
-	since  int                // depth of the element whose text it is
+	wanted func(*limitedText) // receives the current text; nil: nobody
+	since  int                // depth of that text's element
 	kept   limitedText
 }
 
-// keep keeps text that somebody wants.
+// keep appends to the current text, if it is wanted.
 func (s *state) keep(bytes ...byte) {
 	if s.wanted != nil {
 		s.kept.add(bytes...)
 	}
 }
 
-// want has the text of the element at hand taken, unless it stands in one whose text is wanted.
+// want collects the text of the current element, unless an enclosing element's text is wanted.
 func (d *document) want(take func(*limitedText)) {
 	if d.wanted == nil {
 		d.wanted, d.since, d.kept = take, d.depth, limitedText{text: d.kept.text[:0]}
 	}
 }
 
-// wantOnce has a text taken unless there is one.
+// wantOnce collects a text unless into already has one.
 func (d *document) wantOnce(into *string, as func(*limitedText) string) {
 	if *into == "" {
 		d.want(func(text *limitedText) { *into = as(text) })
 	}
 }
 
-// opened is told of each element but the outermost.
+// opened is called for each element except the root.
 func (d *document) opened(name qname, given *attributes) {
 	if d.at == 0 {
 		if d.isEntry(name) {
@@ -108,7 +108,7 @@ func (d *document) isEntry(name qname) bool {
 		return d.depth == 2 && name.local == "url"
 	case Index:
 		return d.depth == 2 && name.local == "sitemap"
-	case RSS: // in a channel, or beside it
+	case RSS: // in a channel or beside it
 		return d.depth <= 3 && name.local == "item"
 	case Atom:
 		return d.depth == 2 && name.local == "entry"
@@ -159,7 +159,7 @@ func (d *document) openedInMedia(name qname, given *attributes) {
 	}
 }
 
-// imageAt notes the first image of an entry.
+// imageAt sets the first image of an entry.
 func (d *document) imageAt(address string) {
 	if d.entry.Image == "" {
 		d.entry.Image = address
@@ -179,7 +179,7 @@ func (d *document) linkOfAtom(given *attributes) {
 	}
 }
 
-// closed is told of the end of each element. The error is errEnough.
+// closed is called at the end of each element. Its error is errEnough.
 func (d *document) closed() error {
 	if d.wanted != nil && d.depth == d.since {
 		take := d.wanted
@@ -196,7 +196,7 @@ func (d *document) closed() error {
 	return d.tell()
 }
 
-// tell visits the entry at hand, then the same in other languages.
+// tell visits the current entry, then the same page in other languages.
 func (d *document) tell() error {
 	e := d.entry
 	e.Sitemap = d.form == Index
@@ -207,7 +207,7 @@ func (d *document) tell() error {
 		e.ImageTitle = d.caption
 	}
 	if e.Image == "" {
-		e.ImageTitle = "" // of no image
+		e.ImageTitle = "" // there is no image
 	}
 	if e.URL != "" && !d.visit(e) {
 		return errEnough

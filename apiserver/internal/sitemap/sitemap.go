@@ -1,8 +1,8 @@
-// Package sitemap owns what a sitemap says: addresses with their images, and other sitemaps. It
-// reads sitemaps.org's XML with its index, image, news and language extensions, RSS, Atom, and text
-// with an address a line. Any of them may be compressed. It reads as bytes come, in memory that
-// does not depend on them. It resolves no entity, opens nothing, and trusts no length. Which
-// addresses are taken, and how a file is fetched, is its caller's.
+// Package sitemap parses sitemaps: addresses with their images, and other sitemaps. It reads
+// sitemaps.org's XML with its index, image, news and language extensions, RSS, Atom, and text with
+// one address per line. Any of them may be compressed. It reads as bytes come, in constant memory.
+// It resolves no entities, opens nothing, and trusts no length. Its caller fetches files and
+// decides which addresses to take.
 package sitemap
 
 import (
@@ -21,34 +21,34 @@ import (
 
 // Bounds of one file.
 const (
-	// MaxBytes is how long a file may be, as it is sent and as it is decompressed (sitemaps.org).
+	// MaxBytes is the greatest size of a file, as sent and as decompressed (sitemaps.org).
 	MaxBytes = 52_428_800
 	// MaxTitle is how many bytes of an image's title are kept.
 	MaxTitle = 1_000
 	// maxAlternates is how many addresses in other languages one entry may name.
 	maxAlternates = 200
-	// maxStray is how many lines of text without an address may come before the first that has one.
+	// maxStray is how many lines without an address may come before the first address.
 	maxStray = 20
-	// headBytes are what the form and the encoding of a file are told by.
+	// headBytes is how many bytes decide the form and the encoding of a file.
 	headBytes = 4 << 10
 )
 
-// What a file can be beside a sitemap. Other errors are those of its reader.
+// What Read may fail with, besides the errors of its reader.
 var (
-	// ErrNotSitemap says that a file is something else, as a page is.
+	// ErrNotSitemap says that a file is something else, such as a page.
 	ErrNotSitemap = errors.New("sitemap: not a sitemap")
-	// ErrBroken says that a file breaks off, or breaks its own rules.
+	// ErrBroken says that a file breaks off or is malformed.
 	ErrBroken = errors.New("sitemap: malformed")
-	// ErrTooLarge says that a file goes on behind MaxBytes.
+	// ErrTooLarge says that a file is longer than MaxBytes.
 	ErrTooLarge = fmt.Errorf("sitemap: more than %d bytes", MaxBytes)
 )
 
-// Form is what a file is.
+// Form is the form of a file.
 type Form string
 
-// The forms.
+// The forms of files.
 const (
-	Empty Form = "empty" // nothing but blanks
+	Empty Form = "empty" // only blanks
 	URLs  Form = "urlset"
 	Index Form = "sitemapindex"
 	RSS   Form = "rss"
@@ -56,16 +56,16 @@ const (
 	Text  Form = "text"
 )
 
-// Entry is an address that a file names.
+// Entry is an address in a file.
 type Entry struct {
-	URL        string // as it is written, at most address.Longest bytes
-	Image      string // the first image's address, as it is written; "": none
+	URL        string // as written, at most address.Longest bytes
+	Image      string // the first image's address, as written; "": none
 	ImageTitle string // at most MaxTitle bytes; "": none
-	Sitemap    bool   // it names another sitemap
+	Sitemap    bool   // it is another sitemap
 }
 
-// Read reads a file and calls visit with each entry, in order, until that is false. charset is what
-// the answer's header declares, "" for nothing. What was visited before an error stands.
+// Read reads a file and calls visit with each entry in order, until that returns false. charset is
+// the answer's Content-Type, "" if absent. Entries visited before an error remain valid.
 func Read(from io.Reader, charset string, visit func(Entry) bool) (Form, error) {
 	sent := &bounded{from: from, left: MaxBytes}
 	in := bufio.NewReaderSize(sent, 4*headBytes)
@@ -89,7 +89,7 @@ func Read(from io.Reader, charset string, visit func(Entry) bool) (Form, error) 
 	return form, readFailure(err, sent, unpacked)
 }
 
-// readFailure is a failure to read on, as its reader told it: what unpacks would tell of its own.
+// readFailure is why reading failed. A reader's error precedes that of the decompressor.
 func readFailure(err error, readers ...*bounded) error {
 	for _, r := range readers {
 		if r.err != nil && !errors.Is(r.err, io.EOF) {
@@ -132,7 +132,7 @@ func readForm(in *bufio.Reader, visit func(Entry) bool) (Form, error) {
 	}
 }
 
-// readText reads an address a line; lines without one are passed over.
+// readText reads one address per line, and skips other lines.
 func readText(in *bufio.Reader, visit func(Entry) bool) (form Form, err error) {
 	found, stray := 0, 0
 	var line []byte
@@ -169,7 +169,7 @@ func readText(in *bufio.Reader, visit func(Entry) bool) (form Form, err error) {
 	return Text, nil
 }
 
-// isWeb says whether a text begins as an address of the web.
+// isWeb says whether a text begins like a web address.
 func isWeb(text string) bool {
 	for _, scheme := range [...]string{"http://", "https://"} {
 		if len(text) > len(scheme) && strings.EqualFold(text[:len(scheme)], scheme) {
@@ -181,10 +181,10 @@ func isWeb(text string) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// mended is text as UTF-8.
+// mended is a text as valid UTF-8.
 func mended(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// shortened is at most so many bytes of a text, by whole characters.
+// shortened is at most this many bytes of a text, in whole characters.
 func shortened(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -195,14 +195,14 @@ func shortened(text string, most int) string {
 	return text[:most]
 }
 
-// bounded passes on at most left bytes; err is what reading ended with.
+// bounded passes on at most left bytes. err is what reading ended with.
 type bounded struct {
 	from io.Reader
 	left int
 	err  error
 }
 
-// Read implements io.Reader. One byte more tells a file that ends here from a longer one.
+// Read implements io.Reader. It reads one byte more, to tell a longer file from one that ends here.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

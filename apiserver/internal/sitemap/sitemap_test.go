@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// read is what a file names, and how its reading ends.
+// read returns what a file names, and how reading it ends.
 func read(from io.Reader, charset string) (entries []sitemap.Entry, form sitemap.Form, err error) {
 	form, err = sitemap.Read(from, charset, func(e sitemap.Entry) bool {
 		entries = append(entries, e)
@@ -161,7 +161,7 @@ func forms() map[string]struct {
 	}
 }
 
-// Every form says what it names, however its bytes come.
+// Files of every form are read correctly, however their bytes come.
 func TestForms(t *testing.T) {
 	for name, c := range forms() {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// repeated has a text so often that it is as long as asked for.
+// repeated repeats a text up to a given length.
 type repeated struct {
 	head, text string
 	left, at   int
@@ -204,8 +204,8 @@ func (r *repeated) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Hostile files end, in little memory, with what was read before and an error that says what they
-// are.
+// Hostile files end in little memory. The entries before the error remain, and the error says what
+// is wrong.
 func TestHostileFiles(t *testing.T) {
 	const first = `<urlset><url><loc>/1</loc></url>`
 	bomb := func(inner string) io.Reader {
@@ -286,7 +286,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A file may be as long as it may be, and no byte longer; it is read in little memory.
+// A file may have MaxBytes, but not one byte more. Little memory is used.
 func TestLongestFile(t *testing.T) {
 	const entry = "<url><loc>https://a.test/a/long/way/to/a/product-of-a-shop.html</loc></url>"
 	for more, want := range map[int]error{0: sitemap.ErrBroken, 1: sitemap.ErrTooLarge} {
@@ -309,7 +309,7 @@ func TestLongestFile(t *testing.T) {
 	}
 }
 
-// Who wants no more gets no more.
+// Reading stops when the caller wants no more.
 func TestEnough(t *testing.T) {
 	for _, text := range []string{plain[:len(plain)-len("</urlset>")] + "<url><loc>x",
 		"http://a.test/1\nhttp://a.test/2"} {
@@ -324,7 +324,7 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-// What fails in between is told as it is.
+// An error of the reader is passed on.
 func TestReaderFails(t *testing.T) {
 	broken := errors.New("the line is dead")
 	for _, text := range []string{"", "<urlset><url>", packed(plain)[:40], "http://a.test/"} {
@@ -335,7 +335,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// TestChunksMakeNoDifference: a file in any parts says what it says whole.
+// TestChunksMakeNoDifference: a file read in any parts gives the same as read whole.
 func TestChunksMakeNoDifference(t *testing.T) {
 	parts := []string{"<urlset>", "</urlset>", "<url>", "</url>", "<loc>", "</loc>", "/1", "&amp;",
 		"&#65;", "<![CDATA[", "]]>", "]", "<!--", "-->", "-", "<x:image>", "</x:image>", "<x:loc>",

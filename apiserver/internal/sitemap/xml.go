@@ -12,32 +12,32 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is remembered of a document.
+// Bounds of what is kept of a document.
 const (
-	maxName   = 64 // bytes of a name; a longer one is no name of ours
-	keptDepth = 8  // of the elements that are open; deeper ones are only counted
+	maxName   = 64 // bytes of a name; sitemaps have no longer ones
+	keptDepth = 8  // open elements whose names are kept; deeper ones are only counted
 	maxEntity = 10 // characters of a character reference
 )
 
-// document reads XML, as far as sitemaps need it, a byte at a time. It declares no entity and loads
-// no definition of a type: what those say is passed over. So nothing grows but a count of elements.
+// document reads XML as far as sitemaps need it, byte by byte. It skips declarations of entities
+// and loads no DTD. So nothing grows except a count of elements.
 type document struct {
 	in    *bufio.Reader
 	visit func(Entry) bool
 	form  Form
 
-	depth int              // elements that are open
-	open  [keptDepth]qname // the outermost of them
+	depth int              // number of open elements
+	open  [keptDepth]qname // the outermost ones
 	state
 }
 
 // qname is a qualified name.
 type qname struct{ prefix, local string }
 
-// attributes are those that sitemaps use, of one element.
+// attributes are the attributes of one element that sitemaps use.
 type attributes struct{ href, rel, kind, url, medium, permalink string }
 
-// into is where a value of an attribute goes, nil where nobody wants it.
+// into is where an attribute's value goes, nil if it is not used.
 func (a *attributes) into(local string) *string {
 	switch local {
 	case "href":
@@ -56,7 +56,7 @@ func (a *attributes) into(local string) *string {
 	return nil
 }
 
-// read reads the document up to the end of its outermost element.
+// read reads the document up to the end of its root element.
 func (d *document) read() error {
 	for {
 		if err := d.text(); err != nil {
@@ -85,12 +85,12 @@ func (d *document) read() error {
 			return err
 		}
 		if d.form != "" && d.depth == 0 {
-			return nil // what follows is nobody's
+			return nil // ignore what follows
 		}
 	}
 }
 
-// text reads up to the next tag, and keeps what somebody wants.
+// text reads up to the next tag, and keeps the text if it is wanted.
 func (d *document) text() error {
 	if d.wanted == nil {
 		return d.skipTo("<")
@@ -112,8 +112,8 @@ func (d *document) text() error {
 	}
 }
 
-// reference reads what stands behind an ampersand. What is no reference stays as it is written. So
-// does one to what a document would have to declare, but what has it is no address.
+// reference reads what follows an ampersand. It keeps malformed references as written. It does so
+// with undeclared entities, too, but text with one cannot be an address.
 func (d *document) reference(into *limitedText) error {
 	head, err := d.in.Peek(maxEntity + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -148,7 +148,7 @@ func (d *document) reference(into *limitedText) error {
 	return err
 }
 
-// isName says whether an entity may be called so.
+// isName says whether a text can be an entity's name.
 func isName(text string) bool {
 	for i, c := range text {
 		if c != '_' && c != ':' && !unicode.IsLetter(c) &&
@@ -159,7 +159,7 @@ func isName(text string) bool {
 	return text != ""
 }
 
-// character is what a reference by number stands for.
+// character is the character of a numeric reference.
 func character(entity string) (c rune, ok bool) {
 	if len(entity) < 2 || entity[0] != '#' {
 		return 0, false
@@ -173,11 +173,11 @@ func character(entity string) (c rune, ok bool) {
 	return c, err == nil && utf8.ValidRune(c) && (c >= ' ' || c == '\t' || c == '\n' || c == '\r')
 }
 
-// skipTo passes over everything up to a text of one or more characters, and over that. Its last
-// character must not be its first.
+// skipTo skips everything up to and including end, which has one or more characters. In a longer
+// end, the last character must differ from the first.
 func (d *document) skipTo(end string) error {
 	last := end[len(end)-1]
-	var before []byte // the last bytes that were passed over
+	var before []byte // the last bytes skipped
 	for {
 		part, err := d.in.ReadSlice(last)
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -194,12 +194,12 @@ func (d *document) skipTo(end string) error {
 	}
 }
 
-// markup passes over a comment or a declaration, and reads what is literal.
+// markup skips a comment or a declaration, and reads CDATA.
 func (d *document) markup() error {
 	head, err := d.in.Peek(len("[CDATA["))
 	switch {
 	case bytes.HasPrefix(head, []byte("--")):
-		_, _ = d.in.Discard(2) // they were peeked at
+		_, _ = d.in.Discard(2) // cannot fail: peeked
 		return d.comment()
 	case string(head) == "[CDATA[":
 		_, _ = d.in.Discard(len(head)) // as above
@@ -210,10 +210,10 @@ func (d *document) markup() error {
 	return d.declaration()
 }
 
-// comment passes over the rest of one.
+// comment skips the rest of a comment.
 func (d *document) comment() error { return d.skipTo("-->") }
 
-// literal reads text up to "]]>".
+// literal reads CDATA up to "]]>".
 func (d *document) literal() error {
 	closing := 0 // brackets that may belong to the end
 	for {
@@ -237,7 +237,7 @@ func (d *document) literal() error {
 	}
 }
 
-// declaration passes over a declaration with all that is declared in it.
+// declaration skips a declaration with everything in it.
 func (d *document) declaration() error {
 	for level := 0; ; {
 		c, err := d.in.ReadByte()
@@ -248,7 +248,7 @@ func (d *document) declaration() error {
 			err = d.skipTo(string(c))
 		case c == '<':
 			if head, _ := d.in.Peek(3); string(head) == "!--" {
-				_, _ = d.in.Discard(3) // they were peeked at
+				_, _ = d.in.Discard(3) // cannot fail: peeked
 				err = d.comment()
 			} else {
 				level++
@@ -264,7 +264,7 @@ func (d *document) declaration() error {
 	}
 }
 
-// start reads the beginning of an element.
+// start reads a start tag.
 func (d *document) start() error {
 	name, c, err := d.name(" \t\r\n/>")
 	if err != nil {
@@ -304,7 +304,7 @@ func (d *document) start() error {
 	}
 }
 
-// attribute reads one, and the character behind it.
+// attribute reads an attribute, and the character after it.
 func (d *document) attribute(given *attributes) (next byte, err error) {
 	name, c, err := d.name(" \t\r\n/>=")
 	for err == nil && isBlank(c) {
@@ -347,7 +347,7 @@ func (d *document) attribute(given *attributes) (next byte, err error) {
 	}
 }
 
-// name reads a qualified name, and the character behind it. One that is too long is nobody's.
+// name reads a qualified name, and the character after it. A name that is too long becomes "?".
 func (d *document) name(end string) (name qname, next byte, err error) {
 	var buffer [maxName + 1]byte
 	text := buffer[:0]
@@ -398,7 +398,7 @@ func (d *document) openElement(name qname, given *attributes) error {
 	return nil
 }
 
-// end reads the end of an element.
+// end reads an end tag.
 func (d *document) end() error {
 	name, c, err := d.name(" \t\r\n>")
 	for err == nil && c != '>' {

@@ -19,17 +19,17 @@ import (
 
 // Detection is a look at a page that proposes scrapers for it.
 type Detection struct {
-	Name    string // under which a proposal is to be saved
-	Group   ids.ID // in which one is to be saved
-	Scraper ids.ID // which one is to replace; zero: none
+	Name    string // under which a proposal will be saved
+	Group   ids.ID // in which it will be saved
+	Scraper ids.ID // that it will replace; zero: none
 	Trial   launch.Trial
-	// Key names all that decides the proposals, beside the customer's schemas: they are kept for an
-	// hour under it. "": they are not kept.
+	// Key identifies all that decides the proposals, except the customer's schemas. They are kept
+	// for an hour under it. "": they are not kept.
 	Key      string
-	UseCache bool // what was kept may be answered
+	UseCache bool // kept proposals may be returned
 }
 
-// check refuses what the proposals could not be saved under.
+// check checks where the proposals would be saved.
 func (d *Detection) check(from *Caller) error {
 	var faults fault.List
 	if strings.TrimSpace(d.Name) == "" {
@@ -53,7 +53,7 @@ func (d *Detection) check(from *Caller) error {
 	return nil
 }
 
-// Detect answers the proposals, the best first. Faults: Errors, not_found.
+// Detect returns the proposals, the best first. Faults: Errors, not_found.
 func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extract.Proposal,
 	error) {
 	if err := d.check(from); err != nil {
@@ -90,8 +90,8 @@ func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extr
 // maxSchemas bounds the schemas that a preview may propose, in bytes together.
 const maxSchemas = 128 << 10
 
-// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them. These are
-// the customer's own, then the global ones, of each the newest first.
+// schemasOf are the schemas that AI_CONF may be proposed with, encoded for a detection: the
+// customer's own, then the global ones, each newest first.
 func schemasOf(from *Caller) []byte {
 	list, size := []extract.Schema{}, 0
 	for _, owner := range []string{from.Customer, ""} {
@@ -106,7 +106,7 @@ func schemasOf(from *Caller) []byte {
 	}
 	encoded, err := json.Marshal(list)
 	if err != nil {
-		return []byte("[]") // a content that is no JSON is never saved
+		return []byte("[]") // cannot happen: content that is not JSON is never saved
 	}
 	return encoded
 }

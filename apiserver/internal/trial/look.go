@@ -11,9 +11,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Look looks for fields on a page by their names, and answers what the page says, by name; nil
-// where it says nothing. maxCharge, in micros, is the most that the call may cost; nil: no cap.
-// Faults: Errors, type_not_runnable, and invalid_request of names that no row can have.
+// Look looks for fields on a page by their names. It returns the values by name, nil for a field
+// that the page lacks. maxCharge, in micros, caps the cost; nil: no cap. Faults: Errors,
+// type_not_runnable, and invalid_request for names that no row can have.
 func (t *Trials) Look(ctx context.Context, from *Caller, url string, names []string,
 	maxCharge *int64) (map[string]any, error) {
 	schema, err := schemaOf(names)
@@ -42,7 +42,7 @@ func (t *Trials) Look(ctx context.Context, from *Caller, url string, names []str
 	return found, nil
 }
 
-// atFault names the fields that no row can have; faults are those of all together.
+// atFault reports the names that no row can have. faults are those of all names together.
 func atFault(names []string, faults fault.List) fault.List {
 	var found fault.List
 	for i, name := range names {
@@ -59,7 +59,7 @@ func atFault(names []string, faults fault.List) fault.List {
 	return found
 }
 
-// schemaOf is a schema of one thing with properties of any scalar type.
+// schemaOf is a schema of an object with these properties, of any scalar type.
 func schemaOf(names []string) ([]byte, error) {
 	properties := map[string]any{}
 	for _, name := range names {

@@ -14,21 +14,21 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// PageKept is how long fields are picked on a page without fetching it again.
+// PageKept is how long fields can be picked on a page without fetching it again.
 const PageKept = 10 * time.Minute
 
 // Page is a page on which fields are picked.
 type Page struct {
 	View       extract.View
 	Candidates []extract.Proposal
-	Tier       string    // that brought it
-	Charged    int64     // for it, in micros
-	Until      time.Time // it is kept
+	Tier       string    // that fetched it
+	Charged    int64     // in micros
+	Until      time.Time // when it expires
 }
 
-// LookAt fetches a page to pick fields on, and keeps it for 10 minutes. With useCache it answers
-// the one that is kept, or that another call of the customer is looking at, for nothing. maxCharge,
-// in micros, is the most that it may cost; nil: no cap. Faults: Errors.
+// LookAt fetches a page to pick fields on, and keeps it for 10 minutes. With useCache it returns,
+// for free, a kept page, or one that another call of the customer is fetching. maxCharge, in
+// micros, caps the cost; nil: no cap. Faults: Errors.
 func (t *Trials) LookAt(ctx context.Context, from *Caller, url string, useCache bool,
 	maxCharge *int64) (*Page, error) {
 	if !useCache {
@@ -40,7 +40,7 @@ func (t *Trials) LookAt(ctx context.Context, from *Caller, url string, useCache 
 	return t.fetchPage(ctx, from, url, true, maxCharge)
 }
 
-// fetchPage fetches a page for its price, unless it joins another look, and keeps it.
+// fetchPage fetches a page, and pays for it unless it joins another call, and keeps it.
 func (t *Trials) fetchPage(ctx context.Context, from *Caller, url string, joins bool,
 	maxCharge *int64) (*Page, error) {
 	rows, job, err := t.tryRun(ctx, from, &launch.Trial{Source: model.SourcePreviewURL, URL: url,
@@ -50,7 +50,7 @@ func (t *Trials) fetchPage(ctx context.Context, from *Caller, url string, joins 
 		return nil, err
 	}
 	page := &Page{Charged: job.Charged, Until: time.UnixMilli(job.Finished).Add(PageKept)}
-	if len(rows) == 0 { // a view is a row: the fetcher is of an older version
+	if len(rows) == 0 { // a view is a row, so the fetcher is of an older version
 		return nil, fault.New(fault.Unavailable, "the page was not kept")
 	}
 	if err := json.Unmarshal(rows[0], &page.View); err != nil {
@@ -96,7 +96,7 @@ func (t *Trials) recallPage(ctx context.Context, customer, url string) *Page {
 	return &kept
 }
 
-// keepPage keeps a page. The bounds of a trial's rows are such that it fits.
+// keepPage keeps a page. A trial's rows are bounded so that it fits.
 func (t *Trials) keepPage(ctx context.Context, from *Caller, url string, page *Page) {
 	if data, err := json.Marshal(page); err == nil {
 		t.Values.Set(ctx, pageKey(from.Customer, url), data, PageKept)

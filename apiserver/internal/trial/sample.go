@@ -17,14 +17,14 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Sample runs a scraper on its first page and answers the rows. With useCache the sample of the
-// last hour is answered, if there is one of the scraper as it is now. maxCharge, in micros, is
-// the most that the call may cost; nil: no cap. Faults: Errors, not_found,
-// type_not_runnable, schema_gone, search_not_configured, tier_unavailable.
+// Sample runs a scraper on its first page and returns the rows. With useCache it returns a sample
+// of the last hour, if there is one of the scraper as it is now. maxCharge, in micros, caps the
+// cost; nil: no cap. Faults: Errors, not_found, type_not_runnable, schema_missing,
+// search_engine_not_configured, tier_unavailable.
 func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache bool,
 	maxCharge *int64) ([]json.RawMessage, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
-	if err != nil { // 400 here, where other operations have 404 (specification 7)
+	if err != nil { // 400 here, though other operations answer 404 (specification 7)
 		return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 	}
 	if scraper.Tag == model.WebsiteContacts {
@@ -64,8 +64,8 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache b
 	return rows, nil
 }
 
-// sampleKey names the cached sample of a scraper as it is now, with all that decides its rows. A
-// list, a start address or an engine may be another one without a new revision.
+// sampleKey identifies the cached sample of a scraper as it is now, by all that decides its rows. A
+// list, a start address or an engine may change without a new revision.
 func sampleKey(scraper *client.Scraper, recipe model.Recipe, url string) string {
 	return fmt.Sprintf("sample %s %d %x %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema),
 		xxh3.HashString(url))
@@ -87,7 +87,7 @@ func (t *Trials) sampleOf(ctx context.Context, v *client.View,
 	}
 	var job *client.Job
 	err := t.History.ScraperRuns(ctx, v, scraper.ID, func(j *client.Job) bool {
-		if !j.File { // which has no list
+		if !j.File { // a file has no list
 			job = j
 		}
 		return j.File

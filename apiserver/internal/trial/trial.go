@@ -1,6 +1,6 @@
-// Package trial owns what is made of trials: samples of saved scrapers, proposals of scrapers for a
-// page, and looks at its fields. A trial is a run of one address that only its caller and the
-// ledger see; package launch makes it. This package knows no HTTP.
+// Package trial provides what trials are for: samples of saved scrapers, proposals of scrapers for
+// a page, and looks at a page's fields. A trial is a run of one address that only its caller and
+// the ledger see; package launch makes it. This package knows no HTTP.
 package trial
 
 import (
@@ -23,35 +23,34 @@ import (
 )
 
 const (
-	// Timeout is for calls that wait for a trial.
+	// Timeout bounds calls that wait for a trial.
 	Timeout = 70 * time.Second
-	// goneEvery is how often a caller that waits is looked for.
+	// goneEvery is how often to check whether a waiting caller is still there.
 	goneEvery = time.Second
-	// cleanUpTime is for stopping a trial that nobody waits for any more.
+	// cleanUpTime bounds the stopping of a trial that nobody waits for.
 	cleanUpTime = 10 * time.Second
-	// kept is how long a sample or a preview may be answered again.
+	// kept is how long a sample or a preview may be returned again.
 	kept = time.Hour
-	// What is read of a trial's rows fits a cache.
+	// Bounds on the rows read from a trial, so that they fit a cache.
 	maxTrialRows  = 1_000
 	maxTrialBytes = cache.MaxValueBytes * 3 / 4
 )
 
-// Errors are what every trial can answer.
+// Errors are the codes that every trial can answer.
 func Errors() []fault.Code {
 	return []fault.Code{fault.InvalidURL, fault.SchemaValidation, fault.SourceUnreachable,
 		fault.WalletInsufficient, fault.MaxChargeReached, fault.LimitReached,
 		fault.TrialLimitReached, fault.OutOfSpace}
 }
 
-// Trials runs trials. Its fields are set before its first use, and it is safe for concurrent use
-// then.
+// Trials runs trials. Set its fields before its first use; it is then safe for concurrent use.
 type Trials struct {
 	Launcher *launch.Launcher
 	Client   launch.Client
 	History  *client.History
 	Store    Store
 	Clock    clock.Clock
-	// Values keeps what trials made of pages, for an hour.
+	// Values keeps the results of trials for an hour.
 	Values cache.Values
 }
 
@@ -62,35 +61,35 @@ type Store interface {
 	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
 }
 
-// Caller is who waits for a trial.
+// Caller is the caller who waits for a trial.
 type Caller struct {
 	launch.Caller
-	// Waits is asked now and then while a trial is under way: its error ends the trial, and is what
-	// the call ends with.
+	// Waits is called now and then while a trial runs. Its error ends the trial, and is the call's
+	// error.
 	Waits func() error
-	// Reason is why there are no rows, in words. The trial sets it; "" where there are some.
+	// Reason says in words why there are no rows. The trial sets it; "" if there are rows.
 	Reason string
 }
 
-// made is what a trial made of a page, as it is kept.
+// made is the result of a trial, as it is kept.
 type made struct {
 	Rows   []json.RawMessage `json:"rows"`
 	Reason string            `json:"reason,omitempty"`
 }
 
-// try runs a trial and waits for its rows, without what the server adds to rows. They are at most
-// 1,000, and less than a MiB. A page that was read and holds none gives none. When the caller goes
-// away, or the run does not end within 55 s, it is stopped. Faults: Errors.
+// try runs a trial and returns its rows, without the server's members: at most 1,000 rows, and less
+// than a MiB. A page that was read but holds none gives none. The run is stopped if the caller goes
+// away, or if it does not end within 55 s. Faults: Errors.
 func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]json.RawMessage,
 	error) {
 	rows, _, err := t.tryRun(ctx, from, trial)
 	return rows, err
 }
 
-// tryRun is try, with the run that it was. That may be the same trial of another call, on whichever
-// server. What came of it may be its caller's alone, such as a cap: then this one has its own. Rows
-// that are there and cannot be read are nobody's fault, and would be found again. Whosever run it
-// is, the wait ends 55 s after the call began.
+// tryRun is try, and also returns the run. That may be the same trial of another call, on any
+// server. Its failure may be due to its own caller, such as a cap: then this call runs its own
+// trial. Rows that exist but cannot be read would be found again, so they are not retried. In any
+// case the wait ends 55 s after the call began.
 func (t *Trials) tryRun(ctx context.Context, from *Caller,
 	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
 	until := t.Clock.Now().Add(model.TrialWait)
@@ -115,18 +114,18 @@ func (t *Trials) tryOnce(ctx context.Context, from *Caller, trial *launch.Trial,
 			return rows, closed, err
 		}
 	}
-	if from.Job.IsZero() || from.Joined { // another call's goes on
+	if from.Job.IsZero() || from.Joined { // another call's run goes on
 		return nil, nil, err
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	// What cannot be stopped now ends by itself, and costs a page.
+	// A run that cannot be stopped now ends on its own, and costs a page.
 	_, _ = client.Do(stopping, t.Client, client.StopRun{Customer: from.Customer, Job: from.Job},
 		nil)
 	return nil, nil, err
 }
 
-// recall is what was kept under a key, and whether there was something.
+// recall returns what was kept under a key, and whether there was anything.
 func (t *Trials) recall(ctx context.Context, from *Caller, key string) (rows []json.RawMessage,
 	found bool) {
 	old, found := t.Values.Get(ctx, key)
@@ -138,7 +137,7 @@ func (t *Trials) recall(ctx context.Context, from *Caller, key string) (rows []j
 	return kept.Rows, true
 }
 
-// keep keeps what a call made for an hour, as far as it fits.
+// keep keeps a call's result for an hour, if it fits.
 func (t *Trials) keep(ctx context.Context, from *Caller, key string, rows []json.RawMessage) {
 	if data, err := json.Marshal(made{Rows: rows, Reason: from.Reason}); err == nil {
 		t.Values.Set(ctx, key, data, kept)
@@ -153,7 +152,7 @@ var (
 		"within %v: call again", model.TrialWait)
 )
 
-// await waits until the run of a call is closed, but no longer than until a time.
+// await waits until the call's run is closed, but not beyond until.
 func (t *Trials) await(ctx context.Context, from *Caller, until time.Time) (*client.Job, error) {
 	tooSlow := t.Clock.After(until.Sub(t.Clock.Now()))
 	for {
@@ -182,19 +181,19 @@ func (t *Trials) await(ctx context.Context, from *Caller, until time.Time) (*cli
 	}
 }
 
-// lateness is why a run has no answer in time. Another caller of it may have stopped it by now.
+// lateness is why a run has no answer in time. Another of its callers may have stopped it by now.
 func (t *Trials) lateness(run ids.ID) error {
 	job := t.Client.View().Job(run)
 	switch {
 	case job == nil || job.State != model.Running && job.Started == job.Queued:
 		return errNotBegun
 	case time.UnixMilli(job.Started).Add(model.TrialTime).After(t.Clock.Now()):
-		return errNotDone // the site has had less than its time
+		return errNotDone // the site has had less than its full time
 	}
 	return errTooSlow
 }
 
-// read answers the rows of a closed trial.
+// read returns the rows of a closed trial.
 func (t *Trials) read(ctx context.Context, from *Caller,
 	job *client.Job) ([]json.RawMessage, error) {
 	rows := []json.RawMessage{}
@@ -222,7 +221,7 @@ func (t *Trials) read(ctx context.Context, from *Caller,
 			return rows, nil
 		case fault.PageModel, fault.PageModelLimit:
 			return nil, fault.New(fault.Unavailable, "%s (%s)", fault.Lookup(code).Title, code)
-		case fault.PageTooCostly: // the caller's to mend, not the site's
+		case fault.PageTooCostly: // the caller can fix it, not the site
 			return nil, fault.New(fault.SchemaValidation, "%s (%s)", fault.Lookup(code).Title, code)
 		default:
 			return nil, launch.Unreachable(code, failed[0].Status, failed[0].Detail)

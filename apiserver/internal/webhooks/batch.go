@@ -9,20 +9,20 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// batch is the calls of one step. It is for one goroutine.
+// batch is the calls of one step. Only one goroutine may use it.
 type batch struct {
 	*caller
-	open      map[name]*client.Webhook // what is under way
-	webhooks  map[ids.ID]int           // how much of it is each webhook's
-	customers map[string]int           // and each customer's
-	failingOf map[string]int           // of that, what goes to webhooks that fail
-	failing   int                      // how much goes to webhooks that fail
-	late      bool                     // these begin no more
-	answers   chan answer              // has room for all of it
+	open      map[name]*client.Webhook // calls under way
+	webhooks  map[ids.ID]int           // calls under way per webhook
+	customers map[string]int           // calls under way per customer
+	failingOf map[string]int           // of those, calls to failing webhooks
+	failing   int                      // calls under way to failing webhooks
+	late      bool                     // failing webhooks get no new calls
+	answers   chan answer              // has room for all calls
 	running   sync.WaitGroup
 }
 
-// answer is what came of a call; nothing is known of one that was cut off.
+// answer is the result of a call. It is not known if the call was cut off.
 type answer struct {
 	name  name
 	tried client.TriedDelivery
@@ -35,11 +35,11 @@ func newBatch(c *caller) *batch {
 		answers: make(chan answer, atOnce)}
 }
 
-// wait waits for the calls under way, whose context has ended.
+// wait waits for the calls under way. Their context has ended.
 func (b *batch) wait() { b.running.Wait() }
 
-// fill begins calls that are due, within the bounds. Who is slow or dead holds up no other: each
-// webhook and customer has a share. Those that fail have half of a customer's, and of all.
+// fill begins due calls, within the bounds. Slow receivers hold up no others: each webhook and
+// customer has a share. Failing webhooks get half of a customer's share, and half of all.
 func (b *batch) fill(ctx context.Context) {
 	view, now := b.Client.View(), b.Clock.Now().UnixMilli()
 	view.WebhooksDue(func(w *client.Webhook) bool {
@@ -62,7 +62,7 @@ func (b *batch) fill(ctx context.Context) {
 	})
 }
 
-// room says whether one more call of a webhook may begin.
+// room says whether one more call to a webhook may begin.
 func (b *batch) room(w *client.Webhook) bool {
 	most := ofWebhook
 	if w.FailingSince != 0 {
@@ -93,7 +93,7 @@ func (b *batch) count(w *client.Webhook, n int) {
 	}
 }
 
-// ended takes the answers that are there, after it has waited for one or for a time.
+// ended waits for an answer, or until due. Then it takes all answers that are there.
 func (b *batch) ended(due <-chan time.Time) (tried []client.TriedDelivery) {
 	select {
 	case a := <-b.answers:

@@ -11,22 +11,22 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// message is the body of a request. Members are added; none changes its meaning.
+// message is the body of a request. Later versions may add members, but never change their meaning.
 type message struct {
 	Type      model.Event `json:"type"`
 	Timestamp string      `json:"timestamp"` // when it happened, not when it is sent
 	Data      data        `json:"data"`
 }
 
-// data is what happened, and what the event is about.
+// data says what happened, and what the event is about.
 type data struct {
-	ID    ids.ID `json:"id"` // of the notification, and the header webhook-id
+	ID    ids.ID `json:"id"` // of the notification; equals the header webhook-id
 	Title string `json:"title"`
 	Text  string `json:"text"`
 	notices.NotificationFacts
 }
 
-// newMessage tells of a notice.
+// newMessage encodes a notice.
 func newMessage(n *client.Notice) ([]byte, error) {
 	told := message{Type: n.Event,
 		Timestamp: time.UnixMilli(n.At).UTC().Format("2006-01-02T15:04:05.000Z"),

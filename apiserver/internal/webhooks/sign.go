@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// secretBytes is the length of a new secret. Standard Webhooks takes 24 to 64.
+// secretBytes is the length of a new secret. Standard Webhooks allows 24 to 64.
 const secretBytes = 32
 
-// NewSecret is what signs a webhook's requests.
+// NewSecret makes a secret to sign a webhook's requests with.
 func NewSecret() []byte {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails
 	return secret
 }
 
-// ShowSecret is a secret as libraries of Standard Webhooks take it.
+// ShowSecret is a secret in the form that libraries for Standard Webhooks expect.
 func ShowSecret(secret []byte) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret)
 }
 
-// sign is the header webhook-signature by each of the secrets (Standard Webhooks, "Signature
-// scheme"). The time is in Unix seconds.
+// sign is the header webhook-signature, with a signature by each secret (Standard Webhooks,
+// "Signature scheme"). at is in Unix seconds.
 func sign(id string, at int64, body []byte, secrets ...[]byte) string {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSign holds signatures against the example of the Standard Webhooks libraries.
+// TestSign checks signatures against the example of the Standard Webhooks libraries.
 func TestSign(t *testing.T) {
 	secret, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {

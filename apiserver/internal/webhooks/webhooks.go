@@ -1,6 +1,6 @@
-// Package webhooks owns how customers' webhooks are called: what a request says, how it is signed
-// (Standard Webhooks), and who waits for whom. What is to be sent, and when it is tried again, is
-// replicated state. One node sends at a time. A repeat has the same id.
+// Package webhooks calls customers' webhooks: what a request says, how it is signed (Standard
+// Webhooks), and how the calls share capacity. What to send, and when to retry, is replicated
+// state. One node sends at a time. A repeat has the same id.
 package webhooks
 
 import (
@@ -24,20 +24,20 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Bounds of what is under way at once, and of one request.
+// Bounds on calls under way, and on one request.
 const (
 	atOnce       = 64
 	ofCustomer   = 8
-	ofWebhook    = 4 // one while it fails
+	ofWebhook    = 4 // 1 while it fails
 	failing      = atOnce / 2
-	failingOfOne = ofCustomer / 2 // customer
+	failingOfOne = ofCustomer / 2 // of one customer
 	timeout      = 15 * time.Second
-	maxAnswer    = 16 << 10 // bytes; what is beyond is not read
+	maxAnswer    = 16 << 10 // bytes; the rest is not read
 	maxError     = 200      // bytes
 )
 
-// How long a step goes on with what comes due, and how long none begins after it. Calls that may
-// well take all their time begin no later than that before its end: nobody waits for them then.
+// How long a step takes up calls that come due, and how long to rest afterwards. Calls to failing
+// webhooks, which may use all their time, begin only until slowFor, so that the step need not wait.
 const (
 	stepFor   = 30 * time.Second
 	slowFor   = stepFor - timeout
@@ -45,21 +45,21 @@ const (
 	restFor   = 10 * time.Second
 )
 
-// Sender makes one exchange: the egress client, behind the address guard.
+// Sender sends one request: the egress client, behind the address guard.
 type Sender interface {
 	Do(ctx context.Context, req *egress.Request) (*egress.Response, error)
-	// CheckURL says without DNS whether an address may be called at all.
+	// CheckURL says, without DNS, whether an address may be called at all.
 	CheckURL(url string) error
 }
 
-// Config is what the calling of webhooks works with.
+// Config is what a Kind needs. Point is optional.
 type Config struct {
 	Sender  Sender
 	Client  client.Client
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
-	// Point is called at "work.webhooks.after_send", so that tests can end the process there.
+	// Point is called at "work.webhooks.after_send". Tests end the process there.
 	Point func(name string)
 }
 
@@ -68,7 +68,7 @@ type caller struct {
 	calls *prometheus.CounterVec
 }
 
-// Kind is the calling of webhooks.
+// Kind is the kind of background work that calls webhooks.
 func Kind(config Config) work.Kind {
 	c := &caller{Config: config, calls: config.Metrics.Counters(
 		"shoal_apiserver_webhook_calls_total",
@@ -80,12 +80,12 @@ func Kind(config Config) work.Kind {
 	return work.Kind{Name: work.Webhooks, Recurring: true, Step: c.step}
 }
 
-// step calls until nothing is due.
+// step calls webhooks until nothing is due, or its time is over.
 func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 	if !c.due() {
 		return work.Rest(nil, restFor), nil
 	}
-	// A former owner may have noted more than this node knows.
+	// A former owner may have recorded more than this node knows.
 	if _, err := c.Client.Fresh(ctx); err != nil {
 		return work.Outcome{}, fmt.Errorf("apiserver: look for due deliveries: %w", err)
 	}
@@ -111,8 +111,8 @@ func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 	}
 }
 
-// due says whether a delivery is due, as far as this node knows. What a blocked customer would be
-// told waits until it is unblocked.
+// due says whether a delivery is due, as far as this node knows. Deliveries to a blocked customer
+// wait until it is unblocked.
 func (c *caller) due() (due bool) {
 	now, view := c.Clock.Now().UnixMilli(), c.Client.View()
 	view.WebhooksDue(func(w *client.Webhook) bool {
@@ -122,7 +122,7 @@ func (c *caller) due() (due bool) {
 	return due
 }
 
-// note records what came of calls.
+// note records the results of calls.
 func (c *caller) note(ctx context.Context, tried []client.TriedDelivery) error {
 	if len(tried) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (c *caller) note(ctx context.Context, tried []client.TriedDelivery) error {
 	return nil
 }
 
-// call makes one try of a delivery. It has no answer when ctx has ended.
+// call makes one attempt at a delivery. It has no result if ctx has ended.
 func (c *caller) call(ctx context.Context, w *client.Webhook,
 	d *client.Delivery) (tried client.TriedDelivery, ok bool) {
 	tried = client.TriedDelivery{Webhook: w.ID, Message: d.Notice.ID, Tries: d.Tries}
@@ -158,7 +158,7 @@ func (c *caller) call(ctx context.Context, w *client.Webhook,
 
 func (c *caller) exchange(ctx context.Context, w *client.Webhook,
 	d *client.Delivery) (status int, err error) {
-	if err := c.Sender.CheckURL(w.URL); err != nil { // it may have been allowed when it was saved
+	if err := c.Sender.CheckURL(w.URL); err != nil { // the rules may have changed
 		return 0, err
 	}
 	body, err := newMessage(&d.Notice)
@@ -185,7 +185,7 @@ func (c *caller) exchange(ctx context.Context, w *client.Webhook,
 	return answer.Status, nil
 }
 
-// reason is what a customer is told of an error: its code and sentence, nothing of our network.
+// reason is what a customer is told of an error: its code and sentence, nothing about our network.
 func reason(err error) string {
 	text := string(fault.CodeOf(err))
 	var coded *fault.Error
@@ -198,5 +198,5 @@ func reason(err error) string {
 	return text
 }
 
-// name tells deliveries apart.
+// name identifies a delivery.
 type name struct{ webhook, message ids.ID }

@@ -27,7 +27,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// receiver takes calls and answers them as its handler says.
+// receiver takes calls and answers them with its handler.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -67,8 +67,8 @@ type desk struct {
 	clock  *clock.Manual
 	ids    ids.Sequence
 	egress *egress.Client
-	kill   func() // after calls, before they are noted
-	// outcome is what the last step came to.
+	kill   func() // called after calls, before they are recorded
+	// outcome is the result of the last step.
 	outcome work.Outcome
 }
 
@@ -107,7 +107,7 @@ func (d *desk) happens(customer string) {
 
 var errKilled = errors.New("killed")
 
-// step makes one, or dies in it.
+// step takes one step, or dies in it.
 func (d *desk) step() (err error) {
 	d.Helper()
 	defer func() {
@@ -177,7 +177,7 @@ func TestCall(t *testing.T) {
 	if made.State != "DELIVERED" || made.Status != 204 || made.Tries != 1 {
 		t.Errorf("%+v", made)
 	}
-	d.clock.Advance(time.Second) // the former secret has ended
+	d.clock.Advance(time.Second) // the former secret has expired
 	d.happens("ann")
 	d.must()
 	if heads, _ := r.calls(); strings.Contains(heads[1].Get("Webhook-Signature"), " ") {
@@ -185,7 +185,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestEveryEventHasAMessage: of each event that is told, the body is about its subject.
+// TestEveryEventHasAMessage: for each event, the body describes its subject.
 func TestEveryEventHasAMessage(t *testing.T) {
 	for event, member := range map[model.Event]string{model.RunFailed: "run",
 		model.RunCompleted: "run", model.RunStoppedBalance: "run", model.APIKeyCreated: "key",
@@ -201,7 +201,7 @@ func TestEveryEventHasAMessage(t *testing.T) {
 	}
 }
 
-// TestMessageOfChanges has what changed, or why that is not known, and never half of either.
+// TestMessageOfChanges has what changed, or why that is unknown, and never parts of both.
 func TestMessageOfChanges(t *testing.T) {
 	n := client.Notice{Event: model.RunChanged, Subject: ids.ID{1}, Scraper: ids.ID{2},
 		Name: "Shop", Changes: &client.RunChanges{From: ids.ID{3}, Added: 4, Changed: 5,
@@ -231,7 +231,7 @@ func TestMessageOfChanges(t *testing.T) {
 	}
 }
 
-// TestCallsThatFail: each is tried again later, and says why it failed.
+// TestCallsThatFail: a failed call is tried again later, and says why it failed.
 func TestCallsThatFail(t *testing.T) {
 	away := newReceiver(t, takes)
 	away.Close()
@@ -251,7 +251,7 @@ func TestCallsThatFail(t *testing.T) {
 		"forbidden": {"http://169.254.169.254/", takes, 0, "INVALID_URL"},
 		"private":   {"http://10.0.0.1/", takes, 0, "INVALID_URL"},
 		"a long answer is fine": {"", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(make([]byte, 10*maxAnswer)) // the client may have enough
+			_, _ = w.Write(make([]byte, 10*maxAnswer)) // the client may have read enough
 		}, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestCallsThatFail(t *testing.T) {
 	}
 }
 
-// TestTheSlowHoldUpNobody: while a customer's receivers do not answer, others are called.
+// TestTheSlowHoldUpNobody: while a customer's receivers hang, others are called.
 func TestTheSlowHoldUpNobody(t *testing.T) {
 	d := newDesk(t, loopback())
 	hang := make(chan struct{})
@@ -326,8 +326,8 @@ func TestTheSlowHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestStepsDoNotEndWithTheSlow: a step begins no call towards its end that fails, whose end would
-// have to be awaited. Such calls are the next step's, which follows at once.
+// TestStepsDoNotEndWithTheSlow: towards its end a step begins no calls to failing webhooks, which
+// it would have to await. The next step, which follows at once, makes them.
 func TestStepsDoNotEndWithTheSlow(t *testing.T) {
 	d := newDesk(t, loopback())
 	hang := make(chan struct{})
@@ -362,7 +362,7 @@ func TestStepsDoNotEndWithTheSlow(t *testing.T) {
 	}
 }
 
-// TestRoom has the shares of webhooks and customers at their edges.
+// TestRoom tests the shares of webhooks and customers at their bounds.
 func TestRoom(t *testing.T) {
 	b := newBatch(&caller{})
 	add := func(w *client.Webhook, want int) {
@@ -402,7 +402,7 @@ func TestRoom(t *testing.T) {
 	add(good("ann", 100), ofWebhook) // the rest of its customer's share
 }
 
-// TestKilledBetweenCallingAndNoting kills the caller behind each answer in turn. Nothing is lost,
+// TestKilledBetweenCallingAndNoting kills the caller after each answer in turn. Nothing is lost,
 // and a repeat has the same id and body.
 func TestKilledBetweenCallingAndNoting(t *testing.T) {
 	const events = 6
@@ -440,7 +440,7 @@ func TestKilledBetweenCallingAndNoting(t *testing.T) {
 	}
 }
 
-// TestDownControlPlane: what cannot be noted is sent again, and nobody waits for ever.
+// TestDownControlPlane: what cannot be recorded is sent again, and nobody waits for ever.
 func TestDownControlPlane(t *testing.T) {
 	d, r := newDesk(t, loopback()), newReceiver(t, takes)
 	hook := d.hook("ann", r.URL)
@@ -459,7 +459,7 @@ func TestDownControlPlane(t *testing.T) {
 	}
 }
 
-// What a blocked customer would be told waits, and holds up nobody.
+// Deliveries to a blocked customer wait, and hold up nobody.
 func TestBlockedCustomersAreNotCalled(t *testing.T) {
 	d, r := newDesk(t, loopback()), newReceiver(t, takes)
 	d.customer("bob")

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Client and Secret are the service at the issuer, where browsers sign in.
+// Client and Secret are this service's client id and secret at the issuer.
 const (
 	Client = "web"
 	Secret = "s3cret & more"
 )
 
-// given is what a code stands for.
+// given is what a code was issued for.
 type given struct {
 	challenge, redirect, token string
 }
 
-// SignIn is a person who signs in at the address to which a browser was led. It answers where the
-// browser goes then. change changes the claims of the ID token.
+// SignIn signs a person in at the address to which a browser was sent. It returns where the browser
+// goes next. change edits the claims of the ID token.
 func (i *Issuer) SignIn(t testing.TB, address, subject string, now time.Time,
 	change func(claims map[string]any)) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func (i *Issuer) SignIn(t testing.TB, address, subject string, now time.Time,
 		"state": {asked.Get("state")}, "iss": {i.URL}}.Encode()
 }
 
-// redeem is the token endpoint. A code is good once, for who has asked for it.
+// redeem is the token endpoint. A code is valid once, for the client that asked for it.
 func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	id, secret, _ := r.BasicAuth()
@@ -76,5 +76,5 @@ func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "opaque",
-		"token_type": "Bearer", "id_token": code.token}) // whoever asked is gone
+		"token_type": "Bearer", "id_token": code.token}) // an error means that the client is gone
 }

@@ -1,4 +1,4 @@
-// Package oidctest is an OpenID Connect issuer for tests: it publishes keys, changes them and signs
+// Package oidctest is an OpenID Connect issuer for tests. It publishes keys, rotates them and signs
 // whatever it is told to.
 package oidctest
 
@@ -22,24 +22,24 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// Audience is what its tokens are for unless told otherwise.
+// Audience is the default audience of its tokens.
 const Audience = "shoal"
 
 // Issuer is a running issuer. It is safe for concurrent use.
 type Issuer struct {
-	URL string // its name, too
+	URL string // its name as well
 
 	mu      sync.Mutex
-	keys    []jose.JSONWebKey // that it publishes, private parts included
+	keys    []jose.JSONWebKey // published, with their private parts
 	signing jose.JSONWebKey
 	made    int
 	fetches int
 	codes   map[string]given
-	person  map[string]any   // what it tells beside a token; nil: of dora
-	hostile http.HandlerFunc // answers instead of it; nil: it answers
+	person  map[string]any   // answers at userinfo; nil: about dora
+	hostile http.HandlerFunc // answers every request instead; nil: off
 }
 
-// Start starts an issuer with one key of ES256, until the test ends.
+// Start starts an issuer with one ES256 key, until the test ends.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
 	i := &Issuer{}
@@ -50,7 +50,7 @@ func Start(t testing.TB) *Issuer {
 	return i
 }
 
-// Egress is a way to the issuer, and to nowhere but this machine.
+// Egress is a way to the issuer, and to nothing outside this machine.
 func Egress(t testing.TB) *egress.Client {
 	t.Helper()
 	client, err := egress.New(egress.Config{
@@ -95,31 +95,31 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(answer) // whoever asked is gone
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
 }
 
-// Answer has every request answered by a function; nil ends it.
+// Answer has a function answer every request; nil ends that.
 func (i *Issuer) Answer(by http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.hostile = by
 }
 
-// Tell has it tell something of a person beside the token.
+// Tell sets what the userinfo endpoint says about a person.
 func (i *Issuer) Tell(person map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.person = person
 }
 
-// Fetches is how often its keys were asked for.
+// Fetches is how often the keys were fetched.
 func (i *Issuer) Fetches() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.fetches
 }
 
-// Rotate makes a key, publishes it beside those of before, and signs with it from now on.
+// Rotate makes a key, publishes it with the earlier ones, and signs with it from now on.
 func (i *Issuer) Rotate(t testing.TB, algorithm jose.SignatureAlgorithm) {
 	t.Helper()
 	private := NewKey(t, algorithm)
@@ -131,7 +131,7 @@ func (i *Issuer) Rotate(t testing.TB, algorithm jose.SignatureAlgorithm) {
 	i.keys = append(i.keys, i.signing)
 }
 
-// Withdraw publishes the newest key alone.
+// Withdraw leaves only the newest key published.
 func (i *Issuer) Withdraw() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -157,14 +157,14 @@ func NewKey(t testing.TB, algorithm jose.SignatureAlgorithm) any {
 	return key
 }
 
-// Claims are the claims of a good token of a subject, good for five minutes from now.
+// Claims are the claims of a valid token of a subject, for five minutes from now.
 func (i *Issuer) Claims(subject string, now time.Time) map[string]any {
 	return map[string]any{"iss": i.URL, "aud": Audience, "sub": subject,
 		"iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
 		"email": subject + "@shop.test", "email_verified": true}
 }
 
-// Token is a good token of a subject, with the roles.
+// Token is a valid token of a subject, with these roles.
 func (i *Issuer) Token(t testing.TB, subject string, now time.Time, roles ...string) string {
 	t.Helper()
 	claims := i.Claims(subject, now)
@@ -174,8 +174,8 @@ func (i *Issuer) Token(t testing.TB, subject string, now time.Time, roles ...str
 	return i.Sign(t, claims, nil)
 }
 
-// Sign signs claims with the newest key. The header has its id and the type JWT, unless told
-// otherwise; "" leaves a member out.
+// Sign signs claims with the newest key. The default header has the key's id and the type JWT; ""
+// leaves a member out.
 func (i *Issuer) Sign(t testing.TB, claims any, header map[jose.HeaderKey]string) string {
 	t.Helper()
 	i.mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -205,12 +206,14 @@ func (r *Robots) load(entry *site) {
 }
 
 // untilRetry is how long a failure is remembered. One that may pass does so within a page's tries,
-// or else is asked for ever more seldom.
+// or else is asked for ever more seldom. A site that says how long to stay away is heeded, as far
+// as its answers to pages are.
 func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
 	}
-	return min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	wait := min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	return max(wait, min(failed.RetryAfter, frontier.MaxBackoff))
 }
 
 // read makes rules of a file.
@@ -304,9 +307,11 @@ func (r *Robots) fetch(origin string) (body string, _ *Failure) {
 			response.Release()
 			return body, nil
 		case status >= 500 || status == 429:
+			failed := refusal(fault.New(fault.PageRobots,
+				"robots.txt answered with status %d.", status), true)
+			failed.RetryAfter = retryAfter(response.Header("Retry-After"), r.clock.Now())
 			response.Release()
-			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
-			return "", refusal(failed, true)
+			return "", failed
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -152,6 +153,46 @@ func TestRobotsAges(t *testing.T) {
 	if robots.fetches.Load() != 9 || robots.failures.Load() != 7 {
 		t.Errorf("%d fetches and %d failures are counted", robots.fetches.Load(),
 			robots.failures.Load())
+	}
+}
+
+// A site that says how long to stay away is not asked for its file before.
+func TestRobotsRetryAfter(t *testing.T) {
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	answers := []struct {
+		status int
+		after  string
+	}{{503, "20"}, {429, "Mon, 30 Nov 2026 12:00:50 GMT"}, {503, "7200"}, {503, "1"}, {503, "x"},
+		{200, "20"}}
+	var asked atomic.Int32
+	client := web(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer := answers[asked.Add(1)-1]
+		w.Header().Set("Retry-After", answer.after)
+		w.WriteHeader(answer.status)
+	})
+	now := clock.NewManual(start)
+	robots := openRobots(t, client, now)
+	for i, step := range []struct {
+		advance time.Duration
+		asked   int32
+		wait    time.Duration
+	}{
+		{0, 1, 20 * time.Second},
+		{20*time.Second - 1, 1, 1},
+		{1, 2, 30 * time.Second},
+		{30 * time.Second, 3, frontier.MaxBackoff},
+		{frontier.MaxBackoff - 1, 3, 1},
+		{1, 4, 8 * time.Second}, // longer than it asks for: it has failed four times
+		{8 * time.Second, 5, robotsRetry},
+		{robotsRetry, 6, 0},
+	} {
+		now.Advance(step.advance)
+		_, err := robots.CheckRules(t.Context(), "http://a.example/")
+		failed := &Failure{}
+		if errors.As(err, &failed); asked.Load() != step.asked || failed.Wait != step.wait ||
+			failed.Status != 0 {
+			t.Errorf("step %d: asked %d times, %+v", i, asked.Load(), failed)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ type Config struct {
 	Pages    int   // loaded at a time
 	Recycle  int   // pages of one process
 	Memory   int64 // bytes of one process with its children; beyond it the largest is killed
-	Bytes    int64 // received by one page, in all its requests
+	Bytes    int64 // sent and received by one page, in all its requests
 	Requests int   // connections and requests of one page
 	Body     int64 // bytes of the page's text
 }

@@ -29,7 +29,27 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
 	t.Helper()
 	config.Path = browser.Path(t) // first: nothing is open yet where there is none
-	site := httptest.NewServer(handler)
+	return openBrowser(t, config, httptest.NewServer(handler))
+}
+
+// newSecureBrowser is newBrowser with hosts that speak HTTP/2, whose certificate the browser takes.
+func newSecureBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
+	t.Helper()
+	path := browser.Path(t)
+	config.Path = filepath.Join(t.TempDir(), "chromium")
+	script := "#!/bin/sh\nexec " + path + " --ignore-certificate-errors \"$@\"\n"
+	if err := os.WriteFile(config.Path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewUnstartedServer(handler)
+	site.EnableHTTP2 = true
+	site.StartTLS()
+	return openBrowser(t, config, site)
+}
+
+// openBrowser is newBrowser with a server that runs already.
+func openBrowser(t *testing.T, config Config, site *httptest.Server) *Browser {
+	t.Helper()
 	t.Cleanup(func() {
 		site.CloseClientConnections()
 		site.Close()

@@ -93,7 +93,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		stop:    stop,
 		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
-		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
+		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1),
+		left:   b.config.Requests, spent: make(chan struct{})}
 	err = v.run(run)
 	got.Received = g.received.Load()
 	return got, v.verdict(ctx, p, err)

@@ -213,7 +213,7 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	dir, err := os.MkdirTemp("", "shoal-chromium")
 	if err == nil {
 		defer removeDir(dir)
-		p.sink, err = openGate(ctx, &b.config, nil, 0, 0) // nothing may pass
+		p.sink, err = openGate(ctx, &b.config, "", nil, 0, 0) // nothing may pass
 	}
 	if err != nil {
 		b.started(p, nil, err)

@@ -24,6 +24,7 @@ import (
 type gate struct {
 	client   *egress.Client
 	reader   *reading.Guard
+	caller   string
 	via      *egress.Proxy
 	listener net.Listener
 	ctx      context.Context
@@ -50,15 +51,15 @@ func errTooMany() error {
 	return fault.Wrap(fault.PageTooLarge, errSpent, "The page makes too many requests.")
 }
 
-// openGate listens on the loopback for one page.
-func openGate(ctx context.Context, config *Config, via *egress.Proxy, requests int,
+// openGate listens on the loopback for one page, which is a caller's.
+func openGate(ctx context.Context, config *Config, caller string, via *egress.Proxy, requests int,
 	bytes int64) (*gate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("chromium: listen for a page's requests: %w", err)
 	}
-	g := &gate{client: config.Client, reader: config.Reader, via: via, listener: listener,
-		over: make(chan struct{}), failed: map[string]error{}}
+	g := &gate{client: config.Client, reader: config.Reader, caller: caller, via: via,
+		listener: listener, over: make(chan struct{}), failed: map[string]error{}}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	g.requests.Store(int64(requests))
 	g.bytes.Store(bytes)
@@ -108,7 +109,7 @@ func (g *gate) serve(conn net.Conn) {
 		g.note(host, port, errTooMany())
 		return
 	}
-	to, err := g.client.Tunnel(g.ctx, host, port, g.via)
+	to, err := g.client.Tunnel(g.ctx, g.caller, host, port, g.via)
 	if err != nil {
 		g.note(host, port, err)
 		if request.Method == http.MethodConnect {

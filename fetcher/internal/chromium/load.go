@@ -72,7 +72,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		}
 		return got, err
 	}
-	g, err := openGate(ctx, &b.config, ask.Proxy, b.config.Requests, b.config.Bytes)
+	g, err := openGate(ctx, &b.config, ask.Customer, ask.Proxy, b.config.Requests,
+		b.config.Bytes)
 	if err != nil {
 		b.give(p)
 		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")

@@ -63,8 +63,9 @@ type Web interface {
 	// KnowsRules says that CheckRules of a canonical address would answer without a request.
 	KnowsRules(url string) bool
 	// CheckRules is nil when robots.txt allows a canonical address, with the delay that it asks for
-	// between two starts. Its error is a *web.Failure, or ctx's.
-	CheckRules(ctx context.Context, url string) (delay time.Duration, err error)
+	// between two starts. It is asked for a caller, as in web.Request. Its error is a *web.Failure,
+	// or ctx's.
+	CheckRules(ctx context.Context, caller, url string) (delay time.Duration, err error)
 	// Leave says that nothing is to be asked of an authority for now: what is kept open to it may
 	// be closed.
 	Leave(authority string)

@@ -112,26 +112,28 @@ type Config struct {
 
 // Units is what the chains of a process share.
 type Units struct {
-	config     Config
-	recipes    *recipeCache
-	tokens     *tokens
-	hosts      *hostMemory
-	extracting *turns.Places // one for each extraction
-	asking     *turns.Line   // one for each question to the model
-	metrics    *metrics
-	counts     counters
+	config      Config
+	recipes     *recipeCache
+	tokens      *tokens
+	hosts       *hostMemory
+	extracting  *turns.Places // one for each extraction
+	asking      *turns.Line   // one for each question to the model
+	discovering *turns.Line   // one for each discovery
+	metrics     *metrics
+	counts      counters
 }
 
 // New makes Units that have not begun anything.
 func New(config Config) *Units {
 	return &Units{
-		config:     config,
-		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
-		tokens:     newTokens(config.Clock),
-		hosts:      newHostMemory(maxRemembered),
-		extracting: turns.New(config.Extractions, config.Clock),
-		asking:     turns.NewLine(config.Questions, 4*questionWait),
-		metrics:    newMetrics(config.Metrics),
+		config:      config,
+		recipes:     newRecipeCache(maxRecipes, config.Reader, config.paceFor),
+		tokens:      newTokens(config.Clock),
+		hosts:       newHostMemory(maxRemembered),
+		extracting:  turns.New(config.Extractions, config.Clock),
+		asking:      turns.NewLine(config.Questions, 4*questionWait),
+		discovering: turns.NewLine(MaxDiscoveries, 4*discoveryWait),
+		metrics:     newMetrics(config.Metrics),
 	}
 }
 

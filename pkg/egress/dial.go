@@ -30,9 +30,9 @@ func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline tim
 
 // Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak
 // for themselves: the browser. It is checked as any other. Its errors are Do's. The caller closes
-// it.
-func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn,
-	error) {
+// it; caller is as in a Request.
+func (c *Client) Tunnel(ctx context.Context, caller, host string, port uint16,
+	via *Proxy) (net.Conn, error) {
 	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"),
 		strconv.Itoa(int(port))) + "/")
 	if err != nil {
@@ -41,16 +41,16 @@ func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Prox
 	deadline := time.Now().Add(c.config.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	tcp, err := c.reach(ctx, to, via, deadline)
+	tcp, err := c.reach(ctx, caller, to, via, deadline)
 	c.metrics.note(err)
 	return tcp, err
 }
 
 // reach opens a connection to one of an address's host's addresses: each in turn, with an equal
 // share of the time left.
-func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy,
+func (c *Client) reach(ctx context.Context, caller string, to address.Address, via *Proxy,
 	deadline time.Time) (net.Conn, error) {
-	places, err := c.reachable(ctx, to.Host)
+	places, err := c.reachable(ctx, caller, to.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *Client) dial(ctx context.Context, to address.Address, req *Request,
 	deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	tcp, err := c.reach(ctx, to, req.Proxy, deadline)
+	tcp, err := c.reach(ctx, req.Caller, to, req.Proxy, deadline)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (c *Client) CheckHost(ctx context.Context, host string) error {
 	} else {
 		host = canonical.Host
 	}
-	_, err := c.reachable(ctx, host)
+	_, err := c.reachable(ctx, "", host)
 	return err
 }
 

@@ -24,7 +24,8 @@ type Request struct {
 	// MaxBody bounds the answer's body in bytes, as sent and as decompressed; the client's when 0.
 	MaxBody int64
 	// Caller is whom the answer is for: the bodies of one are held within a share of MaxBuffered.
-	// "": nobody who has to share.
+	// Their names are looked up within a share of what may be at a time. "": nobody who has to
+	// share.
 	Caller string
 	// Proxy is the way to the host; nil: straight.
 	Proxy *Proxy

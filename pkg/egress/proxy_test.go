@@ -130,7 +130,7 @@ func TestTunnels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn, err := c.Tunnel(t.Context(), test.host, 443, proxy)
+			conn, err := c.Tunnel(t.Context(), "", test.host, 443, proxy)
 			if !test.ok {
 				var failed *ProxyError
 				if !errors.As(err, &failed) || failed.Own != test.own ||
@@ -169,7 +169,7 @@ func TestTunnelsAreGuarded(t *testing.T) {
 	}
 	for _, host := range []string{"private.example", "10.0.0.1", "0x7f.1", "[::1]",
 		"169.254.169.254", "localhost"} {
-		if conn, err := c.Tunnel(t.Context(), host, 80, proxy); err == nil || conn != nil ||
+		if conn, err := c.Tunnel(t.Context(), "", host, 80, proxy); err == nil || conn != nil ||
 			fault.CodeOf(err) == fault.PageConnect {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -182,13 +182,13 @@ func TestTunnelsAreGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Tunnel(t.Context(), "ok.example", 80,
+	if _, err := c.Tunnel(t.Context(), "", "ok.example", 80,
 		metadata); fault.CodeOf(err) != fault.PageAddressForbidden {
 		t.Errorf("a metadata service as proxy: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Tunnel(ctx, "ok.example", 80, proxy); !errors.Is(err, context.Canceled) {
+	if _, err := c.Tunnel(ctx, "", "ok.example", 80, proxy); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if conn, err := net.Dial("tcp", silent); err == nil {

@@ -56,7 +56,7 @@ type Config struct {
 	Pages    int   // loaded at a time
 	Recycle  int   // pages of one process
 	Memory   int64 // bytes of one process with its children; beyond it the largest is killed
-	Bytes    int64 // received by one page, in all its requests
+	Bytes    int64 // sent and received by one page, in all its requests
 	Requests int   // connections and requests of one page
 	Body     int64 // bytes of the page's text
 }
@@ -175,9 +175,6 @@ func (b *Browser) give(p *process) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.open--
-	if p.err != nil {
-		p.retire = true
-	}
 	if p.retire {
 		b.end(p)
 	}
@@ -216,11 +213,10 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	dir, err := os.MkdirTemp("", "shoal-chromium")
 	if err == nil {
 		defer removeDir(dir)
-		p.sink, err = openGate(ctx, &b.config, nil, 0, 0) // nothing may pass
+		p.sink, err = openGate(ctx, &b.config, "", nil, 0, 0) // nothing may pass
 	}
 	if err != nil {
-		p.err = err
-		close(p.ready)
+		b.started(p, nil, err)
 		return
 	}
 	defer p.sink.close()
@@ -240,14 +236,21 @@ func (b *Browser) run(ctx context.Context, p *process) {
 		c.Browser.Process() != nil {
 		pid = c.Browser.Process().Pid
 	}
-	p.ctx, p.err = browserCtx, err
-	close(p.ready)
+	b.started(p, browserCtx, err)
 	if err != nil {
 		b.config.Logger.Error("chromium: did not start", "err", err)
 		return
 	}
 	b.watch(ctx, p, pid)
 	killGroup(pid)
+}
+
+// started tells who waits for a process how its start ended. One that failed takes no page.
+func (b *Browser) started(p *process, ctx context.Context, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.ctx, p.err, p.retire = ctx, err, p.retire || err != nil
+	close(p.ready)
 }
 
 // watch returns when the process is to end, or has.

@@ -12,8 +12,6 @@ import (
 
 // Bounds of a host's back-off.
 const (
-	// most that robots.txt may ask for between two starts (decision 17)
-	MaxDelay   = 30 * time.Second
 	MaxBackoff = time.Minute // most that a throttling answer holds a host up
 	// after a first throttling answer that names no time; doubles with each further one
 	minBackoff = time.Second
@@ -356,11 +354,11 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 	f.placeHost(h, now)
 }
 
-// Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as
-// long as the host is remembered: until nothing of it waits or runs and its pace allows a start.
+// Delay sets what has to pass between two starts at a host, whoever's they are. It holds as long as
+// the host is remembered: until nothing of it waits or runs and its pace allows a start.
 func (f *Frontier) Delay(name string, delay time.Duration) {
 	if h := f.hosts[name]; h != nil {
-		h.delay = min(max(delay, 0), MaxDelay)
+		h.delay = delay
 	}
 }
 

@@ -192,13 +192,14 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 			return nil, next, nil
 		}
 	}
-	leave, ok := t.units.tokens.permit()
-	if !ok {
-		return nil, Step{Again: true, Wait: permitWait, Answer: frontier.Answer{Unasked: true}}, nil
+	line, now := t.units.discovering, t.units.config.Clock.Now()
+	if !line.Enter(t.task.Customer, now) {
+		return nil, Step{Again: true, Wait: discoveryWait,
+			Answer: frontier.Answer{Unasked: true}}, nil
 	}
-	defer leave()
+	defer func() { line.Leave(t.task.Customer, t.units.config.Clock.Now()) }()
 	if d.tier < 0 {
-		d.tier = t.units.hosts.first(address.AuthorityOf(d.at), t.tiers, t.units.config.Clock.Now())
+		d.tier = t.units.hosts.first(address.AuthorityOf(d.at), t.tiers, now)
 	}
 	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
 		if d.hops++; d.hops > maxHops {
@@ -249,8 +250,8 @@ func (t *Turn) findTokens(ctx context.Context, response *web.Page) (values map[s
 	return values, err
 }
 
-// permitWait is how long a discovery waits when there are as many as there may be.
-const permitWait = 250 * time.Millisecond
+// discoveryWait is how long a discovery waits when there are as many as there may be.
+const discoveryWait = 250 * time.Millisecond
 
 // climb begins the discovery anew with the next tier; false when there is none.
 func (d *discovery) climb(tiers []model.Tier) bool {

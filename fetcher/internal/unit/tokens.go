@@ -29,8 +29,7 @@ type tokenKey struct {
 // tokens keeps the values that discoveries brought, in this process alone. Who finds none begins a
 // discovery, or waits for the one under way.
 type tokens struct {
-	clock   clock.Clock
-	permits chan struct{}
+	clock clock.Clock
 
 	mu      sync.Mutex
 	sets    *simplelru.LRU[tokenKey, tokenSet]
@@ -50,8 +49,7 @@ type flight struct {
 }
 
 func newTokens(clk clock.Clock) *tokens {
-	return &tokens{clock: clk, permits: make(chan struct{}, MaxDiscoveries),
-		sets:    cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
+	return &tokens{clock: clk, sets: cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
 		flights: map[tokenKey]*flight{}}
 }
 
@@ -110,15 +108,4 @@ func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed 
 		return
 	}
 	t.sets.Add(key, tokenSet{values, t.clock.Now().Add(ttl)})
-}
-
-// permit takes one of the few discoveries that may be made at once; leave gives it back. It is
-// false when none is free.
-func (t *tokens) permit() (leave func(), ok bool) {
-	select {
-	case t.permits <- struct{}{}:
-		return func() { <-t.permits }, true
-	default:
-		return nil, false
-	}
 }

@@ -312,7 +312,7 @@ func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Pa
 // checkRobots says whether robots.txt allows a page, and how long it wants to be left alone between
 // two starts. Reading it may have taken longer than the shard's lease.
 func (t *Turn) checkRobots(ctx context.Context, url string) (time.Duration, error) {
-	delay, err := t.units.config.Web.CheckRules(ctx, url)
+	delay, err := t.units.config.Web.CheckRules(ctx, t.task.Customer, url)
 	if delay > 0 {
 		t.lease.DelayHost(address.AuthorityOf(url), delay)
 	}

@@ -63,8 +63,9 @@ type Web interface {
 	// KnowsRules says that CheckRules of a canonical address would answer without a request.
 	KnowsRules(url string) bool
 	// CheckRules is nil when robots.txt allows a canonical address, with the delay that it asks for
-	// between two starts. Its error is a *web.Failure, or ctx's.
-	CheckRules(ctx context.Context, url string) (delay time.Duration, err error)
+	// between two starts. It is asked for a caller, as in web.Request. Its error is a *web.Failure,
+	// or ctx's.
+	CheckRules(ctx context.Context, caller, url string) (delay time.Duration, err error)
 	// Leave says that nothing is to be asked of an authority for now: what is kept open to it may
 	// be closed.
 	Leave(authority string)
@@ -111,26 +112,28 @@ type Config struct {
 
 // Units is what the chains of a process share.
 type Units struct {
-	config     Config
-	recipes    *recipeCache
-	tokens     *tokens
-	hosts      *hostMemory
-	extracting *turns.Places // one for each extraction
-	asking     *turns.Line   // one for each question to the model
-	metrics    *metrics
-	counts     counters
+	config      Config
+	recipes     *recipeCache
+	tokens      *tokens
+	hosts       *hostMemory
+	extracting  *turns.Places // one for each extraction
+	asking      *turns.Line   // one for each question to the model
+	discovering *turns.Line   // one for each discovery
+	metrics     *metrics
+	counts      counters
 }
 
 // New makes Units that have not begun anything.
 func New(config Config) *Units {
 	return &Units{
-		config:     config,
-		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
-		tokens:     newTokens(config.Clock),
-		hosts:      newHostMemory(maxRemembered),
-		extracting: turns.New(config.Extractions, config.Clock),
-		asking:     turns.NewLine(config.Questions, 4*questionWait),
-		metrics:    newMetrics(config.Metrics),
+		config:      config,
+		recipes:     newRecipeCache(maxRecipes, config.Reader, config.paceFor),
+		tokens:      newTokens(config.Clock),
+		hosts:       newHostMemory(maxRemembered),
+		extracting:  turns.New(config.Extractions, config.Clock),
+		asking:      turns.NewLine(config.Questions, 4*questionWait),
+		discovering: turns.NewLine(MaxDiscoveries, 4*discoveryWait),
+		metrics:     newMetrics(config.Metrics),
 	}
 }
 

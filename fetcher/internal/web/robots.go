@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -105,10 +106,11 @@ func (r *Robots) KnowsRules(url string) bool {
 // is not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is
 // the host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure
 // (robots_forbidden, or the connection's own where the host could not be reached at all), or the
-// context's.
-func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duration, err error) {
+// context's. The caller is as in a Request; who comes first asks for all.
+func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time.Duration,
+	err error) {
 	origin, path := splitOrigin(url)
-	entry := r.site(origin)
+	entry := r.site(caller, origin)
 	select {
 	case <-entry.done:
 	case <-ctx.Done():
@@ -149,7 +151,7 @@ func (s *site) isDone() bool {
 }
 
 // site is the entry of an origin; a new one is being fetched.
-func (r *Robots) site(origin string) *site {
+func (r *Robots) site(caller, origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
@@ -170,18 +172,18 @@ func (r *Robots) site(origin string) *site {
 		return entry
 	}
 	r.sites.Add(entry.origin, entry)
-	r.running.Go(func() { r.load(entry) })
+	r.running.Go(func() { r.load(caller, entry) })
 	return entry
 }
 
 // load takes the file from the other fetchers, or fetches it.
-func (r *Robots) load(entry *site) {
+func (r *Robots) load(caller string, entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
 	if !shared {
 		r.fetches.Add(1)
 		panicked := r.reader.Run(reading.Page{URL: entry.origin + robots.Path},
-			func() { body, failed = r.fetch(entry.origin) })
+			func() { body, failed = r.fetch(caller, entry.origin) })
 		if panicked != nil {
 			failed = unreadable(panicked)
 		}
@@ -205,12 +207,14 @@ func (r *Robots) load(entry *site) {
 }
 
 // untilRetry is how long a failure is remembered. One that may pass does so within a page's tries,
-// or else is asked for ever more seldom.
+// or else is asked for ever more seldom. A site that says how long to stay away is heeded, as far
+// as its answers to pages are.
 func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
 	}
-	return min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	wait := min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	return max(wait, min(failed.RetryAfter, frontier.MaxBackoff))
 }
 
 // read makes rules of a file.
@@ -287,10 +291,10 @@ func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires ti
 
 // fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx
 // nothing until it can be read.
-func (r *Robots) fetch(origin string) (body string, _ *Failure) {
+func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 	ask := egress.Request{
-		URL: origin + robots.Path, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
-		MaxBody: maxRobotsBody, Truncate: true,
+		URL: origin + robots.Path, Caller: caller, Header: r.header,
+		Deadline: time.Now().Add(robotsTimeout), MaxBody: maxRobotsBody, Truncate: true,
 	}
 	for hop := 0; ; hop++ {
 		response, err := r.client.Do(r.ctx, &ask)
@@ -304,9 +308,11 @@ func (r *Robots) fetch(origin string) (body string, _ *Failure) {
 			response.Release()
 			return body, nil
 		case status >= 500 || status == 429:
+			failed := refusal(fault.New(fault.PageRobots,
+				"robots.txt answered with status %d.", status), true)
+			failed.RetryAfter = retryAfter(response.Header("Retry-After"), r.clock.Now())
 			response.Release()
-			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
-			return "", refusal(failed, true)
+			return "", failed
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {

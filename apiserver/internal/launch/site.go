@@ -325,18 +325,18 @@ func (s *siteAddresses) read(ctx context.Context, most int) error {
 	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from, Limit: most}
 	s.from = s.site.Links // unless some come
 	s.links = nil
-	err := s.store.SiteLinks(ctx, q, func(link *rowstore.SiteLink) error {
-		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {
-			s.links = append(s.links, link.URL)
-		}
-		return nil
-	})
+	links, err := s.store.SiteLinks(ctx, q)
 	if errors.Is(err, rowstore.ErrListUnknown) {
 		return fault.Invalid(fault.StartURLsUnreachable, "site",
 			"the links of the scraper's site are no longer kept; send the site again")
 	}
 	if err != nil {
 		return fmt.Errorf("site %s: %w", s.site.ID, err)
+	}
+	for _, link := range links {
+		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {
+			s.links = append(s.links, link.URL)
+		}
 	}
 	return nil
 }

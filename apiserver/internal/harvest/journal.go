@@ -82,9 +82,9 @@ type result string
 const (
 	unread      result = ""
 	read        result = "READ"
-	missing     result = "MISSING"   // it is not there, or not for us
-	malformed   result = "MALFORMED" // it can be read up to some place
-	unreachable result = "UNREACHABLE"
+	missing     result = "MISSING"     // it is not there, or not for us
+	malformed   result = "MALFORMED"   // it can be read up to some place
+	unreachable result = "UNREACHABLE" // it may be there another time
 )
 
 // journal is all that a harvest knows, and what it is about to write.

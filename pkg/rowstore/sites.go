@@ -2,6 +2,7 @@ package rowstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/zeebo/xxh3"
 
@@ -9,7 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// MaxSitePart is how many links one call of PutSiteLinks or PutLinkStates takes.
+// MaxSitePart is how many links one call of PutSiteLinks or PutLinkStates takes, and one of
+// SiteLinks or FindSiteLinks returns.
 const MaxSitePart = 10_000
 
 // LinkState is what the newest run of a site that came to a link made of it. It is stored: numbers
@@ -67,7 +69,16 @@ type SiteQuery struct {
 	By            LinkOrder
 	Descending    bool
 	Offset        int
-	Limit         int // 0: all
+	Limit         int // 1 to MaxSitePart
+}
+
+// Check says whether a query has a page that stores read: they hold its links all at once.
+func (q *SiteQuery) Check() error {
+	if q.Limit < 1 || q.Limit > MaxSitePart {
+		return fmt.Errorf("row store: a page of a site has 1 to %d links, not %d", MaxSitePart,
+			q.Limit)
+	}
+	return nil
 }
 
 // Within moves a page that lies behind the last of so many links to the last one.
@@ -86,13 +97,13 @@ type Sites interface {
 	PutSiteLinks(ctx context.Context, version ids.ID, links []SiteLink) error
 	// FinishSite makes a version readable, of so many links, durably.
 	FinishSite(ctx context.Context, version ids.ID, count uint32) error
-	// SiteLinks calls visit for the links that a query wants, in its order, until visit fails. A
-	// version that there is not, or that is not finished, is ErrListUnknown. visit calls no store.
-	SiteLinks(ctx context.Context, q SiteQuery, visit func(*SiteLink) error) error
-	// FindSiteLinks is SiteLinks of a page of the links that a filter of url, title, curl and state
-	// lets pass. It says how many do. The page has a limit, and one behind the last is the last.
-	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node,
-		visit func(*SiteLink) error) (total int64, err error)
+	// SiteLinks returns the links that a query wants, in its order. A version that there is not, or
+	// that is not finished, is ErrListUnknown.
+	SiteLinks(ctx context.Context, q SiteQuery) ([]SiteLink, error)
+	// FindSiteLinks is SiteLinks of those that a filter of url, title, curl and state lets pass. It
+	// says how many do. A page behind the last is the last.
+	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node) (links []SiteLink, total int64,
+		err error)
 	// PutLinkStates notes what a run that started at a time (Unix microseconds) made of links, at
 	// most MaxSitePart. The state of the run that started last counts, in whatever order they come.
 	PutLinkStates(ctx context.Context, site ids.ID, started int64, states []LinkOutcome) error

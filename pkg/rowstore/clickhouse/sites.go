@@ -2,8 +2,8 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -101,15 +101,19 @@ func (s *Store) finishedSite(ctx context.Context, version ids.ID) error {
 var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.ByURL: "url",
 	rowstore.ByTitle: "title", rowstore.ByCurl: "curl"}
 
-// SiteLinks is rowstore.Sites. It holds as many links as one query asks the states of.
-func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
-	visit func(*rowstore.SiteLink) error) error {
-	return s.ofSite(ctx, q, func() error { return s.siteLinks(ctx, q, `1`, visit) })
+// SiteLinks is rowstore.Sites.
+func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery) (links []rowstore.SiteLink,
+	err error) {
+	err = s.ofSite(ctx, q, func() error {
+		links, err = s.siteLinks(ctx, q, `1`)
+		return err
+	})
+	return links, err
 }
 
 // FindSiteLinks is rowstore.Sites.
-func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
-	visit func(*rowstore.SiteLink) error) (total int64, err error) {
+func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
+	links []rowstore.SiteLink, total int64, err error) {
 	err = s.ofSite(ctx, q, func() error {
 		where := s.printLinkFilter(q.Site, f)
 		counts, err := read(ctx, s, `SELECT count()`+s.linksFrom(q, where)+` SETTINGS `+linkSettings,
@@ -119,13 +123,17 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 		}
 		total = int64(counts[0])
 		q.Within(total)
-		return s.siteLinks(ctx, q, where, visit)
+		links, err = s.siteLinks(ctx, q, where)
+		return err
 	})
-	return total, err
+	return links, total, err
 }
 
-// ofSite reads of a version that is finished, before and after.
+// ofSite reads a page of a version that is finished, before and after.
 func (s *Store) ofSite(ctx context.Context, q rowstore.SiteQuery, read func() error) error {
+	if err := q.Check(); err != nil {
+		return err
+	}
 	err := s.finishedSite(ctx, q.Version)
 	if err == nil {
 		err = read()
@@ -145,56 +153,31 @@ func (s *Store) linksFrom(q rowstore.SiteQuery, where string) string {
 		s.table("sitelinks"), id(q.Version), q.From, where)
 }
 
-func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery, where string,
-	visit func(*rowstore.SiteLink) error) (err error) {
+func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery, where string) (
+	[]rowstore.SiteLink, error) {
 	direction := ``
 	if q.Descending {
 		direction = ` DESC`
 	}
 	query := `SELECT seq, hash, url, title, curl` + s.linksFrom(q, where) +
-		fmt.Sprintf(` ORDER BY %s%s, seq%[2]s`, linkOrders[q.By], direction)
-	if q.Limit > 0 {
-		query += fmt.Sprintf(` LIMIT %d`, q.Limit)
-	}
-	if q.Offset > 0 {
-		query += fmt.Sprintf(` OFFSET %d`, q.Offset)
-	}
-	query += ` SETTINGS ` + linkSettings
-	rows, err := s.conn.Query(sized(ctx, query), query)
+		fmt.Sprintf(` ORDER BY %s%s, seq%[2]s LIMIT %d OFFSET %d SETTINGS %s`, linkOrders[q.By],
+			direction, q.Limit, q.Offset, linkSettings)
+	links, err := read(ctx, s, query, func(rows driver.Rows) (l rowstore.SiteLink, err error) {
+		return l, rows.Scan(&l.Seq, &l.Hash, &l.URL, &l.Title, &l.Curl)
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	links := make([]rowstore.SiteLink, 0, min(statedAtOnce, max(q.Limit, 1)))
-	for more := true; more; {
-		links = links[:0]
-		for len(links) < statedAtOnce {
-			if more = rows.Next(); !more {
-				break
-			}
-			var l rowstore.SiteLink
-			if err := rows.Scan(&l.Seq, &l.Hash, &l.URL, &l.Title, &l.Curl); err != nil {
-				return err
-			}
-			links = append(links, l)
-		}
-		if err := s.addStates(ctx, q.Site, links); err != nil {
-			return err
-		}
-		for i := range links {
-			if err := visit(&links[i]); err != nil {
-				return err
-			}
+	for some := range slices.Chunk(links, statedAtOnce) {
+		if err := s.addStates(ctx, q.Site, some); err != nil {
+			return nil, err
 		}
 	}
-	return rows.Err()
+	return links, nil
 }
 
 // addStates looks the states of links up.
 func (s *Store) addStates(ctx context.Context, site ids.ID, links []rowstore.SiteLink) error {
-	if len(links) == 0 {
-		return nil
-	}
 	type stated struct {
 		hash  uint64
 		state uint8

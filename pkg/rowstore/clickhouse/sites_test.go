@@ -27,14 +27,13 @@ func (r *rights) sites(s *clickhouse.Store) []call {
 			return s.FinishSite(ctx, siteVersion, 1)
 		}},
 		{"SiteLinks", func(ctx context.Context) error {
-			return s.SiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion},
-				func(*rowstore.SiteLink) error { return nil })
+			_, err := s.SiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1})
+			return err
 		}},
 		{"FindSiteLinks", func(ctx context.Context) error {
-			_, err := s.FindSiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1},
+			_, _, err := s.FindSiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1},
 				filter.Compare{Field: "state", Op: filter.Eq,
-					Values: []filter.Value{{Kind: filter.Text, Text: "PENDING"}}},
-				func(*rowstore.SiteLink) error { return nil })
+					Values: []filter.Value{{Kind: filter.Text, Text: "PENDING"}}})
 			return err
 		}},
 		{"DropSite", func(ctx context.Context) error { return s.DropSite(ctx, r.ids.New()) }},
@@ -98,8 +97,7 @@ func BenchmarkFindLinks(b *testing.B) {
 		b.Run(text, func(b *testing.B) {
 			q := rowstore.SiteQuery{Version: version, Site: site, By: rowstore.ByURL, Limit: 100}
 			for b.Loop() {
-				if _, err := store.FindSiteLinks(b.Context(), q, f,
-					func(*rowstore.SiteLink) error { return nil }); err != nil {
+				if _, _, err := store.FindSiteLinks(b.Context(), q, f); err != nil {
 					b.Fatal(err)
 				}
 			}

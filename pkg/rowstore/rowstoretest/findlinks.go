@@ -30,10 +30,7 @@ func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink
 func (s *suite) found(q rowstore.SiteQuery, f filter.Node) (links []rowstore.SiteLink,
 	total int64) {
 	s.Helper()
-	total, err := s.store.FindSiteLinks(s.ctx, q, f, func(l *rowstore.SiteLink) error {
-		links = append(links, *l)
-		return nil
-	})
+	links, total, err := s.store.FindSiteLinks(s.ctx, q, f)
 	s.ok(err)
 	return links, total
 }
@@ -82,15 +79,14 @@ func testFindLinks(s *suite) {
 	links, total := s.found(rowstore.SiteQuery{Version: version, Offset: 5, Limit: 10},
 		s.filter(`{"curl":"3"}`))
 	s.equal("links that there are not", 0, len(links)+int(total))
-	failed := errors.New("no more")
-	_, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10},
-		s.filter(`{"curl":"0"}`), func(*rowstore.SiteLink) error { return failed })
-	if !errors.Is(err, failed) {
-		s.Fatalf("a visit that fails ends with %v", err)
+	for _, limit := range []int{0, rowstore.MaxSitePart + 1} {
+		if _, _, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version,
+			Limit: limit}, nil); err == nil {
+			s.Errorf("a page of %d links is read", limit)
+		}
 	}
 	s.ok(s.store.DropSite(s.ctx, version))
-	_, err = s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10}, nil,
-		func(*rowstore.SiteLink) error { return nil })
+	_, _, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10}, nil)
 	if !errors.Is(err, rowstore.ErrListUnknown) {
 		s.Fatalf("links of a version that was dropped: %v", err)
 	}

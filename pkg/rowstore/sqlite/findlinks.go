@@ -12,8 +12,11 @@ import (
 
 // FindSiteLinks is rowstore.Sites. It looks at all links as they stand, notes which pass by a bit
 // each, and finds the page among those by its order.
-func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
-	visit func(*rowstore.SiteLink) error) (total int64, err error) {
+func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
+	links []rowstore.SiteLink, total int64, err error) {
+	if err := q.Check(); err != nil {
+		return nil, 0, err
+	}
 	var passing linkSet
 	doc := map[string]any{}
 	all := linksRead{SiteQuery: rowstore.SiteQuery{Version: q.Version, Site: q.Site, From: q.From},
@@ -28,10 +31,11 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 		return ctx.Err() // patterns may take long
 	})
 	if err != nil || total == 0 {
-		return 0, err
+		return nil, 0, err
 	}
 	q.Within(total)
-	return total, s.siteLinks(ctx, linksRead{SiteQuery: q, among: passing}, visit)
+	links, err = s.linkPage(ctx, linksRead{SiteQuery: q, among: passing})
+	return links, total, err
 }
 
 // asksState says whether a filter asks for the states of links.

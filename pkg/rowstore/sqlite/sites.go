@@ -119,12 +119,23 @@ var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.B
 	rowstore.ByTitle: "title", rowstore.ByCurl: "curl"}
 
 // SiteLinks is rowstore.Sites.
-func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
-	visit func(*rowstore.SiteLink) error) error {
-	return s.siteLinks(ctx, linksRead{SiteQuery: q}, visit)
+func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery) ([]rowstore.SiteLink, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	return s.linkPage(ctx, linksRead{SiteQuery: q})
 }
 
-// linksRead is a query with what only a search asks for.
+// linkPage returns the links of a read. Whoever works with them keeps no connection.
+func (s *Store) linkPage(ctx context.Context, q linksRead) (links []rowstore.SiteLink, err error) {
+	err = s.siteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+		links = append(links, *l)
+		return nil
+	})
+	return links, err
+}
+
+// linksRead is a query with what only a search asks for. A search reads all: its Limit is 0.
 type linksRead struct {
 	rowstore.SiteQuery
 	among     linkSet // leaves out what is not in it; nil leaves nothing out

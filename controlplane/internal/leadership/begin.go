@@ -111,7 +111,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		term:  term,
 		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater:  newSignal(),
-		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
+		publishNow: newSignal(), giveBackNow: newSignal(), closeNow: newSignal(), assignNow: newSignal(),
 		markNow: newSignal(), startNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := h.node.Store
 	view := h.node.View

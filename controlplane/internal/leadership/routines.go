@@ -23,7 +23,6 @@ const (
 	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
 	expireEvery  = 30 * time.Second
 	behindMost   = time.Minute
-	finishEvery  = time.Minute
 	undoneEvery  = time.Minute
 	undoneAtOnce = 256
 )
@@ -145,21 +144,16 @@ func (l *Leadership) recover(ctx context.Context) error {
 	}
 }
 
-// finish gives back what ended runs never sent and closes the runs that are done.
-func (l *Leadership) finish(ctx context.Context) error {
-	l.finishNow.raise()
+// giveBack gives back what ended runs never sent.
+func (l *Leadership) giveBack(ctx context.Context) error {
+	l.giveBackNow.raise()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.finishNow:
-		case <-l.config.Clock.After(finishEvery): // what a restore had spared
+		case <-l.giveBackNow:
 		}
-		_, err := l.steps.GiveBack(ctx)
-		if err == nil {
-			_, err = l.steps.Close(ctx)
-		}
-		if err != nil {
+		if _, err := l.steps.GiveBack(ctx); err != nil {
 			return err
 		}
 	}

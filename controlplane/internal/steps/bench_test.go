@@ -130,8 +130,13 @@ func (l *loop) view() *state.View { return l.machine.Store().View() }
 func (l *loop) run(t testing.TB) {
 	ctx := t.Context()
 	for !l.view().Job(l.job).Closed {
-		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend, l.Close} {
+		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend} {
 			if _, err := step(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range l.Dispatcher.Closable() {
+			if _, err := l.Close(ctx, l.view().Job(id)); err != nil {
 				t.Fatal(err)
 			}
 		}

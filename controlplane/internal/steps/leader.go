@@ -5,11 +5,11 @@
 package steps
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
@@ -45,7 +45,7 @@ type Store interface {
 }
 
 // Steps are those of one leadership. Its steps may run beside each other, each from one goroutine
-// at a time.
+// at a time. Of Close that holds for each run.
 type Steps struct {
 	Dispatcher *dispatch.Dispatcher
 	State      func() *state.Store
@@ -61,7 +61,7 @@ type Steps struct {
 	// Spare says whether what is stored of a run and not settled is to stay for now. A restore may
 	// bring back the state that had it settled. Nil: never.
 	Spare  func(job *state.Job) bool
-	spared map[ids.ID]bool // with records that are not settled
+	spared sync.Map // run → whether it has records that are not settled
 	// Judge says why a run that is sealed is to be held back, "" if it is not. Nil: none is.
 	Judge  func(ctx context.Context, job *state.Job) (string, error)
 	Counts *Counts           // never nil
@@ -254,66 +254,53 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// Close seals and closes the runs of which nothing is left. From then on the row store drops their
-// late pages, and what was stored without being settled is removed. One that cannot be closed holds
-// up no other.
-func (l *Steps) Close(ctx context.Context) (bool, error) {
-	jobs := l.Dispatcher.Closable()
-	var failed error
-	for _, id := range jobs {
-		if job := l.State().View().Job(id); job != nil && ctx.Err() == nil {
-			failed = cmp.Or(failed, l.closeRun(ctx, job)) // the first says enough
-		}
-	}
-	return len(jobs) > 0, failed
-}
-
-func (l *Steps) closeRun(ctx context.Context, job *state.Job) error {
+// Close seals and closes a run of which nothing is left. From then on the row store drops its late
+// pages, and what was stored without being settled is removed. It reports whether the run is
+// closed: one that is to be spared waits.
+func (l *Steps) Close(ctx context.Context, job *state.Job) (bool, error) {
 	if wait, err := l.waits(ctx, job); err != nil || wait {
-		return err
+		return false, err
 	}
 	l.Point("leader.before_seal")
 	if err := l.Store.Seal(ctx, job.ID, l.settled(job)); err != nil {
-		return fmt.Errorf("leader: seal run %s: %w", job.ID, err)
+		return false, fmt.Errorf("leader: seal run %s: %w", job.ID, err)
 	}
 	l.Point("leader.before_close")
 	odd := ""
 	if l.Judge != nil {
 		var err error
 		if odd, err = l.Judge(ctx, job); err != nil {
-			return fmt.Errorf("leader: judge run %s: %w", job.ID, err)
+			return false, fmt.Errorf("leader: judge run %s: %w", job.ID, err)
 		}
 	}
 	if _, err := l.Propose(ctx, command.CloseRunPayload{Job: job.ID, Odd: odd}); err != nil {
-		return err
+		return false, err
 	}
 	l.Point("leader.after_close")
-	return nil
+	closed := l.State().View().Job(job.ID)
+	return closed == nil || closed.Closed, nil
 }
 
 // waits says whether an ended run is not to be closed yet, because that would remove what is to be
 // spared. Nothing of it is out, so that what is stored beyond its ledger stays the same.
 func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
-		delete(l.spared, job.ID)
+		l.spared.Delete(job.ID)
 		return false, nil
 	}
-	if _, known := l.spared[job.ID]; !known {
-		beyond := false
-		settled := l.settled(job)
-		err := l.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
-			beyond = beyond || !settled(r.Unit, r.Last)
-			return nil
-		})
-		if err != nil {
-			return false, fmt.Errorf("leader: what is stored of run %s: %w", job.ID, err)
-		}
-		if l.spared == nil {
-			l.spared = map[ids.ID]bool{}
-		}
-		l.spared[job.ID] = beyond
+	if wait, known := l.spared.Load(job.ID); known {
+		return wait.(bool), nil
 	}
-	return l.spared[job.ID], nil
+	beyond, settled := false, l.settled(job)
+	err := l.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
+		beyond = beyond || !settled(r.Unit, r.Last)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("leader: what is stored of run %s: %w", job.ID, err)
+	}
+	l.spared.Store(job.ID, beyond)
+	return beyond, nil
 }
 
 // settled says of each record of a run, asked in the order of units, whether its unit is settled.

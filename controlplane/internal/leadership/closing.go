@@ -47,21 +47,16 @@ func (l *Leadership) closeRuns(ctx context.Context) error {
 	c, ended := newClosings(), make(chan closing, maxClosing)
 	var work sync.WaitGroup
 	defer work.Wait()
-	var told time.Time
 	for {
-		now := l.config.Clock.Now()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.closeNow:
-		case <-l.config.Clock.After(c.pause(now)):
+		case <-l.config.Clock.After(c.pause(l.config.Clock.Now())):
 		case run := <-ended:
-			now = l.config.Clock.Now()
-			c.end(run, now)
-			// Where the row store is away all of them fail, and one says enough.
-			if run.err != nil && ctx.Err() == nil && now.Sub(told) >= failedPause {
+			c.end(run, l.config.Clock.Now())
+			if run.err != nil && ctx.Err() == nil {
 				l.tellFailed("close", run.err)
-				told = now
 			}
 		}
 		// What has ended was applied before: if it is among them still, it is not closed.

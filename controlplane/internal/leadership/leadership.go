@@ -54,6 +54,7 @@ type Leadership struct {
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
+	unread      signal // a list could not be read
 	publishNow  signal
 	giveBackNow signal
 	closeNow    signal
@@ -63,6 +64,8 @@ type Leadership struct {
 	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
+	toldMu      sync.Mutex
+	told        map[string]time.Time // when a routine's failure was told last
 }
 
 // propose applies a step's command.
@@ -173,7 +176,25 @@ func (l *Leadership) keep(ctx context.Context, name string, routine func(context
 	}
 }
 
+// tellUnread tells of a list that cannot be read, and has plan read it again after a while.
+func (l *Leadership) tellUnread(err error) {
+	l.tellFailed("plan", err)
+	l.unread.raise()
+}
+
+// tellFailed counts and tells a failure of a routine. Where the row store is away all lists and
+// runs fail at once: one of them a second says enough.
 func (l *Leadership) tellFailed(routine string, err error) {
+	now := l.config.Clock.Now()
+	l.toldMu.Lock()
+	told := now.Sub(l.told[routine]) < failedPause
+	if !told {
+		l.told[routine] = now
+	}
+	l.toldMu.Unlock()
+	if told {
+		return
+	}
 	l.metrics.routines.WithLabelValues(routine).Inc()
 	l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", routine, "error",
 		err)

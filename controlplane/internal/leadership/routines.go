@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
@@ -32,11 +33,16 @@ const (
 func (l *Leadership) plan(ctx context.Context) error {
 	l.planNow.raise()
 	var last time.Time // when units were sent out last
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.planNow:
+		case <-l.unread:
+			again = l.config.Clock.After(dispatch.UnreadPause)
+			continue
+		case <-again:
 		case <-l.planLater:
 			if l.dispatcher.Out() < bulkOut {
 				break
@@ -61,6 +67,7 @@ func (l *Leadership) plan(ctx context.Context) error {
 		}
 		if read || extended {
 			l.planLater.raise()
+			l.publishNow.raise() // what was out may have been located
 		}
 	}
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -315,7 +316,8 @@ func (w *world) lead() error {
 	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store,
 		Propose: w.propose, Store: w.store, Log: taskLog{w: w},
 		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 },
-		Point: func(string) { w.meanwhile() }}
+		Unread: func(err error) { w.failed = errors.Join(w.failed, err) },
+		Point:  func(string) { w.meanwhile() }}
 	return nil
 }
 

@@ -89,6 +89,7 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
+		l.publishNow.raise() // a shard may not be handed over after all
 	case command.LaunchRunPayload, command.LaunchRunsPayload:
 		l.planNow.raise()
 		l.wakeFinish() // it may have failed at once
@@ -111,6 +112,7 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 		l.publishNow.raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
+		l.publishNow.raise() // a node may take tasks again of the shards that it has
 	}
 }
 

@@ -97,8 +97,8 @@ func (t *Tracker) wait() time.Duration {
 	return w + w/driftShare
 }
 
-// Heard takes in a heartbeat of the node's registered boot, and returns the shards that it holds
-// since the last one.
+// Heard takes in a heartbeat of the node's registered boot. It returns the shards that the node
+// holds since the last one, and all that it holds when it was silent or about to leave.
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,6 +109,9 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 		t.members[beat.Node] = m
 	}
 	held := m.holding
+	if !t.fresh(m, now) || m.beat.Leaving { // Held was false
+		held = nil
+	}
 	m.heard, m.beat = now, beat
 	m.rate.note(now, beat.Pages)
 	m.holding = make(map[uint16]uint64, len(beat.Holding))

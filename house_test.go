@@ -52,8 +52,7 @@ func parse() ([]source, error) {
 			return err
 		}
 		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(entry.Name(), ".") ||
-				slices.Contains(notSource, entry.Name())) {
+			if unwritten(name) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -88,8 +87,37 @@ func forTests(dir string) bool {
 	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
 }
 
-// notSource are folders of what nobody writes: clients holds what generators make.
-var notSource = []string{"testdata", "data", "bin", "dist", "results", "clients"}
+// unwritten says whether a folder, by its path from the root, holds what nobody writes: clients has
+// what generators make.
+func unwritten(dir string) bool {
+	switch dir = filepath.ToSlash(dir); dir {
+	case ".":
+		return false
+	case "data", "bin", "dist", "bench/results", "clients":
+		return true
+	}
+	base := path.Base(dir)
+	return strings.HasPrefix(base, ".") || base == "testdata" || base == "node_modules"
+}
+
+// TestUnwritten: a folder is passed over for where it is, as a package may be called data.
+func TestUnwritten(t *testing.T) {
+	for dir, want := range map[string]bool{
+		".": false, "apiserver/api/data": false, "cmd/bin": false, "data": true, "bin": true,
+		"bench/results": true, "clients": true, ".git": true, "bench/.peers": true,
+		"e2e/testdata": true, "clients/typescript/node_modules": true,
+	} {
+		if unwritten(dir) != want {
+			t.Errorf("unwritten(%q) is %v", dir, !want)
+		}
+	}
+	seen := slices.ContainsFunc(sources(t), func(s source) bool {
+		return s.dir == "apiserver/api/data"
+	})
+	if !seen {
+		t.Error("no file of apiserver/api/data is seen")
+	}
+}
 
 var roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
 

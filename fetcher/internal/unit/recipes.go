@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/cache"
@@ -56,8 +54,7 @@ type recipeCache struct {
 	paceFor func(asked frontier.Pace) frontier.Pace
 
 	mu    sync.Mutex
-	known *simplelru.LRU[recipeKey, *keptRecipe]
-	size  int // of those that are compiled
+	known *cache.Sized[recipeKey, *keptRecipe]
 }
 
 // keptRecipe is a recipe that is compiled once. Who is the first to need it compiles it, which may
@@ -69,14 +66,12 @@ type keptRecipe struct {
 	pace   frontier.Pace
 	once   sync.Once
 	made   atomic.Pointer[recipe] // nil: not yet
-	size   int                    // that the cache counts; its lock guards it
 }
 
 func newRecipeCache(most int, reader *reading.Guard,
 	paceFor func(asked frontier.Pace) frontier.Pace) *recipeCache {
-	c := &recipeCache{reader: reader, paceFor: paceFor}
-	c.known = cache.NewLRU(most, func(_ recipeKey, k *keptRecipe) { c.size -= k.size })
-	return c
+	return &recipeCache{reader: reader, paceFor: paceFor,
+		known: cache.NewSized[recipeKey, *keptRecipe](most, maxRecipeSize)}
 }
 
 // find is nil when the view does not have the recipe.
@@ -93,7 +88,7 @@ func (c *recipeCache) find(view View, scraper ids.ID, revision uint32) *keptReci
 	}
 	k := &keptRecipe{cache: c, key: key, source: found.Recipe,
 		pace: c.paceFor(paceOf(&found.Recipe))}
-	c.known.Add(key, k)
+	c.known.Add(key, k, 0)
 	return k
 }
 
@@ -105,22 +100,16 @@ func (k *keptRecipe) compile() *recipe {
 	k.once.Do(func() {
 		made := k.cache.compile(k.source, compileRecipe)
 		k.made.Store(made)
-		k.cache.count(k, made.size)
+		k.cache.resize(k, made.size)
 	})
 	return k.made.Load()
 }
 
-// count counts the size of a recipe that was compiled. Those that were not used for longest go.
-func (c *recipeCache) count(k *keptRecipe, size int) {
+// resize counts the size of a recipe that was compiled.
+func (c *recipeCache) resize(k *keptRecipe, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept, known := c.known.Peek(k.key); !known || kept != k {
-		return // it has gone meanwhile
-	}
-	k.size = size
-	for c.size += size; c.size > maxRecipeSize && c.known.Len() > 1; {
-		c.known.RemoveOldest()
-	}
+	c.known.Resize(k.key, k, size)
 }
 
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.

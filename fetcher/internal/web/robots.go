@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -49,12 +47,11 @@ type Robots struct {
 
 	fetches, failures atomic.Uint64
 
-	mu     sync.Mutex
-	sites  *simplelru.LRU[string, *site] // by scheme, host and port
-	memory int                           // bytes of their rules
+	mu    sync.Mutex
+	sites *cache.Sized[string, *site] // by scheme, host and port
 }
 
-// site is one robots.txt; all but the origin and the size may be read once done is closed.
+// site is one robots.txt; all but the origin may be read once done is closed.
 type site struct {
 	origin  string
 	done    chan struct{}
@@ -63,7 +60,6 @@ type site struct {
 	expires time.Time
 	// failures in a row, this one included
 	failures int
-	size     int // in the cache's memory, under its lock
 }
 
 // newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
@@ -71,16 +67,12 @@ type site struct {
 func newRobots(client *egress.Client, config Config) *Robots {
 	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Robots{
+	return &Robots{
 		client: client, reader: config.Reader, parse: robots.Parse, clock: config.Clock,
 		header: pageHeader(config.UserAgent), agent: robots.ProductToken(config.UserAgent),
 		shared: config.Shared, ctx: ctx, cancel: cancel,
+		sites: cache.NewSized[string, *site](maxRobotsHosts, maxRobotsMemory),
 	}
-	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
-		r.memory -= gone.size
-		gone.size = 0
-	})
-	return r
 }
 
 // Close ends the fetches under way and waits for them.
@@ -169,7 +161,7 @@ func (r *Robots) site(origin string) *site {
 		close(entry.done)
 		return entry
 	}
-	r.sites.Add(entry.origin, entry)
+	r.sites.Add(entry.origin, entry, 0)
 	r.running.Go(func() { r.load(entry) })
 	return entry
 }
@@ -275,14 +267,7 @@ func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires ti
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if kept, known := r.sites.Peek(entry.origin); !known || kept != entry {
-		return // dropped meanwhile
-	}
-	entry.size = found.Size
-	r.memory += entry.size
-	for r.memory > maxRobotsMemory && r.sites.Len() > 1 {
-		r.sites.RemoveOldest()
-	}
+	r.sites.Resize(entry.origin, entry, found.Size)
 }
 
 // fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx

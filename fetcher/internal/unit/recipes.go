@@ -2,27 +2,16 @@ package unit
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/web"
-	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules"
-)
-
-// Bounds of the compiled recipes kept. Their size is that of their patterns, some 80 bytes each
-// instruction, and of their selectors. One recipe has less than a fifth of it.
-const (
-	maxRecipes    = 256
-	maxRecipeSize = 2 << 20
 )
 
 // recipe is a compiled recipe. It never changes.
@@ -43,79 +32,10 @@ type recipe struct {
 	size         int
 }
 
-type recipeKey struct {
-	scraper  ids.ID
-	revision uint32
-}
-
-// recipeCache keeps the recipes used last, each compiled once.
-type recipeCache struct {
-	reader  *reading.Guard
-	paceFor func(asked frontier.Pace) frontier.Pace
-
-	mu    sync.Mutex
-	known *cache.Sized[recipeKey, *keptRecipe]
-}
-
-// keptRecipe is a recipe that is compiled once. Who is the first to need it compiles it, which may
-// take a tenth of a second.
-type keptRecipe struct {
-	cache  *recipeCache
-	key    recipeKey
-	source model.Recipe
-	pace   frontier.Pace
-	once   sync.Once
-	made   atomic.Pointer[recipe] // nil: not yet
-}
-
-func newRecipeCache(most int, reader *reading.Guard,
-	paceFor func(asked frontier.Pace) frontier.Pace) *recipeCache {
-	return &recipeCache{reader: reader, paceFor: paceFor,
-		known: cache.NewSized[recipeKey, *keptRecipe](most, maxRecipeSize)}
-}
-
-// find is nil when the view does not have the recipe.
-func (c *recipeCache) find(view View, scraper ids.ID, revision uint32) *keptRecipe {
-	key := recipeKey{scraper, revision}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k, known := c.known.Get(key); known {
-		return k
-	}
-	found := view.Recipe(scraper, revision)
-	if found == nil {
-		return nil
-	}
-	k := &keptRecipe{cache: c, key: key, source: found.Recipe,
-		pace: c.paceFor(paceOf(&found.Recipe))}
-	c.known.Add(key, k, 0)
-	return k
-}
-
-// compiled is the recipe, nil if nobody has compiled it yet.
-func (k *keptRecipe) compiled() *recipe { return k.made.Load() }
-
-// compile is the recipe, compiled if it has to be.
-func (k *keptRecipe) compile() *recipe {
-	k.once.Do(func() {
-		made := k.cache.compile(k.source, compileRecipe)
-		k.made.Store(made)
-		k.cache.resize(k, made.size)
-	})
-	return k.made.Load()
-}
-
-// resize counts the size of a recipe that was compiled.
-func (c *recipeCache) resize(k *keptRecipe, size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known.Resize(k.key, k, size)
-}
-
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
-func (c *recipeCache) compile(r model.Recipe,
+func (c *Config) compile(r model.Recipe,
 	compile func(model.Recipe) *recipe) (compiled *recipe) {
-	panicked := c.reader.Run(reading.Page{URL: "a scraper's recipe"},
+	panicked := c.Reader.Run(reading.Page{URL: "a scraper's recipe"},
 		func() { compiled = compile(r) })
 	if panicked != nil {
 		return &recipe{err: panicked}

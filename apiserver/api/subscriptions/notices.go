@@ -25,7 +25,7 @@ func (r Resource) isOurs(ctx context.Context, cluster string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return cluster != "" && cluster == clusterOf(view), nil
+	return cluster != "" && cluster == view.ClusterName(), nil
 }
 
 // TakeContract follows a notice of a contract, and ends contracts that another one has replaced.

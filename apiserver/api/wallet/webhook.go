@@ -61,7 +61,7 @@ func (r Resource) pay(ctx context.Context, told *payment.Paid, correlation strin
 	if err != nil {
 		return err
 	}
-	if told.Cluster == "" || told.Cluster != clusterOf(view) {
+	if told.Cluster == "" || told.Cluster != view.ClusterName() {
 		return nil // another one's checkout, at the same provider
 	}
 	paid, err := client.Do(ctx, r.Client, client.PayTopUp{Session: told.Session,

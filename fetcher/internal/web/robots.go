@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/robots"
 )
 
@@ -24,12 +25,13 @@ const (
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
-	// How long a host's first failure to read the file is remembered. Each further one in a row
-	// doubles it, up to robotsRetry. All pages of the host share what is asked then.
-	firstRobotsRetry = time.Second
-	robotsRetry      = 15 * time.Second
-	robotsTimeout    = 15 * time.Second
+	robotsRetry     = 15 * time.Second
+	robotsTimeout   = 15 * time.Second
 )
+
+// robotsRetries are how long failures in a row to read a host's file are remembered. All pages of
+// the host share what is asked then.
+var robotsRetries = retry.Backoff{First: time.Second, Most: robotsRetry}
 
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
 // use; close it to end its fetches.
@@ -202,7 +204,7 @@ func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
 	}
-	return min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	return robotsRetries.After(s.failures)
 }
 
 // read makes rules of a file.

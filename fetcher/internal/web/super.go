@@ -13,17 +13,19 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // How proxies take turns and rest.
 const (
 	// pages of a host through one proxy, before the next one has its turn
 	stickyPages     = 20
-	maxSticky       = 65_536           // hosts whose proxy is remembered
-	firstRest       = 10 * time.Second // after a failure; doubles with each further one
-	longestRest     = 10 * time.Minute
-	toleratedMisses = 5 // hosts in a row that a proxy did not reach, before it is at fault
+	maxSticky       = 65_536 // hosts whose proxy is remembered
+	toleratedMisses = 5      // hosts in a row that a proxy did not reach, before it is at fault
 )
+
+// rests are how long a proxy rests after failures in a row.
+var rests = retry.Backoff{First: 10 * time.Second, Most: 10 * time.Minute}
 
 // proxies are the ways out of tier super. A host keeps its proxy for some pages, so that
 // connections are used again and a visit looks like one. After these pages, or when the proxy
@@ -72,8 +74,8 @@ func (e *exit) fail(now time.Time, own bool) {
 		}
 	}
 	e.missed = 0
-	e.restUntil = now.Add(min(firstRest<<min(e.failures, 10), longestRest))
 	e.failures++
+	e.restUntil = now.Add(rests.After(e.failures))
 }
 
 type sticky struct {

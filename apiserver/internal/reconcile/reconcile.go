@@ -41,12 +41,6 @@ const (
 	PrefixSum Kind = "PREFIX_SUM"
 )
 
-// Kinds are all.
-func Kinds() []Kind {
-	return []Kind{PaymentMissing, PaymentUnknown, PaymentAmount, ReversalMissing, ReversalUnknown,
-		ReversalAmount, Clearing, Unmatched, Books, FreeBooks, Balance, PrefixSum}
-}
-
 // Difference is between what is here and what it is held against, in micros. Of FreeBooks it is of
 // free requests.
 type Difference struct {

@@ -179,7 +179,7 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		}
 	}
 	var changes []command.ShardChange
-	to := Shares(shards, bounded(p.live))
+	to := shareOut(shards, bounded(p.live))
 	for i, s := range shards {
 		change := p.next(s, to[i])
 		if change.Owner != s.Owner || change.Next != s.Next {

@@ -126,7 +126,8 @@ func (e *Extractor) nameFields(which []int) string {
 	for _, i := range which[:min(len(which), maxNamed)] {
 		f := &e.recipe.Fields[i]
 		named = append(named,
-			fmt.Sprintf("%s (%s)", utf8text.CutText(f.Name, maxShown), utf8text.CutText(f.Selector, maxShown)))
+			fmt.Sprintf("%s (%s)", utf8text.CutText(f.Name, maxShown),
+				utf8text.CutText(f.Selector, maxShown)))
 	}
 	if more := len(which) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("%d more", more))

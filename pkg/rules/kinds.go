@@ -49,9 +49,9 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 	}
 }
 
-// readAmount reads a JSON number, or the one number in a short text such as a price, as package amount
-// reads it. A percentage, a number with a factor and one of several are none. currency, a code of
-// ISO 4217, says how many parts its unit has.
+// readAmount reads a JSON number, or the one number in a short text such as a price, as package
+// amount reads it. A percentage, a number with a factor and one of several are none. currency, a
+// code of ISO 4217, says how many parts its unit has.
 func readAmount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {

@@ -188,7 +188,7 @@ func TestEventsOfTheGuideAreRead(t *testing.T) {
 			}
 			object = kind[:strings.LastIndex(kind, ".")]
 			listed++
-			body := event(kind, `7`)
+			body := event(kind, `{"id": 7}`)
 			if _, err := provider(t, "").Read([]byte(body), sign(body, secret, now)); fault.CodeOf(
 				err) != fault.InvalidBody {
 				t.Errorf("%s is not read: %v", kind, err)

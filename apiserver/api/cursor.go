@@ -13,8 +13,6 @@ import (
 
 // Bounds of cursor envelopes (specification 1), and the version of cursors.
 const (
-	DefaultLimit = 100
-	MaxLimit     = 1_000
 	// PageBytes are what a page's items have together but for the last of them. The page ends
 	// early, with a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
 	PageBytes     = 4 << 20

@@ -11,11 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of page envelopes (decision 19).
-const (
-	MaxListSize = 200
-	MaxReach    = 100_000 // rows that page and size may pass over
-)
+// MaxReach bounds the rows that page and size may pass over (decision 19).
+const MaxReach = 100_000
 
 // Row is a scraped row as it was stored, a JSON object.
 type Row json.RawMessage

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/egress"
 )
 
 // FuzzParse: whatever is read can be sent, and follows from the command alone.
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		if err := checkHeader(r.Header); err != nil {
 			t.Error(err)
 		}
-		if !isToken(r.Method) {
+		if !egress.IsToken(r.Method) {
 			t.Errorf("method %q", r.Method)
 		}
 		for _, name := range []string{"host", "content-length", "transfer-encoding", "connection",

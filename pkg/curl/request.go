@@ -93,7 +93,7 @@ func (c *reading) verb() (string, error) {
 		return "GET", nil
 	case c.method == "":
 		return "POST", nil
-	case len(c.method) > maxMethod || !isToken(c.method):
+	case len(c.method) > maxMethod || !egress.IsToken(c.method):
 		return "", invalid("the method (-X) is not the name of one")
 	case c.method == "CONNECT", c.method == "TRACE":
 		return "", invalid("the method %s is not allowed", c.method)
@@ -173,7 +173,7 @@ func checkHeader(header []egress.Field) error {
 	}
 	size := 0
 	for _, field := range header {
-		if !isToken(field.Name) {
+		if !egress.IsToken(field.Name) {
 			return invalid("a header field has a name that cannot be sent")
 		}
 		if strings.ContainsAny(field.Value, "\r\n\x00") {
@@ -185,14 +185,4 @@ func checkHeader(header []egress.Field) error {
 		return invalid("the header has at most %d bytes", maxHeader)
 	}
 	return nil
-}
-
-// isToken says whether a name can be a method or a header field's.
-func isToken(name string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return name != ""
 }

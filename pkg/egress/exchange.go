@@ -116,7 +116,7 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	if method == "" {
 		method = fasthttp.MethodGet
 	}
-	if !isFieldName(method) {
+	if !IsToken(method) {
 		return dst, fault.New(fault.PageProtocol, "The method %q cannot be sent.", method)
 	}
 	dst = append(dst, method...)
@@ -124,7 +124,7 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), to.Authority...)
 	dst = append(dst, "\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n"...)
 	for _, field := range req.Header {
-		if !isFieldName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
+		if !IsToken(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
 			return dst, fault.New(fault.PageProtocol, "The request field %q cannot be sent.",
 				field.Name)
 		}
@@ -139,7 +139,8 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	return append(dst, "\r\n"...), nil
 }
 
-func isFieldName(name string) bool {
+// IsToken says whether a name can be a method or a header field's.
+func IsToken(name string) bool {
 	for _, c := range []byte(name) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
 			return false

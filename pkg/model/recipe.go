@@ -99,11 +99,8 @@ type Pagination struct {
 	CursorPath string         `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" max:"2048" doc:"Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty"`
 }
 
-// Bounds of decision 14.
-const (
-	DefaultMaxPages = 50
-	MaxMaxPages     = 10_000
-)
+// DefaultMaxPages is what decision 14 says.
+const DefaultMaxPages = 50
 
 // Renders says whether the pagination goes on within a loaded page, which takes a browser.
 func (p *Pagination) Renders() bool { return p.Type == LoadMore || p.Type == InfiniteScroll }

@@ -165,7 +165,7 @@ func (s *Scraper) Tiers() TierSet {
 	if s.Config != nil && len(s.Config.Tiers) > 0 {
 		allowed = 0
 		for _, name := range s.Config.Tiers {
-			if t, ok := ParseTier(name); ok {
+			if t, ok := parseTier(name); ok {
 				allowed |= TiersOf(t)
 			}
 		}

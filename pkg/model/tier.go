@@ -34,8 +34,8 @@ func (t Tier) String() string {
 	return "unknown"
 }
 
-// ParseTier is the tier of a name.
-func ParseTier(name string) (Tier, bool) {
+// parseTier is the tier of a name.
+func parseTier(name string) (Tier, bool) {
 	for _, t := range byPrice {
 		if t.String() == name {
 			return t, true

@@ -8,11 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of batches.
-const (
-	MaxBatchRows = 1 << 16 // of one batch
-	MaxBatches   = 1 << 31 // of one harvest
-)
+// MaxBatchRows bounds the rows of one batch.
+const MaxBatchRows = 1 << 16
 
 // Batch is a part of what a harvest knows. Number counts from 0. Rows are JSON objects, at least
 // one and at most MaxBatchRows.

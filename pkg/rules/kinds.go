@@ -36,7 +36,7 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 		}
 	}
 	return func(_ *pattern.Budget, value json.RawMessage, day Day) (written, error) {
-		amount, ok := Amount(value, codes[0])
+		amount, ok := readAmount(value, codes[0])
 		if !ok {
 			return written{}, nil
 		}
@@ -49,10 +49,10 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 	}
 }
 
-// Amount reads a JSON number, or the one number in a short text such as a price, as package amount
-// reads it. A percentage, a number with a factor and one of several are none. currency, a code of
-// ISO 4217, says how many parts its unit has.
-func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
+// readAmount reads a JSON number, or the one number in a short text such as a price, as package
+// amount reads it. A percentage, a number with a factor and one of several are none. currency, a
+// code of ISO 4217, says how many parts its unit has.
+func readAmount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
 		text = textOf(value)

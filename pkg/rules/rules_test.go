@@ -156,7 +156,7 @@ func TestAmounts(t *testing.T) {
 		`"` + strings.Repeat("1", 65) + `"`: "", strings.Repeat("1", 65): "", `1e101`: "",
 		`1e-101`: "",
 	} {
-		got, ok := Amount(json.RawMessage(text), "EUR")
+		got, ok := readAmount(json.RawMessage(text), "EUR")
 		if ok != (want != "") || ok && got.String() != want {
 			t.Errorf("%s is %v, %v; want %q", text, got, ok, want)
 		}
@@ -365,7 +365,7 @@ func FuzzAmount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		quotedText := quoted(text)
 		for _, value := range []json.RawMessage{quotedText, json.RawMessage(text)} {
-			if amount, ok := Amount(value, "EUR"); ok && !json.Valid([]byte(amount.String())) {
+			if amount, ok := readAmount(value, "EUR"); ok && !json.Valid([]byte(amount.String())) {
 				t.Errorf("%q is %s", value, amount)
 			}
 		}

@@ -85,3 +85,11 @@ func (s *Samples[S]) Collect(to chan<- prometheus.Metric) {
 		})
 	}
 }
+
+// Truth is the value of a gauge that says yes or no.
+func Truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -50,10 +50,10 @@ func Role(kind string) string {
 	return ""
 }
 
-// Destroys says whether a kind removes for good what the state says may go. After a restore the
+// destroys says whether a kind removes for good what the state says may go. After a restore the
 // state may be the wrong one, so the kind waits for a while. Orphans keeps back by itself what a
 // restore may want, and Erase removes of the state alone.
-func Destroys(kind string) bool {
+func destroys(kind string) bool {
 	switch kind {
 	case Expire, Remove, Retain, Wipe:
 		return true

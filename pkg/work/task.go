@@ -107,7 +107,7 @@ func (w *Worker) guarded(ctx context.Context, t *task) (outcome Outcome, err err
 			err = fmt.Errorf("work: a step panicked: %v\n%s", reason, debug.Stack())
 		}
 	}()
-	if Destroys(t.kind.Name) {
+	if destroys(t.kind.Name) {
 		if spared, err := w.config.Spare(ctx); err != nil || spared > 0 {
 			return Rest(t.item.Progress, spared), err
 		}

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The columns of a file are those of fields, a schema and rules in their order, whatever the first
-// rows have of them: the same every day.
+// A file's columns are the fields, then the schema's properties, then what rules write. They do not
+// depend on what the first rows have.
 func TestColumnsAreThoseConfigured(t *testing.T) {
 	r := start(t)
 	schema := client.PutSchema{ID: ids.ID{7}, Customer: "alice", Name: "s", Version: 1,

@@ -1,6 +1,6 @@
-// Package data owns the reads of scraped rows and the categories of them (specification 4.4), and the
-// deletion of a run's rows (4.3): which runs' rows a caller may see, in which order and form. What a filter means is package filter's; the rows are the row
-// store's.
+// Package data owns the reads of scraped rows and the categories of them (specification 4.4), and
+// the deletion of a run's rows (4.3). It says which runs' rows a caller may see, in which order and
+// form. What a filter means is package filter's; the rows are the row store's.
 package data
 
 import (
@@ -120,9 +120,9 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 	return jobs, err
 }
 
-// latestRun is the scraper's newest run that has rows to show (decision 45): one that has not
-// begun, or failed, hides none of those before it. nil without one. Of one that has left the state
-// no more than id, group and time are there.
+// latestRun is the scraper's newest run that has rows to show (decision 45), nil without one. A run
+// that has not begun, or failed, hides none of those before it. Of one that has left the state no
+// more than id, group and time are there.
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {

@@ -15,8 +15,8 @@ import (
 
 const unknown = "0123456789abcdef01234567"
 
-// rig is an API with a group of alice that has two scrapers: one with two runs of three rows each,
-// one with one run of two.
+// rig is an API with a group of alice that has two scrapers. One has two runs of three rows each,
+// the other one run of two.
 type rig struct {
 	*apitest.Server
 	store       rowstore.Store

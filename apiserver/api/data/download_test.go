@@ -117,8 +117,8 @@ func parquetTable(t *testing.T, body []byte) [][]string {
 	}
 }
 
-// Rows that come in while a file is made are not in it, whatever its format, and a part that fails
-// does not look like the whole.
+// Rows that come in while a file is made are not in it, whatever its format. A part that fails does
+// not look like the whole.
 func TestDownloadIsOfOneMoment(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)

@@ -203,8 +203,8 @@ func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	}
 }
 
-// configured are the fields that the scrapers of the rows are told to make, by itemsConfig or by
-// their schema, and what their rules write, in this order.
+// configured returns the columns that the scrapers of the rows are configured to make. Those of
+// itemsConfig or of the schema come first, then what their rules write.
 func (in *exportRequest) configured(ctx context.Context, history *client.History,
 	from *operation.Caller) ([]string, error) {
 	var names []string

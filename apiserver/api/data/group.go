@@ -98,9 +98,9 @@ func (r Resource) readPage(ctx context.Context, from *operation.Caller,
 	return readOfPage{q, rows, total, cut}, nil
 }
 
-// parts reads a page that is too long for one read, in parts of partBytes: at first so many rows as
-// one had, then by what the part before had. No read of the store is open while a part is sent,
-// which takes as long as the client does.
+// parts reads a page that is too long for one read, in parts of partBytes. The first has as many
+// rows as one read had, each other goes by the part before it. No read of the store is open while a
+// part is sent, which takes as long as the client does.
 func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery,
 	rows int) func() ([]api.Row, error) {
 	left := q.Limit

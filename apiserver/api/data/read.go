@@ -130,8 +130,8 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// makeQuery is the place where the read is, its query, what its cursors are bound to, and whose rows
-// they are. The scope is decided anew with every page, by what the caller may see now.
+// makeQuery is the place where the read is, its query, what its cursors are bound to, and whose
+// rows they are. The scope is decided anew with every page, by what the caller may see now.
 func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
 	q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
@@ -232,8 +232,8 @@ func (in *selection) scopes(ctx context.Context, history *client.History, from *
 	return scopes, nil
 }
 
-// groups are those that the rows lie under, as they are read: one, but for a scraper that was
-// moved, whose rows stay where its runs were. What its owner does not share is left out.
+// groups are those that the rows lie under, as they are read. They are one, but for a scraper that
+// was moved: its rows stay where its runs were. What its owner does not share is left out.
 func (in *selection) groups(v *client.View, customer string, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
 	if s := v.Scraper(in.ScraperID); s != nil && in.ofScraper() {

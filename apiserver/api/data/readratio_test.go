@@ -102,8 +102,8 @@ func compareReads(t *testing.T, store rowstore.Store) {
 	}
 }
 
-// compare reads the same rows in two ways, a page of the one after a page of the other, so that
-// both meet the same machine. Which goes first alternates: the second finds the rows in memory.
+// compare reads the same rows in two ways, a page of the one after a page of the other. So both
+// meet the same machine. Which goes first alternates: the second finds the rows in memory.
 func (r *rig) compare(t *testing.T, name string, ways ...*walk) (rows int) {
 	t.Helper()
 	var used, clock [2]time.Duration

@@ -46,8 +46,8 @@ func (s *struck) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMess
 	return s.Store.Rows(ctx, q)
 }
 
-// An answer that takes long breaks off once the share is revoked by which its caller reads, be the
-// rows read while they are sent, or before. The owner's goes on.
+// A long answer to a recipient breaks off once the share is revoked. It does not matter whether the
+// rows are read while they are sent or before. The owner's answer goes on.
 func TestLongAnswersOfARevokedShare(t *testing.T) {
 	store := &struck{Store: apitest.NewStore(t), strike: func() {}}
 	r := startOn(t, store)

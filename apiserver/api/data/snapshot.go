@@ -23,8 +23,8 @@ const maxHidden = 8
 type seen struct {
 	// Hidden are the runs that no read showed. They stay hidden from this one when they end.
 	Hidden []byte `json:"h,omitempty"`
-	// Latest sums up the latest runs if the read is of them, the scrapers that were deleted with
-	// their rows, and the groups of a scraper that is moved.
+	// Latest sums up the latest runs if the read is of them. With them are the scrapers that were
+	// deleted with their rows, and the groups of a scraper that is moved.
 	Latest uint64 `json:"l,omitempty"`
 	// Deleted is when the last run's rows were deleted, in Unix milliseconds.
 	Deleted int64 `json:"d,omitempty"`
@@ -168,7 +168,7 @@ func (r Resource) isRowless(ctx context.Context, v *client.View, run ids.ID) (bo
 }
 
 // deletedAway says whether the rows of a run that a read is of were deleted since it was at a
-// place, to which it notes what it has looked at.
+// place. It notes there what it has looked at.
 func (in *selection) deletedAway(ctx context.Context, h *client.History, v *client.View, at *place,
 	owner string, scopes []rowstore.Scope) (bool, error) {
 	upto := at.Seen.Deleted

@@ -116,10 +116,10 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	m.rate.note(now, beat.Pages)
 	m.holding = make(map[uint16]uint64, len(beat.Holding))
 	var taken []uint16
-	for _, tenure := range beat.Holding {
-		m.holding[tenure.Shard] = tenure.Epoch
-		if epoch, known := held[tenure.Shard]; !known || epoch != tenure.Epoch {
-			taken = append(taken, tenure.Shard)
+	for _, holding := range beat.Holding {
+		m.holding[holding.Shard] = holding.Epoch
+		if epoch, known := held[holding.Shard]; !known || epoch != holding.Epoch {
+			taken = append(taken, holding.Shard)
 		}
 	}
 	m.told = nil
@@ -182,7 +182,7 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		}
 	}
 	var changes []command.ShardChange
-	to := Shares(shards, bounded(p.live))
+	to := shareOut(shards, bounded(p.live))
 	for i, s := range shards {
 		change := p.next(s, to[i])
 		if change.Owner != s.Owner || change.Next != s.Next {
@@ -284,12 +284,12 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}
-		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
+		holding := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
 		if s.Next == "" && !departs(node, m) {
-			leases.Hold = append(leases.Hold, tenure)
+			leases.Hold = append(leases.Hold, holding)
 			m.told[s.Number] = true
 		} else if epoch, holds := m.holding[s.Number]; holds && epoch == s.Epoch {
-			leases.Release = append(leases.Release, tenure)
+			leases.Release = append(leases.Release, holding)
 		}
 	}
 	return leases

@@ -251,7 +251,7 @@ func (v *visit) awaitQuiet(ctx context.Context) error {
 	var enough <-chan time.Time
 	for {
 		v.mu.Lock()
-		refused, broken, now := v.refused, v.broken, v.now()
+		refused, broken, now := v.refused, v.broken, v.nowLocked()
 		cut := ""
 		if !v.leaving {
 			cut = v.cut

@@ -51,8 +51,8 @@ type visit struct {
 // stage is how far a document has come.
 type stage struct{ parsed, loaded, idle bool }
 
-// stage is that of a document. It needs mu.
-func (v *visit) stage(of cdp.LoaderID) *stage {
+// stageLocked is that of a document.
+func (v *visit) stageLocked(of cdp.LoaderID) *stage {
 	s := v.stages[of]
 	if s == nil {
 		s = &stage{}
@@ -61,12 +61,12 @@ func (v *visit) stage(of cdp.LoaderID) *stage {
 	return s
 }
 
-// now is how far the page has come. It needs mu.
-func (v *visit) now() stage {
+// nowLocked is how far the page has come.
+func (v *visit) nowLocked() stage {
 	if v.leaving || v.loader == "" {
 		return stage{}
 	}
-	return *v.stage(v.loader)
+	return *v.stageLocked(v.loader)
 }
 
 // guard runs what reads the browser's messages beside the load: a panic is the page's end.
@@ -113,7 +113,7 @@ func (v *visit) hear(event any) {
 		if e.Type != network.ResourceTypeDocument || e.FrameID != v.frame {
 			return
 		}
-		v.receive(e)
+		v.receiveLocked(e)
 	case *network.EventLoadingFailed:
 		if e.RequestID != v.document || e.Canceled { // cancelled: the page goes elsewhere
 			return
@@ -123,7 +123,7 @@ func (v *visit) hear(event any) {
 		if e.FrameID != v.frame {
 			return
 		}
-		switch s := v.stage(e.LoaderID); e.Name {
+		switch s := v.stageLocked(e.LoaderID); e.Name {
 		case "DOMContentLoaded":
 			s.parsed = true
 		case "load":
@@ -146,8 +146,8 @@ func (v *visit) hear(event any) {
 	}
 }
 
-// receive notes the answer with the page's document. It needs mu.
-func (v *visit) receive(e *network.EventResponseReceived) {
+// receiveLocked notes the answer with the page's document.
+func (v *visit) receiveLocked(e *network.EventResponseReceived) {
 	r := e.Response
 	v.document, v.cut, v.got.Status = e.RequestID, "", int(r.Status)
 	v.got.ContentType = r.MimeType

@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // Bounds of a host's back-off.
 const (
 	MaxBackoff = time.Minute // most that a throttling answer holds a host up
-	// after a first throttling answer that names no time; doubles with each further one
-	minBackoff = time.Second
 )
+
+// backoffs are how long throttling answers in a row hold a host up that name no time.
+var backoffs = retry.Backoff{First: time.Second, Most: MaxBackoff}
 
 // Forever is Next's wait when only a change from outside can make a task ready.
 const Forever = time.Duration(1<<63 - 1)
@@ -344,12 +346,12 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 		h.strikes = 0
 		return
 	}
+	h.strikes++
 	wait := answer.RetryAfter
 	if wait <= 0 {
-		wait = min(minBackoff<<min(h.strikes, 10), MaxBackoff)
+		wait = backoffs.After(h.strikes)
 		wait = wait/2 + time.Duration(f.random()*float64(wait/2))
 	}
-	h.strikes++
 	h.notBefore = max(h.notBefore, now+int64(min(wait, MaxBackoff)))
 	f.placeHost(h, now)
 }

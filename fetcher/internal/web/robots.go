@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
@@ -17,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/robots"
 )
 
@@ -27,12 +26,13 @@ const (
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
-	// How long a host's first failure to read the file is remembered. Each further one in a row
-	// doubles it, up to robotsRetry. All pages of the host share what is asked then.
-	firstRobotsRetry = time.Second
-	robotsRetry      = 15 * time.Second
-	robotsTimeout    = 15 * time.Second
+	robotsRetry     = 15 * time.Second
+	robotsTimeout   = 15 * time.Second
 )
+
+// robotsRetries are how long failures in a row to read a host's file are remembered. All pages of
+// the host share what is asked then.
+var robotsRetries = retry.Backoff{First: time.Second, Most: robotsRetry}
 
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
 // use; close it to end its fetches.
@@ -50,12 +50,11 @@ type Robots struct {
 
 	fetches, failures atomic.Uint64
 
-	mu     sync.Mutex
-	sites  *simplelru.LRU[string, *site] // by scheme, host and port
-	memory int                           // bytes of their rules
+	mu    sync.Mutex
+	sites *cache.Sized[string, *site] // by scheme, host and port
 }
 
-// site is one robots.txt; all but the origin and the size may be read once done is closed.
+// site is one robots.txt; all but the origin may be read once done is closed.
 type site struct {
 	origin  string
 	done    chan struct{}
@@ -64,7 +63,6 @@ type site struct {
 	expires time.Time
 	// failures in a row, this one included
 	failures int
-	size     int // in the cache's memory, under its lock
 }
 
 // newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
@@ -72,16 +70,12 @@ type site struct {
 func newRobots(client *egress.Client, config Config) *Robots {
 	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Robots{
+	return &Robots{
 		client: client, reader: config.Reader, parse: robots.Parse, clock: config.Clock,
 		header: pageHeader(config.UserAgent), agent: robots.ProductToken(config.UserAgent),
 		shared: config.Shared, ctx: ctx, cancel: cancel,
+		sites: cache.NewSized[string, *site](maxRobotsHosts, maxRobotsMemory),
 	}
-	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
-		r.memory -= gone.size
-		gone.size = 0
-	})
-	return r
 }
 
 // Close ends the fetches under way and waits for them.
@@ -171,7 +165,7 @@ func (r *Robots) site(caller, origin string) *site {
 		close(entry.done)
 		return entry
 	}
-	r.sites.Add(entry.origin, entry)
+	r.sites.Add(entry.origin, entry, 0)
 	r.running.Go(func() { r.load(caller, entry) })
 	return entry
 }
@@ -213,8 +207,7 @@ func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
 	}
-	wait := min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
-	return max(wait, min(failed.RetryAfter, frontier.MaxBackoff))
+	return max(robotsRetries.After(s.failures), min(failed.RetryAfter, frontier.MaxBackoff))
 }
 
 // read makes rules of a file.
@@ -279,14 +272,7 @@ func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires ti
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if kept, known := r.sites.Peek(entry.origin); !known || kept != entry {
-		return // dropped meanwhile
-	}
-	entry.size = found.Size
-	r.memory += entry.size
-	for r.memory > maxRobotsMemory && r.sites.Len() > 1 {
-		r.sites.RemoveOldest()
-	}
+	r.sites.Resize(entry.origin, entry, found.Size)
 }
 
 // fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx

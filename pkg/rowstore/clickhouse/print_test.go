@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
 // parts of the field a, short.
@@ -141,7 +142,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	job, record, row := rowstore.Columns()
+	job, record, row := rowstoretest.Columns()
 	columns := map[string]string{}
 	for _, migration := range migrations {
 		for _, statement := range migration {

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
 // While both lanes have turns waiting, they alternate.
@@ -174,7 +175,7 @@ func TestReopen(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	store := openStore(t)
-	job, record, row := rowstore.Columns()
+	job, record, row := rowstoretest.Columns()
 	for table, columns := range map[string][]string{"jobs": job, "pages": record, "rows": row} {
 		for _, column := range columns {
 			var n int

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,9 +137,6 @@ func (l *Log) TryPublish(topic stream.Topic, partition int, records ...[]byte) e
 	}
 	return l.producer.tryPublish(topic, partition, records)
 }
-
-// TopicNames are the names of the topics at the brokers.
-func (l *Log) TopicNames() []string { return slices.Clone(l.cluster.names) }
 
 // Counts is safe to call at any time.
 func (l *Log) Counts() map[stream.Topic]Counts {

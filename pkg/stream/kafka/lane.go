@@ -12,7 +12,7 @@ import (
 // Bounds of what one partition queues in this process.
 const (
 	laneRecords = 8192
-	laneBytes   = 1 << 20 // only the first record of an empty lane may be larger
+	laneBytes   = 1 << 20 // the first records of an empty lane may exceed it
 )
 
 // tryFor is how long a record of TryPublish may wait to be written. Its publisher may have been

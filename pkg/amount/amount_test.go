@@ -101,7 +101,7 @@ func TestFormatted(t *testing.T) {
 		if scale > 0 {
 			want += fmt.Sprintf(".%0*d", scale, units%parts)
 		}
-		value := float64(units) / float64(parts) // at most 15 digits: exactly representable
+		value := float64(units) / float64(parts) // at most 15 digits: precise enough to be printed
 		text := message.NewPrinter(language.MustParse(lang)).Sprint(textnumber.Decimal(value,
 			textnumber.Scale(scale)))
 		for _, text := range []string{code + "\u00a0" + text, text + " " + code, code + text,

@@ -45,7 +45,7 @@ type Config struct {
 	Metrics *telemetry.Metrics
 	// Spare returns for how long nothing may be destroyed, because of a restore; nil: no such time.
 	Spare func(ctx context.Context) (time.Duration, error)
-	// Point is called at named places of each step, for tests that end the process there.
+	// Point is called at named places, for tests that end the process there.
 	Point func(name string)
 }
 

@@ -118,7 +118,7 @@ func IsRegistrable(name string) bool {
 	return ok && domain == name
 }
 
-// registered returns the domain under which a host was registered. Not ok: there is none.
+// registered returns the domain under which a host was registered. ok is false if there is none.
 func registered(host string) (domain string, ok bool) {
 	if last := len(host) - 1; last >= 0 &&
 		(host[last] <= '9' || strings.IndexByte(host, ':') >= 0) {

@@ -57,7 +57,7 @@ func (r Reader) WithCurrency(code string) Reader {
 // Machine returns a reader for machine-written numbers: a point begins a fraction.
 func Machine() Reader { return Reader{place: place{decimal: '.'}, machine: true} }
 
-// Parse reads the amount of a text about which nothing else is known. ok is false if there is none.
+// Parse reads the amount of a text without any context. ok is false if there is none.
 func Parse(text string) (Price, bool) { return Reader{}.Parse(text) }
 
 // candidate is a number in a text that may be its amount.

@@ -22,8 +22,8 @@ type stated struct {
 	Currency string `json:"currency"`
 }
 
-// TestAmounts reads prices, all of which must be right. Of another file's prices 99.5 % must be,
-// and none may be off by a power of ten.
+// TestAmounts reads the prices of a file. In its own file all must be right. In another, 99.5 %
+// must be, and none may be off by a power of ten.
 func TestAmounts(t *testing.T) {
 	list := readStated(t)
 	wrong, foreign, tenfold, named := 0, 0, 0, 0

@@ -15,7 +15,7 @@ import (
 )
 
 // currencies lists the signs and words beside amounts. A word with a _ before it has other
-// meanings, too: it names a currency, but does not make a number a price. Any other _ stands for a
+// meanings, too: it names a currency, but does not make a number a price. Any other _ means a
 // space.
 const currencies = `
 AED د.إ درهم_إماراتي Dhs Dhs. AED.

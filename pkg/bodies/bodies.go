@@ -25,8 +25,8 @@ const (
 	day     = 24 * time.Hour
 )
 
-// Pack identifies a pack: bodies that one fetcher has kept of one run. All of it is in its key, so
-// that a list of packs tells whose they are and when they go.
+// Pack identifies a pack: bodies that one fetcher has kept of one run. Its key has all of this, so
+// a list of packs tells who owns them and when they expire.
 type Pack struct {
 	Group   ids.ID
 	Scraper ids.ID
@@ -69,7 +69,7 @@ func ParsePack(key blobstore.Key) (p Pack, ok bool) {
 	return p, true
 }
 
-// Lifetime returns how long a blob is kept; 0, for anything but a pack: as its kind says.
+// Lifetime returns how long a pack is kept. It is 0 for any other blob: its kind's lifetime holds.
 func Lifetime(key blobstore.Key) time.Duration {
 	p, _ := ParsePack(key)
 	return p.Lifetime()

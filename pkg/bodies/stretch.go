@@ -46,8 +46,8 @@ func (p *Place) Has() bool {
 	return p.Kept != nil && p.Kept.Length > 0 && p.Kept.Length <= MaxEntry
 }
 
-// Stretches returns the parts of packs that hold the entries of places, for all of which Has is
-// true. It sorts places.
+// Stretches returns the parts of packs that hold the entries of places. Has must be true for each
+// place. It sorts places.
 func Stretches(places []*Place) (all []Stretch) {
 	slices.SortStableFunc(places, func(a, b *Place) int {
 		return cmp.Or(bytes.Compare(a.Kept.Pack[:], b.Kept.Pack[:]),

@@ -103,8 +103,8 @@ func (v *verifier) isIssued(sent []*x509.Certificate, host string, now time.Time
 }
 
 // remember stores the intermediate right above a certificate whose chain was valid. It does not if
-// anything above the certificate constrains it, other than what is always the same for that
-// intermediate.
+// anything above the certificate has name or policy constraints: they may refuse the intermediate's
+// next certificate.
 func (v *verifier) remember(chain []*x509.Certificate) {
 	if v.forgetful || len(chain) < 3 {
 		return

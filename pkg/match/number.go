@@ -39,7 +39,7 @@ func ParseNumber(text string) (Number, bool) {
 	return 0, false
 }
 
-// ofISBN returns the trade number for a book's ten digits, the last of which may be 10.
+// ofISBN returns the trade number for a book's ten digits. The last one may be 10.
 func ofISBN(digits []byte) (Number, bool) {
 	sum := 0
 	for i, d := range digits {

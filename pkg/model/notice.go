@@ -5,7 +5,7 @@ import "slices"
 // Event is something that a customer is notified of (decision 26).
 type Event string
 
-// The events. MoreNotices stands for notices that found no room. It has no preference, and neither
+// The events. MoreNotices replaces notices that found no room. It has no preference, and neither
 // has WebhookTest, which goes to the webhook under test.
 const (
 	RunFailed         Event = "SCRAPER_RUN_FAILED"

@@ -53,7 +53,7 @@ func (p *Pattern) Find(b *Budget, text string) []int {
 	return match
 }
 
-// paid is a text whose reader pays for each byte. It ends early if the budget does.
+// paid reads a text and pays for each byte. It ends early when the budget is spent.
 type paid struct {
 	b     *Budget
 	price int

@@ -260,7 +260,7 @@ type document struct {
 	budget *pattern.Budget
 }
 
-// The ids of script elements in which frameworks embed their data as JSON.
+// frameworkIDs are the ids of script elements in which frameworks embed their data as JSON.
 var frameworkIDs = []string{"__NEXT_DATA__", "__NUXT_DATA__"}
 
 // framework returns the embedded data.
@@ -327,7 +327,7 @@ func (d *document) pointed(pointer string) (string, error) {
 	return "", errors.New("the pointer leads to no text or number")
 }
 
-// meta returns the content of the first meta element whose name is meant.
+// meta returns the content of the first meta element whose name passes meant.
 func (d *document) meta(meant func(name string) bool) (content string, found bool) {
 	tokens := html.NewTokenizer(bytes.NewReader(d.body))
 	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {

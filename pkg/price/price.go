@@ -68,7 +68,7 @@ func (l List) Row(key string) (Row, bool) {
 	return l[at], true
 }
 
-// Page returns the price of a page by a tier under a charge, in micros. Not ok: no such row.
+// Page returns the price of a page by a tier under a charge, in micros. ok is false without a row.
 func (l List) Page(tier model.Tier, charge model.PageCharge) (micros int64, ok bool) {
 	key, quantity := charge.Of(tier)
 	row, ok := l.Row(key)

@@ -8,7 +8,7 @@ import (
 
 // Bounds of a judgement.
 const (
-	// FewestBefore is the fewest earlier runs to judge a run by: fewer do not tell what is usual.
+	// FewestBefore is the fewest earlier runs needed for a judgement: fewer do not show the usual.
 	FewestBefore = 3
 	// MostBefore is the most earlier runs that are considered.
 	MostBefore = 10

@@ -1,7 +1,7 @@
-// Package profile summarizes a run's rows field by field. It tells how many have a value, of which
-// kinds, the least and the greatest, and the distribution of numbers. It also estimates the number
-// of distinct values. Sums of some rows merge to those of all, in any order, and have a bounded
-// size. They serve to judge a run against earlier ones. It stores nothing.
+// Package profile summarizes a run's rows field by field. It tells how many have a value, the kinds
+// of values, the least and the greatest, and the distribution of numbers. It also estimates the
+// number of distinct values. Sums of some rows merge to those of all, in any order, and have a
+// bounded size. They serve to judge a run against earlier ones. It stores nothing.
 package profile
 
 import (

@@ -1,8 +1,8 @@
-// Package rowstore owns what is stored and never lost outside the control plane. That is rows, page
-// records, link lists, sites, link errors, and the runs and ledger entries that are history. It has
-// one interface, one implementation per engine and one conformance suite (rowstoretest). The
-// control plane decides which jobs a customer may see and which run is the latest. A Scope or a
-// Path carries its answer.
+// Package rowstore owns the durable data outside the control plane. That is rows, page records,
+// link lists, sites, link errors, and the runs and ledger entries that are history. It has one
+// interface, one implementation per engine and one conformance suite (rowstoretest). The control
+// plane decides which jobs a customer may see and which run is the latest. A Scope or a Path
+// carries its answer.
 //
 // # Schemas
 //
@@ -64,7 +64,7 @@ type Store interface {
 	// equal. "": it has none.
 	Identity(ctx context.Context) (string, error)
 	// Claim makes owner the store's owner unless it has another one already, and returns its owner.
-	// With take, owner replaces any other. An embedded store belongs to whoever asks.
+	// With take, owner replaces any other. An embedded store belongs to any owner that asks.
 	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
 	// Advance brings the schema to its newest version, which programs of cluster version 1 refuse.
 	// Call it once the cluster has none left, with the right to create tables. Idempotent.
@@ -146,7 +146,7 @@ func (w PageWrite) Check() error {
 	return nil
 }
 
-// Pages stores fetched pages: the first complete record of a unit stands for good.
+// Pages stores fetched pages. No later record replaces a unit's first complete one.
 type Pages interface {
 	// PutPages stores each page's rows and page record, all in one transaction. It returns the
 	// receipts of the records that stand, in the order of pages. A unit that has a record keeps it:

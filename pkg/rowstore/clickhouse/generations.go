@@ -13,7 +13,7 @@ import (
 // Records and rows lie in one table by months, `rows`, or in one by weeks, `weeks`, whose parts are
 // dropped when they are old. An old database changes over once, in the third migration. Inserts
 // into `rows` stop, and those under way end. From then on, everything is stored in `weeks`. Its
-// block numbers continue those of `rows`, so that places keep rising: a block of `weeks` stands for
+// block numbers continue those of `rows`, so that places keep rising: a block of `weeks` counts as
 // its number plus the base. Both tables are read until `rows` is empty.
 //
 // Nothing can be stored between the stop of inserts into `rows` and the mark on `weeks`. A writer

@@ -21,7 +21,7 @@ const engine = ""
 
 // migrations bring the schema from each version to the next: version n has had the first n.
 // Released ones never change, and new ones only expand (see package rowstore). Each statement may
-// run again after an interruption, or twice at once. DB stands for the database.
+// run again after an interruption, or twice at once. DB is the database's name.
 var migrations = [][]string{{
 	// Jobs. A sealed one takes no more pages. Every value but the id merges to the greatest.
 	`CREATE TABLE IF NOT EXISTS DB.jobs (
@@ -67,7 +67,7 @@ var migrations = [][]string{{
 	`ALTER TABLE DB.rows MATERIALIZE INDEX place`,
 }, {
 	// Records and rows by weeks, which are dropped whole when they are old. The table's comment
-	// says whether it has replaced the table rows: see generations.go.
+	// tells whether it has replaced the table rows: see generations.go.
 	`CREATE TABLE IF NOT EXISTS DB.weeks (` + rowColumns() + `,
 	INDEX place pos TYPE minmax GRANULARITY 1
 ) ENGINE = ` + engine + `MergeTree PARTITION BY toMonday(toDate(fromUnixTimestamp64Micro(started, 'UTC')))` + rowOrder,
@@ -293,8 +293,8 @@ func (s *Store) step(ctx context.Context, target int) error {
 	return nil
 }
 
-// lock waits until only this process migrates: a table can be created only once. The lock of a dead
-// process goes to whoever renames it first, who removes it.
+// lock waits until only this process migrates: a table can be created only once. The process that
+// first renames a dead process's lock removes it.
 func (s *Store) lock(ctx context.Context) error {
 	for {
 		err := s.conn.Exec(ctx,

@@ -186,8 +186,8 @@ const (
 	lookPart  = 16
 )
 
-// scanKind is whose rows a scan wants, and the hash of its filter. Each scan of a kind tells what
-// to expect of the next.
+// scanKind is the key prefix of the rows that a scan wants, with the hash of its filter. Each scan
+// of a kind tells what to expect of the next.
 type scanKind struct {
 	home
 	filter uint64
@@ -237,8 +237,8 @@ type look struct {
 	bounded    bool // in bytes
 }
 
-// enough returns how many rows fill what is left of a page. each is the length of the last rows, 0
-// if there were none yet.
+// enough returns how many rows fill the rest of a page. each is the length of the last rows, 0 if
+// there were none yet.
 func (l look) enough(left, each int) int {
 	switch {
 	case each > 0 && l.bounded:

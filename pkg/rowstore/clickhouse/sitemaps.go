@@ -133,8 +133,8 @@ func (s *Store) CountEntries(ctx context.Context, harvest ids.ID, f filter.Node)
 	return int64(counts[0]), nil
 }
 
-// AllHarvests implements rowstore.Sitemaps. Until the cluster's upgrade is over there is no table,
-// and no harvest.
+// AllHarvests implements rowstore.Sitemaps. Until the cluster's upgrade is over, the table is
+// missing and there are no harvests.
 func (s *Store) AllHarvests(ctx context.Context) ([]ids.ID, error) {
 	all, err := read(ctx, s, `SELECT DISTINCT harvest FROM `+s.table("sitemaps"), scanID)
 	if refusedWith(err, tableUnknown) {

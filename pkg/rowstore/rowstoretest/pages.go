@@ -106,7 +106,7 @@ func testDuplicates(s *suite) {
 	s.equal("known address, again", duplicateOf(again), s.put(again)[0])
 	s.equal("first, again", receipt(first), s.put(first)[0])
 
-	// Within one batch the order decides; an error does not own its address; 0 is no address.
+	// Within one batch the first page owns its address. Errors do not, and 0 means no address.
 	one, two := page(s.delivered(job, 2, 0, `{"v":3}`), low),
 		page(s.delivered(job, 3, 0, `{"v":4}`), low)
 	failed, after := page(s.errored(job, 4, 0, "timeout", 0), 99),

@@ -197,7 +197,7 @@ func hexList(list []ids.ID) string {
 	return b.String()
 }
 
-// kinds requires runs to be of one of some kinds.
+// kinds requires runs to have one of these kinds.
 func (c *condition) kinds(kinds []rowstore.PastKind) error {
 	if kinds == nil {
 		return nil

@@ -40,7 +40,7 @@ const (
 	MaxRowBytes = 1_000_000
 )
 
-// Names that rules may not write, besides those that begin with _: the service's own columns.
+// reserved are the service's own columns. Rules may write neither them nor names that begin with _.
 var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "scraperRef",
 	"scraperJobStatusId", "jobId",
 	"customerRef", "sourceUrl", "finalUrl", "scrapedAt"}

@@ -68,7 +68,7 @@ func NewSource(client *egress.Client, config Config) *Source {
 	return &Source{client: client, config: config, table: Bundled()}
 }
 
-// Table returns the newest table at hand. Once a day one caller waits while it is read, up to 10
+// Table returns the newest known table. Once a day one caller waits while it is read, up to 10
 // seconds. The others use the previous one, and so does everybody if the bank cannot be reached.
 func (s *Source) Table(ctx context.Context) *Table {
 	now := s.config.Clock.Now()

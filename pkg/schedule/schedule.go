@@ -185,7 +185,7 @@ type Due struct {
 // MaxMissed is the most missed starts that are counted.
 const MaxMissed = 100
 
-// missedAfter is the age from which a start is no longer made up for.
+// missedAfter is the age from which a missed start is not made up for.
 const missedAfter = time.Hour
 
 // Look returns what is due at now, for a schedule whose next start was next. Of the missed starts,

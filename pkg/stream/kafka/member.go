@@ -27,7 +27,7 @@ const (
 	leaveTimeout     = 2 * time.Second
 )
 
-// Identifiers of the group protocol for the coordinator. protocolName stands for the algorithm of
+// Identifiers of the group protocol for the coordinator. protocolName identifies the algorithm of
 // deal, which all members of a group must share.
 const (
 	protocolType = "consumer"

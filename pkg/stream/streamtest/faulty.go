@@ -82,7 +82,7 @@ func (f *Faulty) Lost(topic stream.Topic) int64 {
 	return f.topic(topic).lost
 }
 
-// The caller of topic holds mu.
+// topic returns a topic's faults. The caller holds mu.
 func (f *Faulty) topic(topic stream.Topic) *faultyTopic {
 	t := f.topics[topic]
 	if t == nil {
@@ -92,7 +92,7 @@ func (f *Faulty) topic(topic stream.Topic) *faultyTopic {
 	return t
 }
 
-// The caller of partition holds mu.
+// partition returns a partition's faults. The caller holds mu.
 func (f *Faulty) partition(topic stream.Topic, partition int) *faultyPartition {
 	t := f.topic(topic)
 	p := t.partitions[partition]

@@ -13,9 +13,9 @@ import (
 )
 
 // Places limit what costs CPU or memory. Among waiting customers, the next is the one who has had
-// them for the shortest time. So many quick pages of one customer are read for one costly page of
-// another. New and returning customers start with the time of whoever entered last: nobody saves
-// up. It is safe for concurrent use.
+// places for the shortest time. Thus one customer's costly page weighs as much as many quick pages
+// of another. New and returning customers start with the time of the customer who entered last:
+// nobody saves up. Places are safe for concurrent use.
 type Places struct {
 	clock    clock.Clock
 	mu       sync.Mutex

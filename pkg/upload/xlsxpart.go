@@ -330,7 +330,7 @@ func (s *shared) fill(p *part) error {
 	return nil
 }
 
-// text returns the text with a number. A refusal says that there is none.
+// text returns the text numbered at. If there is none, it returns a refusal.
 func (s *shared) text(at int) (string, error) {
 	if at < 0 || at >= s.count {
 		return "", refuse("there is no text of the number %d", at)

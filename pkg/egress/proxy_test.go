@@ -38,7 +38,7 @@ func TestParseProxy(t *testing.T) {
 	}
 }
 
-// dialogue is a proxy that answers one connection: it reads what is expected, and writes what it is
+// dialogue is a proxy that serves one connection: it reads what it expects, and writes what it is
 // told.
 func dialogue(t *testing.T, steps ...string) string {
 	t.Helper()
@@ -151,8 +151,8 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
-// A proxy is asked for nothing that the guard forbids, and stands where the operator says, but for
-// metadata services.
+// TestTunnelsAreGuarded: a proxy never gets a forbidden address. It may itself be anywhere, except
+// at a metadata service.
 func TestTunnelsAreGuarded(t *testing.T) {
 	c,
 		err := New(Config{Resolver: &answers{

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// passing are the links that a filter lets pass.
+// passing returns the links that pass a filter.
 func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink) {
 	for _, l := range links {
 		if filter.Match(f, map[string]any{"url": l.URL, "title": l.Title, "curl": l.Curl,
@@ -26,7 +26,7 @@ func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink
 	return some
 }
 
-// found are the links that the store finds, and how many it says there are.
+// found returns the links that the store finds, and its total.
 func (s *suite) found(q rowstore.SiteQuery, f filter.Node) (links []rowstore.SiteLink,
 	total int64) {
 	s.Helper()
@@ -42,11 +42,11 @@ func (s *suite) filter(text string) filter.Node {
 	return f
 }
 
-// testFindLinks: pages of what a filter lets pass come in every order, one behind the last is the
-// last. A version that cannot be read is unknown.
+// testFindLinks: pages of the links that pass a filter come in every order; a page beyond the last
+// is the last. A version that cannot be read is unknown.
 func testFindLinks(s *suite) {
 	count := 12_345
-	if testing.Short() { // each of 40 pages looks through all
+	if testing.Short() { // each of 40 pages reads all links
 		count = 1_845
 	}
 	version := s.site(count)
@@ -92,7 +92,7 @@ func testFindLinks(s *suite) {
 	}
 }
 
-// oddSite stores links whose titles and commands are all the texts of the corpus, in all states.
+// oddSite stores links in all states, with all texts of the corpus as titles and commands.
 func (s *suite) oddSite() (version, site ids.ID, links []rowstore.SiteLink) {
 	s.Helper()
 	var texts []string
@@ -123,7 +123,7 @@ func (s *suite) oddSite() (version, site ids.ID, links []rowstore.SiteLink) {
 	return version, site, links
 }
 
-// testLinkFilters: links are found as filter.Match says, whatever they have and whatever is asked.
+// testLinkFilters: links are found as filter.Match says, for any values and operands.
 func testLinkFilters(s *suite) {
 	version, site, links := s.oddSite()
 	agree := func(t failer, text string) {

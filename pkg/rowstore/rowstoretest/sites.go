@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// siteLinks makes links of a version, from a number on. Their titles go the other way.
+// siteLinks makes links of a version, from a number on. Their titles run in reverse.
 func siteLinks(from, count int) []rowstore.SiteLink {
 	links := make([]rowstore.SiteLink, count)
 	for i := range links {
@@ -22,7 +22,7 @@ func siteLinks(from, count int) []rowstore.SiteLink {
 	return links
 }
 
-// site stores a version of so many links.
+// site stores a version of count links.
 func (s *suite) site(count int) ids.ID {
 	s.Helper()
 	version := s.ids.New()
@@ -41,7 +41,7 @@ func (s *suite) linksOf(q rowstore.SiteQuery) []rowstore.SiteLink {
 	return links
 }
 
-// allLinks are a version's, page by page.
+// allLinks reads all links of a version, page by page.
 func (s *suite) allLinks(version, site ids.ID) (links []rowstore.SiteLink) {
 	s.Helper()
 	q := rowstore.SiteQuery{Version: version, Site: site, Limit: rowstore.MaxSitePart}
@@ -54,8 +54,8 @@ func (s *suite) allLinks(version, site ids.ID) (links []rowstore.SiteLink) {
 	}
 }
 
-// testSites: a version is read as it was given once it is finished, in every order and in parts. A
-// part that comes twice is there once.
+// testSites: once it is finished, a version is read as it was given, in every order and in parts. A
+// part that comes twice is stored once.
 func testSites(s *suite) {
 	const count = 12_345
 	version := s.ids.New()
@@ -116,7 +116,7 @@ func testSites(s *suite) {
 	s.equal("odd text", odd, s.allLinks(version, ids.ID{}))
 }
 
-// testDropSites: what is dropped is gone, and nothing else. A version that was begun is found.
+// testDropSites: a dropped version is gone, and nothing else. An unfinished version is listed.
 func testDropSites(s *suite) {
 	kept, dropped, begun := s.site(5), s.site(rowstore.MaxSitePart+1), s.ids.New()
 	s.ok(s.store.PutSiteLinks(s.ctx, begun, siteLinks(0, 3)))
@@ -147,8 +147,8 @@ func testDropSites(s *suite) {
 	}
 }
 
-// testLinkStates: of each link the run that started last counts, in whatever order runs tell. The
-// states are the site's, whatever its version.
+// testLinkStates: for each link, the run that started last counts, in whatever order runs report.
+// States belong to the site, whatever its version.
 func testLinkStates(s *suite) {
 	site, other := s.ids.New(), s.ids.New()
 	first, second := s.site(4), s.site(6)

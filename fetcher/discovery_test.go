@@ -148,7 +148,8 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		for seq := range 10 {
 			task := r.task(seq, api)
 			task.Scraper = ids.ID{11: byte(10 + seq)}
-			task.Customer = []string{"c", "d"}[seq%2] // one alone leaves the last place
+			// The last free place is for customers without one.
+			task.Customer = []string{"c", "d", "e"}[seq%3]
 			r.send(task)
 		}
 		for _, p := range r.pages(10) {

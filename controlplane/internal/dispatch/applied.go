@@ -128,7 +128,10 @@ func (d *Dispatcher) sendAgain(grant command.Grant) {
 		return
 	}
 	o := r.outs[grant.Seq]
-	o.grant, o.isSent, o.sent, o.unread = grant, false, 0, false
+	if o.unread {
+		d.recall(o)
+	}
+	o.grant, o.isSent, o.sent = grant, false, 0
 	if o.host != nil {
 		s := &d.shards[o.host.shard]
 		s.unsent = append(s.unsent, o)
@@ -145,6 +148,9 @@ func (d *Dispatcher) gone(refs []command.SeqRef) {
 		o := r.outs[ref.Seq]
 		if o == nil {
 			continue
+		}
+		if o.unread {
+			d.recall(o)
 		}
 		delete(r.outs, ref.Seq)
 		d.out--

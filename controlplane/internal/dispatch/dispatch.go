@@ -118,7 +118,7 @@ type outSeq struct {
 	url   string // kept until it is published
 	trace []byte
 	host  *host // nil until located, after a change of leader
-	// unread says that the address could not be read: it waits for Locate to be published.
+	// unread says that the address could not be read: it waits for Locate, and is not counted.
 	unread bool
 	// sent is the place of its publication in the order of all; 0 with isSent: before this
 	// leadership.
@@ -191,8 +191,11 @@ func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 			o.host.out++
 			d.shards[o.host.shard].outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
 		}
+		if o.unread {
+			d.recall(o)
+		}
 		if !o.isSent {
-			o.url, o.unread = l.URL, false
+			o.url = l.URL
 			s := &d.shards[o.host.shard]
 			s.unsent = append(s.unsent, o)
 		}

@@ -80,6 +80,19 @@ func (d *Dispatcher) left(h *host, finished bool) {
 	}
 }
 
+// recall counts a seq as out again that Unaddressed took back. That may exceed the host's room and
+// the window for a while.
+func (d *Dispatcher) recall(o *outSeq) {
+	if known := d.hosts[o.host.name]; known != nil {
+		o.host = known
+	} else { // it was forgotten while nothing was out
+		d.hosts[o.host.name] = o.host
+	}
+	o.unread = false
+	o.host.out++
+	d.out++
+}
+
 // unblock offers the hosts that had no room because too much waited for their shard.
 func (d *Dispatcher) unblock(s *shard) {
 	if len(s.unsent) >= maxUnsent {

@@ -89,8 +89,9 @@ func (d *Dispatcher) Sent(number int, tasks []Send) {
 	d.unblock(s)
 }
 
-// Unaddressed takes dispatches back whose addresses could not be read, so that they take no room
-// from others. They stay unsent, and Unlocated asks for them.
+// Unaddressed takes dispatches back whose addresses could not be read. They take no room from
+// others, neither in their shard nor at their hosts nor in the window. They stay unsent, and
+// Unlocated asks for them.
 func (d *Dispatcher) Unaddressed(number int, sends []Send) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,9 +99,11 @@ func (d *Dispatcher) Unaddressed(number int, sends []Send) {
 	for i := range sends {
 		t := &sends[i].Task
 		r, o := d.runs[t.Job], s.outs[command.DispatchRef{Job: t.Job, Seq: t.Seq}]
-		if r != nil && o != nil && o.grant.Number == t.Number && !o.isSent {
+		if r != nil && o != nil && o.grant.Number == t.Number && !o.isSent && !o.unread {
 			o.unread = true
 			r.unlocated = append(r.unlocated, t.Seq)
+			d.out--
+			d.left(o.host, false)
 		}
 	}
 	s.unsent = slices.DeleteFunc(s.unsent, func(o *outSeq) bool { return o.unread })

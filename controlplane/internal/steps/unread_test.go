@@ -82,6 +82,9 @@ func TestListThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	if told == 0 {
 		t.Error("nobody hears of it")
 	}
+	if left := l.Dispatcher.Out(); left != before[second] {
+		t.Errorf("%d are counted as out, want %d", left, before[second])
+	}
 	tries = 0
 	out()
 	if of := sent(); of[l.job] != 0 || tries != 0 {
@@ -96,8 +99,12 @@ func TestListThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	if did, err := l.Read(ctx); !did || err != nil {
 		t.Errorf("the list can be read: %v, %v", did, err)
 	}
+	counted := l.Dispatcher.Out()
 	if of := sent(); of[l.job] != before[l.job] {
 		t.Errorf("%d of %d went out again", of[l.job], before[l.job])
+	}
+	if more := counted - before[second]; more < before[l.job] {
+		t.Errorf("%d more are counted as out, of %d", more, before[l.job])
 	}
 }
 

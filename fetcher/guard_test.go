@@ -194,7 +194,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		"check before a launch": func(ctx context.Context, _ int, url string) {
 			if canonical, err := address.Canonical(url); err == nil &&
 				g.client.CheckURL(url) == nil {
-				_ = g.client.CheckHost(ctx, address.HostOf(canonical))
+				_ = g.client.CheckHost(ctx, "", address.HostOf(canonical))
 			}
 		},
 	}

@@ -126,14 +126,15 @@ func (c *Client) CheckURL(url string) error {
 }
 
 // CheckHost resolves a host (without port) and reports whether any of its addresses may be reached.
-// Its errors have the codes dns_failed, address_forbidden and timeout.
-func (c *Client) CheckHost(ctx context.Context, host string) error {
+// Its errors have the codes dns_failed, address_forbidden and timeout. The caller is as in a
+// Request.
+func (c *Client) CheckHost(ctx context.Context, caller, host string) error {
 	if canonical, err := address.Parse("http://" + host + "/"); err != nil || canonical.Port != "" {
 		return fault.New(fault.PageInvalidURL, "The host name is invalid.")
 	} else {
 		host = canonical.Host
 	}
-	_, err := c.reachable(ctx, "", host)
+	_, err := c.reachable(ctx, caller, host)
 	return err
 }
 

@@ -71,7 +71,8 @@ func TestForbiddenAddressesAreNotDialled(t *testing.T) {
 			err) != fault.PageAddressForbidden {
 			t.Errorf("%s %v: %v", host, forbidden[host], err)
 		}
-		if err := c.CheckHost(t.Context(), host); fault.CodeOf(err) != fault.PageAddressForbidden {
+		err := c.CheckHost(t.Context(), "", host)
+		if fault.CodeOf(err) != fault.PageAddressForbidden {
 			t.Errorf("CheckHost(%s): %v", host, err)
 		}
 	}
@@ -172,7 +173,7 @@ func TestCheckHost(t *testing.T) {
 		"ok.example": "", "OK.example": "", "gone.example": fault.PageDNS, "127.0.0.1": "",
 		"a b": fault.PageInvalidURL, "x:81": fault.PageInvalidURL,
 	} {
-		if got := fault.CodeOf(c.CheckHost(t.Context(), host)); got != want {
+		if got := fault.CodeOf(c.CheckHost(t.Context(), "", host)); got != want {
 			t.Errorf("%s: %q, want %q", host, got, want)
 		}
 	}
@@ -184,7 +185,7 @@ func TestNamesAreRemembered(t *testing.T) {
 	c := newClient(t, Config{Resolver: resolver, Clock: now})
 	ask := func(host string, want int) {
 		t.Helper()
-		c.CheckHost(t.Context(), host)
+		c.CheckHost(t.Context(), "", host)
 		if len(resolver.asked) != want {
 			t.Errorf("%s: asked %v, want %d", host, resolver.asked, want)
 		}
@@ -199,7 +200,7 @@ func TestNamesAreRemembered(t *testing.T) {
 	now.Advance(nameTTL)
 	ask("a.example", 4)
 	for i := range maxNames + 10 {
-		c.CheckHost(t.Context(), fmt.Sprintf("h%d.example", i))
+		c.CheckHost(t.Context(), "", fmt.Sprintf("h%d.example", i))
 	}
 	if len(c.names.known) > maxNames {
 		t.Errorf("%d names known", len(c.names.known))
@@ -242,10 +243,10 @@ func TestLocalhostIsThisMachine(t *testing.T) {
 	}
 	defer guarded.Close()
 	for _, host := range []string{"localhost", "LocalHost.", "a.localhost"} {
-		if err := open.CheckHost(t.Context(), host); err != nil {
+		if err := open.CheckHost(t.Context(), "", host); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
-		if err := guarded.CheckHost(t.Context(), host); fault.CodeOf(err) !=
+		if err := guarded.CheckHost(t.Context(), "", host); fault.CodeOf(err) !=
 			fault.PageAddressForbidden {
 			t.Errorf("%s, guarded: %v", host, err)
 		}

@@ -296,7 +296,7 @@ func (g *gathering) checkHosts(ctx context.Context, hosts map[string]client.Skip
 		workers.Go(func() {
 			for host := range names {
 				asking, cancel := context.WithTimeout(ctx, reachTime)
-				err := g.Guard.CheckHost(asking, host)
+				err := g.Guard.CheckHost(asking, g.customer, host)
 				cancel()
 				reason := client.SkipReason(0)
 				switch {

@@ -56,9 +56,9 @@ type Guard interface {
 	// CheckURL says, without DNS, whether an address can be crawled at all. Its error has the code
 	// INVALID_URL.
 	CheckURL(url string) error
-	// CheckHost resolves a host (without a port) and says whether it may be reached. Its errors
-	// have page codes.
-	CheckHost(ctx context.Context, host string) error
+	// CheckHost resolves a host (without a port) for a customer and says whether it may be reached.
+	// Its errors have page codes.
+	CheckHost(ctx context.Context, customer, host string) error
 }
 
 // Caller is who asks for a run.

@@ -27,7 +27,7 @@ type everyHost struct {
 	asked func()
 }
 
-func (e *everyHost) CheckHost(context.Context, string) error {
+func (e *everyHost) CheckHost(context.Context, string, string) error {
 	if e.asked != nil {
 		e.asked()
 	}

@@ -122,7 +122,7 @@ func readsAddresses(t model.ScraperType) bool {
 func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 	lines := bufio.NewScanner(in.Links)
 	lines.Buffer(make([]byte, 0, maxLine), maxLinkLine)
-	var seen hashSet
+	seen := newHashSet()
 	part, bytesOfPart := make([]rowstore.SiteLink, 0, rowstore.MaxSitePart), 0
 	write := func() error {
 		t.stored = true

@@ -66,7 +66,7 @@ func (l *Launcher) sourceOf(ctx context.Context, v *client.View,
 	}
 	begin, engine, err := l.beginning(scraper)
 	if err == nil {
-		err = reachable(ctx, l.Guard, begin.urls[0])
+		err = reachable(ctx, l.Guard, scraper.Customer, begin.urls[0])
 	}
 	return begin, engine, err
 }
@@ -94,7 +94,7 @@ func runnable(from *Caller, id ids.ID) (*client.Scraper, error) {
 }
 
 // reachable checks a start address at launch, by the address guard and DNS, never by a fetch.
-func reachable(ctx context.Context, guard Guard, url string) error {
+func reachable(ctx context.Context, guard Guard, customer, url string) error {
 	canonical, err := address.Canonical(url)
 	if err == nil {
 		err = guard.CheckURL(url)
@@ -102,7 +102,7 @@ func reachable(ctx context.Context, guard Guard, url string) error {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, reachTime)
 		defer cancel()
-		err = guard.CheckHost(ctx, address.HostOf(canonical))
+		err = guard.CheckHost(ctx, customer, address.HostOf(canonical))
 	}
 	if err == nil {
 		return nil

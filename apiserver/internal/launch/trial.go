@@ -51,7 +51,7 @@ func (t *Trial) same(trial *client.Trial, tiers model.TierSet) (same client.Hash
 // StartTrial launches a trial. Faults: those of Errors that need no idempotency key, INVALID_URL,
 // source_unreachable and trial_limit_reached.
 func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error {
-	if err := checkTrial(ctx, l.Guard, t); err != nil {
+	if err := checkTrial(ctx, l.Guard, from.Customer, t); err != nil {
 		return err
 	}
 	trial, tiers, err := t.wanted(from)
@@ -112,7 +112,7 @@ func (l *Launcher) join(from *Caller, trial *client.Trial) bool {
 }
 
 // checkTrial refuses an address that a trial could not reach, before anything is made.
-func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
+func checkTrial(ctx context.Context, guard Guard, customer string, t *Trial) error {
 	canonical, err := address.Canonical(t.URL)
 	if err == nil {
 		err = guard.CheckURL(t.URL)
@@ -126,7 +126,7 @@ func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	err = guard.CheckHost(ctx, address.HostOf(canonical))
+	err = guard.CheckHost(ctx, customer, address.HostOf(canonical))
 	switch {
 	case err == nil:
 		return nil

@@ -57,6 +57,7 @@ type Robots struct {
 // site is one robots.txt; all but the origin may be read once done is closed.
 type site struct {
 	origin  string
+	caller  string // who came first, in whose name the file is asked for
 	done    chan struct{}
 	rules   *robots.Rules
 	err     *Failure
@@ -105,6 +106,10 @@ func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time
 	err error) {
 	origin, path := splitOrigin(url)
 	entry := r.site(caller, origin)
+	if entry.caller != caller && !entry.isDone() {
+		// The name may stand behind others of whoever came first. Its end is this wait's, too.
+		_ = r.client.CheckHost(ctx, caller, address.HostOf(url))
+	}
 	select {
 	case <-entry.done:
 	case <-ctx.Done():
@@ -148,7 +153,8 @@ func (s *site) isDone() bool {
 func (r *Robots) site(caller, origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
+	entry := &site{origin: strings.Clone(origin), caller: strings.Clone(caller),
+		done: make(chan struct{})}
 	if old, known := r.sites.Get(origin); known {
 		now := r.clock.Now()
 		if !old.isDone() || now.Before(old.expires) {
@@ -166,18 +172,18 @@ func (r *Robots) site(caller, origin string) *site {
 		return entry
 	}
 	r.sites.Add(entry.origin, entry, 0)
-	r.running.Go(func() { r.load(caller, entry) })
+	r.running.Go(func() { r.load(entry) })
 	return entry
 }
 
 // load takes the file from the other fetchers, or fetches it.
-func (r *Robots) load(caller string, entry *site) {
+func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
 	if !shared {
 		r.fetches.Add(1)
 		panicked := r.reader.Run(reading.Page{URL: entry.origin + robots.Path},
-			func() { body, failed = r.fetch(caller, entry.origin) })
+			func() { body, failed = r.fetch(entry.caller, entry.origin) })
 		if panicked != nil {
 			failed = unreadable(panicked)
 		}

@@ -236,7 +236,7 @@ func (b *Browser) run(ctx context.Context, p *process) {
 		p.sink, err = openGate(ctx, &b.config, "", nil, 0, 0) // nothing may pass
 	}
 	if err != nil {
-		p.started(nil, err)
+		p.started(ctx, err)
 		return
 	}
 	defer p.sink.close()

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The columns of a file are those of fields, a schema and rules in their order, whatever the first
-// rows have of them: the same every day.
+// The columns of a file are those of fields, schema and rules in order, whatever the first rows
+// contain. They stay the same every day.
 func TestColumnsAreThoseConfigured(t *testing.T) {
 	r := start(t)
 	schema := client.PutSchema{ID: ids.ID{7}, Customer: "alice", Name: "s", Version: 1,

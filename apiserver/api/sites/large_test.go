@@ -86,7 +86,7 @@ func TestLargestSite(t *testing.T) {
 	}
 }
 
-// watchMemory notes the most memory that is in use beyond that of now, until it is asked.
+// watchMemory starts recording the peak of memory use. most returns the increase since then.
 func watchMemory() (most func() uint64) {
 	heap := func() uint64 {
 		var stats runtime.MemStats

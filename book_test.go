@@ -38,9 +38,7 @@ func readTexts() (map[string]string, error) {
 		switch base := entry.Name(); {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." &&
-			(strings.HasPrefix(base, ".") || base == "node_modules" ||
-				slices.Contains(notSource, base)):
+		case entry.IsDir() && unwritten(name):
 			return filepath.SkipDir
 		case entry.IsDir() || !slices.Contains(kinds, path.Ext(base)) && base != "Makefile":
 			return nil

@@ -3,8 +3,6 @@ package house_test
 import (
 	"bufio"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -13,83 +11,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 )
 
 const module = "shoal.dev/shoal"
-
-// source is one Go file of the repository.
-type source struct {
-	path    string // from the root, with slashes
-	dir     string
-	test    bool // its name ends with _test.go
-	file    *ast.File
-	imports []string
-}
-
-// sources are the Go files of the repository.
-func sources(t *testing.T) []source {
-	t.Helper()
-	found, err := parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) < 10 {
-		t.Fatalf("only %d Go files found: the walk does not see the repository", len(found))
-	}
-	return found
-}
-
-// parsed is done once for all tests: none of them changes a file.
-var parsed = sync.OnceValues(parse)
-
-func parse() ([]source, error) {
-	var found []source
-	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(entry.Name(), ".") ||
-				slices.Contains(notSource, entry.Name())) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		file, err := parser.ParseFile(fset, name, nil,
-			parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		s := source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
-			file: file}
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			s.imports = append(s.imports, imported)
-		}
-		found = append(found, s)
-		return nil
-	})
-	return found, err
-}
 
 // forTests says whether a package is there for tests alone: the test kit, and packages named like
 // net/http/httptest.
 func forTests(dir string) bool {
 	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
 }
-
-// notSource are folders of what nobody writes: clients holds what generators make.
-var notSource = []string{"testdata", "data", "bin", "dist", "results", "clients"}
 
 var roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
 
@@ -272,6 +203,23 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUnitsHaveNoLock keeps the work on a task a state machine: one caller at a time has it.
+func TestUnitsHaveNoLock(t *testing.T) {
+	seen := 0
+	for _, s := range sources(t) {
+		if s.test || !under(s.dir, "fetcher/internal/unit") {
+			continue
+		}
+		seen++
+		if slices.Contains(s.imports, "sync") {
+			t.Errorf("%s imports sync: what units share is of fetcher/internal/memo", s.path)
+		}
+	}
+	if seen == 0 {
+		t.Error("no file of fetcher/internal/unit is seen: the rule has lost what it guards")
 	}
 }
 

@@ -86,7 +86,7 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 	}).
 		Gauge("shoal_apiserver_issuer_reachable", "1 when the OpenID Connect issuer's keys could "+
 			"be fetched the last time, else 0.",
-			func(s oidc.State) float64 { return oneIf(s.Reachable) }).
+			func(s oidc.State) float64 { return telemetry.Truth(s.Reachable) }).
 		Gauge("shoal_apiserver_issuer_keys", "Keys that its tokens are checked with.",
 			func(s oidc.State) float64 { return float64(s.Keys) }).
 		Gauge("shoal_apiserver_issuer_keys_age_seconds", "Since these keys were fetched.",
@@ -122,11 +122,4 @@ func measureCertificate(to *telemetry.Metrics, certificate *Certificate) {
 			"When the certificate of customers' connections ends, Unix time.",
 			func(ends time.Time) float64 { return float64(ends.Unix()) }).
 		Declare(to)
-}
-
-func oneIf(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }

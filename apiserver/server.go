@@ -329,7 +329,7 @@ func CheckRates(rates map[string]Rate) error {
 	known := limits.Classes()
 	for _, class := range slices.Sorted(maps.Keys(rates)) {
 		if !slices.Contains(known, limits.Class(class)) {
-			return fmt.Errorf("%.50q is none of %s", class, strings.Join(RateClasses(), ", "))
+			return fmt.Errorf("%.50q is none of %s", class, strings.Join(rateClasses(), ", "))
 		}
 		if rate := rates[class]; rate.Count < 1 || rate.Per <= 0 {
 			return fmt.Errorf("%s: %d calls in %v: want positive figures", class, rate.Count,
@@ -348,8 +348,8 @@ func CheckCustomerRates(rates map[string]Rate) error {
 	return CheckRates(rates)
 }
 
-// RateClasses lists the classes that have figures, in alphabetical order.
-func RateClasses() []string {
+// rateClasses lists the classes that have figures, in alphabetical order.
+func rateClasses() []string {
 	var names []string
 	for _, class := range limits.Classes() {
 		names = append(names, string(class))

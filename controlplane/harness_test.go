@@ -32,6 +32,8 @@ type lists struct {
 	stated  map[ids.ID]bool // sites with states of links
 	atOnce  int             // most links that one reading answers; 0: as many as it asks for
 	free    atomic.Uint64   // bytes on its disk; 0: nobody knows
+	// sealing is called when a run is to be sealed; nil: nothing is
+	sealing func(ctx context.Context, job ids.ID)
 }
 
 func newLists() *lists {
@@ -213,7 +215,10 @@ func (l *lists) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Re
 	return nil
 }
 
-func (l *lists) Seal(_ context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {
+func (l *lists) Seal(ctx context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {
+	if l.sealing != nil {
+		l.sealing(ctx, job)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sealed[job] = true

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/stream"
 )
 
 // peer is a fetcher of another process, as far as its heartbeats go.
@@ -73,6 +74,61 @@ func drain(t *testing.T, r *running, name string, draining bool) {
 	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: name, Draining: draining},
 		nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A run that was launched while its fetcher was drained is sent as soon as that is undone. The
+// fetcher has held its shards all the time, so no heartbeat brings news.
+func TestDrainThatIsUndoneSendsWhatWaits(t *testing.T) {
+	t.Parallel()
+	config := testConfig(t, t.TempDir())
+	config.Lease = time.Hour // one heartbeat is enough
+	r := serve(t, config)
+	customer, scraper := prepare(t, r, config)
+	const links = 3
+	sent := make(chan string, links)
+	var readers sync.WaitGroup
+	ctx, end := context.WithCancel(patient(t))
+	defer readers.Wait()
+	defer end()
+	for shard := range testShards {
+		reader, err := config.Log.Tail(stream.Tasks, shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers.Go(func() {
+			defer func() { _ = reader.Close() }()
+			for {
+				messages, err := reader.Fetch(ctx, 100)
+				if err != nil {
+					return
+				}
+				for _, message := range messages {
+					task, _, err := stream.DecodeTasks(message.Value)
+					if err == nil && task != nil {
+						sent <- task.URL
+					}
+				}
+			}
+		})
+	}
+	join(t, r, "f", 3).obey()
+	drain(t, r, "f", true)
+	launch(t, r, config, customer, scraper, links)
+	until(t, "units that are out", func() bool {
+		status, err := r.Status(patient(t))
+		return err == nil && status.Out == links
+	})
+	if len(sent) > 0 {
+		t.Error("a task was sent to a node that is drained")
+	}
+	drain(t, r, "f", false)
+	for range links {
+		select {
+		case <-sent:
+		case <-ctx.Done():
+			t.Fatal("what waited is not sent")
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *proposer) close() {
 func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload,
 	call *command.Call) (fsm.Result, error) {
 	actor := client.ActorOf(ctx)
-	return p.proposeBy(ctx, id, payload, call, func() (uint64, error) {
+	return p.proposeBy(ctx, id, func() (uint64, error) {
 		index, err := p.append(ctx, actor, id, payload, call)
 		if errors.Is(err, raft.ErrNotLeader) {
 			index, err = p.appendThere(ctx, actor, id, payload, call)
@@ -65,14 +65,13 @@ func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Paylo
 // sent to another leader.
 func (p *proposer) Propose(ctx context.Context, payload command.Payload) (fsm.Result, error) {
 	id := p.config.IDs.New()
-	return p.proposeBy(ctx, id, payload, nil,
+	return p.proposeBy(ctx, id,
 		func() (uint64, error) { return p.append(ctx, nil, id, payload, nil) })
 }
 
 // proposeBy has the command appended until it is known to be applied, and waits until it is applied
 // here.
-func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Payload,
-	call *command.Call,
+func (p *proposer) proposeBy(ctx context.Context, id ids.ID,
 	appended func() (index uint64, err error)) (fsm.Result, error) {
 	results, forget := p.node.Expect(id)
 	defer forget()

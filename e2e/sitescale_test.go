@@ -180,24 +180,30 @@ func checkStates(t *testing.T, of *single, site string, web *synthweb.Web, links
 		}
 		next, stop := iter.Pull(web.URLs(links))
 		defer stop()
-		seen := 0
-		err = store.SiteLinks(t.Context(), rowstore.SiteQuery{Version: versions[0].ID, Site: id},
-			func(link *rowstore.SiteLink) error {
+		q := rowstore.SiteQuery{Version: versions[0].ID, Site: id, Limit: rowstore.MaxSitePart}
+		for seen := 0; ; {
+			part, err := store.SiteLinks(t.Context(), q)
+			if err != nil {
+				return err
+			}
+			for _, link := range part {
 				address, _ := next()
 				want := rowstore.LinkVisited
 				if fails(t, web, address) {
 					want = rowstore.LinkErrored
 				}
-				if seen++; link.URL != address || link.State != want {
+				if q.From = link.Seq + 1; link.URL != address || link.State != want {
 					return fmt.Errorf("link %d is %s, %v, want %s, %v", link.Seq, link.URL,
 						link.State, address, want)
 				}
-				return nil
-			})
-		if err == nil && seen != links {
-			err = fmt.Errorf("the site has %d links", seen)
+			}
+			if seen += len(part); len(part) < q.Limit {
+				if seen != links {
+					err = fmt.Errorf("the site has %d links", seen)
+				}
+				return err
+			}
 		}
-		return err
 	})
 	if err != nil {
 		t.Error(err)

@@ -17,9 +17,11 @@ type constantWeb struct{ response web.Page }
 func (w *constantWeb) Tiers() model.TierSet {
 	return model.TiersOf(model.Plain)
 }
-func (w *constantWeb) KnowsRules(string) bool                                    { return true }
-func (w *constantWeb) Leave(string)                                              {}
-func (w *constantWeb) CheckRules(context.Context, string) (time.Duration, error) { return 0, nil }
+func (w *constantWeb) KnowsRules(string) bool { return true }
+func (w *constantWeb) Leave(string)           {}
+func (w *constantWeb) CheckRules(context.Context, string, string) (time.Duration, error) {
+	return 0, nil
+}
 func (w *constantWeb) Fetch(_ context.Context, _ web.Request) (*web.Page, error) {
 	return &w.response,
 		nil

@@ -127,7 +127,7 @@ func TestDiscoveriesCoalesce(t *testing.T) {
 	}
 }
 
-// At most three discoveries are under way at once, over all scrapers.
+// At most three discoveries are under way at once, over all scrapers and customers.
 func TestDiscoveriesAreFew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), nil)
@@ -148,6 +148,8 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		for seq := range 10 {
 			task := r.task(seq, api)
 			task.Scraper = ids.ID{11: byte(10 + seq)}
+			// The last free place is for customers without one.
+			task.Customer = []string{"c", "d", "e"}[seq%3]
 			r.send(task)
 		}
 		for _, p := range r.pages(10) {
@@ -157,6 +159,39 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		}
 		if n := r.count(shop); n != 10 || most != 3 {
 			t.Errorf("%d discoveries, at most %d at once", n, most)
+		}
+	})
+}
+
+// Customers take turns at discoveries: those of one, which take long, leave a place for another's,
+// and the next one is a third's.
+func TestDiscoveriesTakeTurns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, withTokens(), func(_ *rig, config *Config) { config.Workers = 20 })
+		defer stop()
+		var mu sync.Mutex
+		callers := ""
+		r.web.at(shop, func(_ context.Context, req web.Request) (*web.Page, error) {
+			mu.Lock()
+			callers += req.Caller
+			mu.Unlock()
+			pass(20 * time.Second)
+			return r.web.html(shop, shopPage("1")), nil
+		})
+		for n := range 10 {
+			task := r.task(n, api)
+			task.Scraper[0] = byte(n)
+			r.send(task)
+		}
+		for n, customer := range []string{"d", "e"} {
+			pass(time.Second)
+			task := r.task(100+n, api)
+			task.Scraper[0], task.Customer = byte(100+n), customer
+			r.send(task)
+		}
+		r.pages(12)
+		if !strings.HasPrefix(callers, "ccde") {
+			t.Errorf("discoveries are those of %s", callers)
 		}
 	})
 }

@@ -181,7 +181,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		},
 		"robots": func(ctx context.Context, _ int, url string) {
 			if canonical, err := address.Canonical(url); err == nil {
-				_, _ = g.web.CheckRules(ctx, canonical)
+				_, _ = g.web.CheckRules(ctx, "", canonical)
 			}
 		},
 		"redirect of robots": func(ctx context.Context, i int, _ string) {
@@ -189,7 +189,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 				// each takes a host, and so a connection, of its own: there are not so many ports
 				return
 			}
-			_, _ = g.web.CheckRules(ctx, fmt.Sprintf("http://robots-%d.example/", i))
+			_, _ = g.web.CheckRules(ctx, "", fmt.Sprintf("http://robots-%d.example/", i))
 		},
 		"check before a launch": func(ctx context.Context, _ int, url string) {
 			if canonical, err := address.Canonical(url); err == nil &&

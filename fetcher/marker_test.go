@@ -80,7 +80,7 @@ func (l *markerCheck) accept(record []byte) {
 	case page.Last:
 		l.last++
 	case page.Spent:
-		l.dispatch(page.Unit.Seq, page.Next)
+		l.dispatchLocked(page.Unit.Seq, page.Next)
 	}
 }
 
@@ -103,8 +103,8 @@ func (l *markerCheck) check(marker *model.Marker) {
 	l.returned[marker.Number] = open
 }
 
-// dispatch sends a seq, beginning at a page. It needs mu.
-func (l *markerCheck) dispatch(seq uint32, from *model.Continuation) {
+// dispatchLocked sends a seq, beginning at a page.
+func (l *markerCheck) dispatchLocked(seq uint32, from *model.Continuation) {
 	task := l.r.task(int(seq), fmt.Sprintf("http://h%d.test/%d", seq%5, seq))
 	task.Budget, task.From = 1, from
 	unit := model.Unit{Seq: seq}
@@ -157,7 +157,7 @@ func markersMissNothing(t *testing.T, seed uint64) {
 	defer stop()
 	for seq := range seqs {
 		l.mu.Lock()
-		l.dispatch(seq, nil)
+		l.dispatchLocked(seq, nil)
 		wait := time.Duration(l.rng.IntN(500)) * time.Millisecond
 		l.mu.Unlock()
 		if seq%3 == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/memo"
 	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
@@ -144,7 +145,7 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 		clear(failures)
 		r.web.mu.Unlock()
 		got = append(got, next(model.AllTiers))
-		pass(unit.RememberFor)
+		pass(memo.RememberFor)
 		got = append(got, next(model.AllTiers), next(model.AllTiers))
 		want := []string{"plain blocked render tier:render", "render tier:render",
 			"plain blocked blocked",

@@ -245,7 +245,7 @@ func (w *fakeWeb) KnowsRules(url string) bool {
 
 func (w *fakeWeb) Leave(string) {}
 
-func (w *fakeWeb) CheckRules(_ context.Context, url string) (time.Duration, error) {
+func (w *fakeWeb) CheckRules(_ context.Context, _, url string) (time.Duration, error) {
 	host := address.AuthorityOf(url)
 	if !w.KnowsRules(url) {
 		w.start("http://" + host + "/robots.txt")

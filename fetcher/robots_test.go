@@ -43,10 +43,11 @@ func (w *unreadRobots) KnowsRules(url string) bool {
 	return w.wait() > 0 || w.fakeWeb.KnowsRules(url)
 }
 
-func (w *unreadRobots) CheckRules(ctx context.Context, url string) (time.Duration, error) {
+func (w *unreadRobots) CheckRules(ctx context.Context, caller, url string) (time.Duration,
+	error) {
 	if w.wait() == 0 {
 		if !w.fail() {
-			return w.fakeWeb.CheckRules(ctx, url)
+			return w.fakeWeb.CheckRules(ctx, caller, url)
 		}
 		w.start("http://" + address.AuthorityOf(url) + "/robots.txt")
 	}

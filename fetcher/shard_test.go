@@ -17,13 +17,13 @@ import (
 )
 
 func holding(c *fakeControl) string {
-	type tenure struct {
+	type lease struct {
 		shard uint16
 		epoch uint64
 	}
-	held := []tenure{}
+	held := []lease{}
 	for _, h := range c.lastBeat() {
-		held = append(held, tenure{h.Shard, h.Epoch})
+		held = append(held, lease{h.Shard, h.Epoch})
 	}
 	return fmt.Sprint(held)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/memo"
 	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
@@ -184,7 +185,7 @@ func TestEmptyPagesAreDoubted(t *testing.T) {
 			"<h1>x</h1>"} {
 			got = append(got, next(plain))
 		}
-		pass(unit.RememberFor)
+		pass(memo.RememberFor)
 		got = append(got, next("<h1>x</h1>"))
 		if want := []string{climbs, climbs, cheap, climbs, climbs, climbs, dear,
 			cheap}; !slices.Equal(got, want) {
@@ -223,7 +224,7 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 				got = append(got, shorthand(page)+": "+climbed(page))
 				from, spent, last = page.Next, page.Spent, page.Last
 			}
-			pass(2 * unit.RememberFor) // as if another fetcher went on
+			pass(2 * memo.RememberFor) // as if another fetcher went on
 		}
 		want := []string{"0 delivered: plain no_rows render tier:render",
 			"1 delivered spent: render tier:render",

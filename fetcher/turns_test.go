@@ -44,8 +44,8 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 		}
 		for i, host := range []string{"a", "b", "c", "d", "e", "f"} {
 			send(i, "costly", "http://"+host+".costly/")
+			synctest.Wait() // the first page's turn compiles the recipe, too
 		}
-		synctest.Wait()
 		send(6, "other", "http://a.other/")
 		send(7, "other", "http://b.other/")
 		synctest.Wait()

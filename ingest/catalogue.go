@@ -53,8 +53,8 @@ func Catalogue(config CatalogueConfig) work.Kind {
 		}}
 }
 
-// CatalogueKey names the file of a catalogue.
-func CatalogueKey(id ids.ID) blobstore.Key {
+// catalogueKey names the file of a catalogue.
+func catalogueKey(id ids.ID) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Catalogues, Owner: "service", ID: id.String()}
 }
 
@@ -109,7 +109,7 @@ func (s *idSet) twice() bool {
 // an *upload.Refusal.
 func readCatalogue(ctx context.Context, files Files, known *client.Catalogue,
 	take func(id string, p *match.Product) error) error {
-	file, err := files.Open(ctx, CatalogueKey(known.ID), 0, -1)
+	file, err := files.Open(ctx, catalogueKey(known.ID), 0, -1)
 	if errors.Is(err, blobstore.ErrNotFound) {
 		return &upload.Refusal{Reason: gone}
 	}

@@ -15,7 +15,7 @@ import (
 func (u *uploaded) catalogue(format, file string) ids.ID {
 	u.t.Helper()
 	id := u.ids.New()
-	if _, err := u.blobs.Put(u.t.Context(), CatalogueKey(id), strings.NewReader(file)); err != nil {
+	if _, err := u.blobs.Put(u.t.Context(), catalogueKey(id), strings.NewReader(file)); err != nil {
 		u.t.Fatal(err)
 	}
 	_, err := client.Do(u.t.Context(), u.client, client.BeginCatalogue{ID: id, Format: format,
@@ -67,7 +67,7 @@ func TestCatalogueIsLookedThrough(t *testing.T) {
 		}
 	}
 	id := u.catalogue("csv", "id,title\na,b\n")
-	if err := u.blobs.Delete(t.Context(), CatalogueKey(id)); err != nil {
+	if err := u.blobs.Delete(t.Context(), catalogueKey(id)); err != nil {
 		t.Fatal(err)
 	}
 	u.lookThrough(id)

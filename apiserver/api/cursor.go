@@ -13,8 +13,6 @@ import (
 
 // Limits of cursor envelopes (specification 1), and the version of cursors.
 const (
-	DefaultLimit = 100
-	MaxLimit     = 1_000
 	// PageBytes bounds a page's items, not counting the last. A page of large items ends early,
 	// with a cursor: 1,000 rows or scrapers may take 1 GB.
 	PageBytes     = 4 << 20

@@ -11,11 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Limits of page envelopes (decision 19).
-const (
-	MaxListSize = 200
-	MaxReach    = 100_000 // rows that page and size may skip
-)
+// MaxReach bounds the rows that page and size may skip (decision 19).
+const MaxReach = 100_000
 
 // Row is a scraped row, a JSON object, exactly as stored.
 type Row json.RawMessage

@@ -320,7 +320,7 @@ type Heartbeat struct {
 	Pages  uint64 // passed on since the start of the process
 }
 
-// ShardEpoch names a shard's tenure.
+// ShardEpoch names a holding of a shard.
 type ShardEpoch struct {
 	Shard uint16
 	Epoch uint64

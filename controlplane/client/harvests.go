@@ -1,8 +1,6 @@
 package client
 
 import (
-	"time"
-
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 )
@@ -26,9 +24,6 @@ type (
 	EndHarvest     = command.EndHarvestPayload
 	ForgetHarvests = command.ForgetHarvestsPayload
 )
-
-// LastWipe is when what harvests had found went for the last time before a moment, or at it.
-func LastWipe(now time.Time) time.Time { return state.LastWipe(now) }
 
 // Bounds of harvests, and for how long their counts are remembered after their end, in
 // milliseconds.

@@ -1,8 +1,7 @@
-// Package address owns what an address means. That is its canonical form, what a link on a page
-// leads to, its host and the domain under which that was registered. It also tells the shard that
-// fetches it. Whoever tells addresses, hosts or domains apart does it by this package, so that all
-// do it alike. It asks no resolver and opens nothing: which addresses may be reached is
-// pkg/egress's to say.
+// Package address defines what an address means: its canonical form, the target of a link on a
+// page, its host and its registrable domain. It also determines the shard that fetches it.
+// Everything that distinguishes addresses, hosts or domains uses this package, so that all agree.
+// It asks no resolver and opens nothing: pkg/egress decides which addresses may be reached.
 package address
 
 import (
@@ -16,32 +15,32 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Longest is the length of the longest address in bytes.
+// Longest is the most bytes of an address.
 const Longest = 8192
 
-// Address is an http or https address that was read. Its strings are parts of the canonical one.
+// Address is a parsed http or https address. Its strings are parts of the canonical one.
 type Address struct {
 	Canonical string
 	TLS       bool
 	Host      string // lower case, IPv6 in brackets
-	Port      string // empty for the scheme's own
-	Authority string // host, and port where it is not the scheme's own
+	Port      string // empty for the scheme's default
+	Authority string // host, and the port unless it is the scheme's default
 	Target    string // path and query
-	Userinfo  bool   // it had a user name or password, which the canonical one has not
-	// Named says that the host is no IP address and has only ASCII letters, digits, dots and
+	Userinfo  bool   // it had a user name or password, which the canonical form omits
+	// Named says that the host is not an IP address and has only ASCII letters, digits, dots and
 	// hyphens.
 	Named bool
 }
 
-// Canonical is the address that tells pages apart, as a browser reads it (WHATWG). It has a
-// lower-case host and no fragment, user name, password or default port. The query keeps its order.
-// It is what Canonical itself leaves unchanged. Its error has the code INVALID_URL.
+// Canonical returns the form of an address that identifies its page, as parsed by a browser
+// (WHATWG). Its host is in lower case, and it has no fragment, user name, password or default port.
+// The query keeps its order. Its results stay unchanged. Its error has the code INVALID_URL.
 func Canonical(url string) (string, error) {
 	to, err := Parse(url)
 	return to.Canonical, err
 }
 
-// Resolve is the canonical address of a link on a page at base. Its error has the code INVALID_URL.
+// Resolve returns the canonical address of a link on a page at base. Errors: INVALID_URL.
 func Resolve(base, ref string) (string, error) {
 	if len(ref) > Longest {
 		return "", tooLong()
@@ -58,7 +57,7 @@ func Resolve(base, ref string) (string, error) {
 	return to.Canonical, err
 }
 
-// HostOf is the host of a canonical address, without port and brackets.
+// HostOf returns the host of a canonical address, without port and brackets.
 func HostOf(canonical string) string {
 	_, rest, _ := strings.Cut(canonical, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -72,8 +71,8 @@ func HostOf(canonical string) string {
 	return host
 }
 
-// AuthorityOf is the host of a canonical address and, when it is not the scheme's own, the port:
-// what politeness counts by.
+// AuthorityOf returns the host of a canonical address, with the port unless it is the scheme's
+// default. Politeness counts per authority.
 func AuthorityOf(canonical string) string {
 	_, rest, _ := strings.Cut(canonical, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -82,13 +81,13 @@ func AuthorityOf(canonical string) string {
 	return rest
 }
 
-// Shard is the shard of an authority, of so many, from 0: all hosts of one registrable domain are
-// in one. Nodes that disagreed would ask one site twice as fast, so this never changes.
+// Shard returns the shard of an authority, from 0 to shards-1. All hosts of a registrable domain
+// share a shard. Nodes that disagreed would crawl one site twice as fast, so this never changes.
 func Shard(authority string, shards int) int {
 	return int(xxh3.HashString(DomainOf(authority)) % uint64(shards))
 }
 
-// DomainOf is the registrable domain of an authority.
+// DomainOf returns the registrable domain of an authority.
 func DomainOf(authority string) string {
 	host := authority
 	if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
@@ -97,14 +96,14 @@ func DomainOf(authority string) string {
 	return RegistrableDomain(strings.Trim(host, "[]"))
 }
 
-// Domain names the registrable domain of a canonical address by a number, never 0.
+// Domain returns a number for the registrable domain of a canonical address, never 0.
 func Domain(canonical string) uint64 {
 	return max(xxh3.HashString(RegistrableDomain(HostOf(canonical))), 1)
 }
 
-// RegistrableDomain is the domain under which a host was registered: the part below a public
-// suffix. IP addresses and hosts that have no such part (public suffixes themselves, single labels)
-// stay as they are.
+// RegistrableDomain returns the domain under which a host was registered: one label below a public
+// suffix. IP addresses and hosts without such a domain (public suffixes, single labels) are
+// returned unchanged.
 func RegistrableDomain(host string) string {
 	if domain, ok := registered(host); ok {
 		return domain
@@ -112,14 +111,14 @@ func RegistrableDomain(host string) string {
 	return host
 }
 
-// IsRegistrable says whether a name in lower case is a domain that can be registered. A host below
-// one is none, nor are IP addresses, public suffixes and single labels.
+// IsRegistrable reports whether a name in lower case is a domain that can be registered. Hosts
+// below one are not, nor are IP addresses, public suffixes and single labels.
 func IsRegistrable(name string) bool {
 	domain, ok := registered(name)
 	return ok && domain == name
 }
 
-// registered is the domain under which a host was registered. Not ok: it has none.
+// registered returns the domain under which a host was registered. ok is false if there is none.
 func registered(host string) (domain string, ok bool) {
 	if last := len(host) - 1; last >= 0 &&
 		(host[last] <= '9' || strings.IndexByte(host, ':') >= 0) {
@@ -131,7 +130,7 @@ func registered(host string) (domain string, ok bool) {
 	return domain, err == nil
 }
 
-// Parse reads an address as a browser does (WHATWG). Its error has the code INVALID_URL.
+// Parse parses an address like a browser (WHATWG). Its error has the code INVALID_URL.
 func Parse(url string) (Address, error) {
 	if len(url) > Longest {
 		return Address{}, tooLong()
@@ -146,7 +145,7 @@ func tooLong() error {
 	return fault.New(fault.InvalidURL, "The address is longer than %d bytes.", Longest)
 }
 
-// parseSlowly is the whole standard; scan answers the same for what it takes.
+// parseSlowly implements the whole standard; scan agrees with it wherever scan succeeds.
 func parseSlowly(url string) (Address, error) {
 	parsed, err := whatwg.Parse(url)
 	if err != nil {
@@ -181,7 +180,7 @@ func fromParsed(url *whatwg.Url) (Address, error) {
 	return to, nil
 }
 
-// Classes of bytes that the standard leaves as they are.
+// Classes of bytes that the standard leaves unchanged.
 const (
 	inHost = 1 << iota
 	inPath
@@ -204,8 +203,8 @@ var classes = func() (table [256]uint8) {
 	return table
 }()
 
-// scan reads the common address, which is canonical already but for a fragment or a missing path.
-// It answers false for anything unusual, which the standard's own parser then decides.
+// scan parses a common address, which is already canonical except for a fragment or a missing path.
+// It returns false for anything unusual, which the standard's own parser then decides.
 func scan(url string) (Address, bool) {
 	to := Address{Named: true}
 	start := len("http://")
@@ -247,14 +246,14 @@ func scan(url string) (Address, bool) {
 	return to, ok
 }
 
-// scanTarget reads path, query and fragment from start on, and answers where path and query end.
+// scanTarget scans path, query and fragment from start on. It returns the end of path and query.
 func scanTarget(url string, start int) (int, bool) {
 	if url[start] != '/' {
 		return 0, false
 	}
 	i := start
 	for ; i < len(url) && classes[url[i]]&inPath != 0; i++ {
-		// A dot segment, also a percent-encoded one, moves the path.
+		// A dot segment, even percent-encoded, changes the path.
 		if url[i] == '.' && url[i-1] == '/' {
 			return 0, false
 		}
@@ -280,9 +279,9 @@ func scanTarget(url string, start int) (int, bool) {
 	return i, true
 }
 
-// plainHost says whether lower-case letters, digits, dots and hyphens make a host name that the
-// standard leaves as it is. It has no punycode to check, nothing that could be a number, no odd
-// hyphens or dots.
+// plainHost reports whether a host of lower-case letters, digits, dots and hyphens is left
+// unchanged by the standard. It has no punycode to check, nothing that could be a number, and no
+// misplaced hyphens or dots.
 func plainHost(host string) bool {
 	if len(host) == 0 || len(host) > 253 {
 		return false
@@ -307,7 +306,7 @@ func plainHost(host string) bool {
 	return false
 }
 
-// plainPort says whether digits are a port as the standard would write it.
+// plainPort reports whether digits are a port as the standard writes it.
 func plainPort(digits string, tls bool) bool {
 	if len(digits) == 0 || len(digits) > 5 || digits[0] == '0' || len(digits) == 5 &&
 		digits > "65535" {

@@ -121,8 +121,7 @@ func TestHostAndDomain(t *testing.T) {
 	}
 }
 
-// checkScan fails when the short way and the standard disagree, or when the canonical form is not
-// final.
+// checkScan fails if scan and the standard disagree, or if the canonical form is not final.
 func checkScan(t interface {
 	Errorf(format string, args ...any)
 }, url string) {

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// The shard of a site never changes: nodes that disagreed would both ask it.
+// TestShard: the shard of a site never changes: nodes that disagreed would both crawl it.
 func TestShard(t *testing.T) {
 	for authority, want := range map[string]int{
 		"example.com": 51, "www.example.com": 51, "a.b.example.com:8080": 51, "shop.co.uk": 28,

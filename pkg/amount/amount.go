@@ -1,17 +1,17 @@
 // Package amount reads amounts of money and other numbers as pages write them: 1.299,00 €,
-// $1,299.00, CHF 12.– or KWD 12.500. It is the one reader of numbers in texts. It converts nothing,
-// and rather finds nothing than another amount.
+// $1,299.00, CHF 12.– or KWD 12.500. It is the only reader of numbers in texts. It converts
+// nothing, and would rather find nothing than a wrong amount.
 //
-// A single comma or point before exactly three digits stands between thousands of money, since
-// money has no thousandths. It begins a fraction behind a lone zero, and where a currency has a
-// thousand parts (CLDR). So it does where motor fuel and current are sold, which cost fractions of
-// cents. A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it
-// (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a
-// lone m, are no amounts. Of a range the lower amount is read. Of several amounts the first one is
-// read that has a currency and is not of a unit, as in (5,98 €/kg). Nor is it one of several
-// payments, as in 3 x 5 €. A word that says which is today's goes before that. Two digits behind an
-// amount are its cents where they are raised ($12⁹⁹) or nothing else stands there (12 € 99). Of
-// other numbers, the language of the page decides what a comma and a point mean.
+// In money, a single comma or point before exactly three digits separates thousands, since money
+// has no thousandths. But it begins a fraction after a lone zero, and in currencies with a thousand
+// parts (CLDR). It also does in prices of fuel and electricity, which have fractions of cents. A
+// word after an amount may multiply it (12k, 3 Mio. €, 2 lakh) or make it hundredths (99 ct).
+// Percentages, and factors with several meanings such as a billion or a lone m, make no amount. For
+// a range, the lower amount is read. Of several amounts, the first one with a currency counts. It
+// must not be a unit price, as in (5,98 €/kg), or one of several payments, as in 3 x 5 €. A word
+// that marks today's price takes precedence. Two digits after an amount are its cents if they are
+// raised ($12⁹⁹) or nothing else is there (12 € 99). For other numbers, the page's language decides
+// what a comma and a point mean.
 package amount
 
 import (
@@ -23,30 +23,30 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Price is an amount as it was found.
+// Price is an amount as found in a text.
 type Price struct {
-	Amount   string // valid JSON: digits, and with a fraction a dot and digits
-	Max      string // of a range the other end; "" without one
-	Currency string // ISO 4217; "" when the text does not say which
+	Amount   string // valid JSON: digits, and for a fraction a dot and digits
+	Max      string // upper end of a range; "": no range
+	Currency string // ISO 4217; "" if the text does not say
 	Negative bool   // with a minus before it
 	Sole     bool   // the text has no other number, nor digits that may be one
-	Named    bool   // a currency stands beside it, or a sign that several share
-	Today    bool   // a word before it says that it is today's, and of no other
+	Named    bool   // a currency is beside it, or a sign shared by several
+	Today    bool   // a word before it marks it, and no other, as today's
 }
 
-// Reader reads the numbers of one page. The zero Reader knows nothing of it.
+// Reader reads the numbers of one page. The zero Reader assumes nothing about it.
 type Reader struct {
 	place   place
-	guesses bool // what a sign of several currencies means
-	machine bool // a comma stands between thousands, whatever the language
+	guesses bool // guess the currency of a shared sign
+	machine bool // a comma separates thousands, whatever the language
 }
 
-// NewReader reads texts in a language, a tag of BCP 47; "" if nobody knows which. A sign that
-// several currencies share means the one of the language's country, or else the usual one.
+// NewReader reads texts in a language, a tag of BCP 47; "" if unknown. A sign shared by several
+// currencies means that of the language's country, or else the usual one.
 func NewReader(lang string) Reader { return Reader{place: placeOf(lang), guesses: true} }
 
-// WithCurrency is the reader of a page that states its currency, a code of ISO 4217. Anything else
-// changes nothing.
+// WithCurrency returns the reader for a page that states its currency, a code of ISO 4217. It
+// ignores anything else.
 func (r Reader) WithCurrency(code string) Reader {
 	if IsCode(code) {
 		r.place.currency = code
@@ -54,25 +54,25 @@ func (r Reader) WithCurrency(code string) Reader {
 	return r
 }
 
-// Machine reads what a program wrote for others: a point begins a fraction.
+// Machine returns a reader for machine-written numbers: a point begins a fraction.
 func Machine() Reader { return Reader{place: place{decimal: '.'}, machine: true} }
 
-// Parse reads the amount of a text of which only that is known. ok is false when there is none.
+// Parse reads the amount of a text without any context. ok is false if there is none.
 func Parse(text string) (Price, bool) { return Reader{}.Parse(text) }
 
-// candidate is a number of a text that may be its amount.
+// candidate is a number in a text that may be its amount.
 type candidate struct {
 	number
 	spelling *spelling
 	code     string
-	unit     string // that it is the price of; "" for a price
-	linked   bool   // the next one is the other end of a range
-	power    int    // of ten, that a word behind it has multiplied it by
-	doubt    bool   // its cents may be a number of their own
-	today    bool   // a word before it says so
+	unit     string // for a unit price; "": not one
+	linked   bool   // the next candidate is the upper end of a range
+	power    int    // of ten, by which a word after it has multiplied it
+	doubt    bool   // its cents may be a separate number
+	today    bool   // a word before it marks it as today's
 }
 
-// Parse reads the amount of a text. ok is false when there is none.
+// Parse reads the amount of a text. ok is false if there is none.
 func (r Reader) Parse(text string) (p Price, ok bool) {
 	if !hasDigit(text) {
 		if isFree(text) {
@@ -111,8 +111,8 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 	return p, true
 }
 
-// rank orders the amounts of a text: today's, one with a currency, then the price of a unit, then a
-// mere number.
+// rank orders the amounts of a text: today's, one with a currency, a unit price, then a mere
+// number.
 func (c candidate) rank() int {
 	switch {
 	case c.spelling == nil:
@@ -125,10 +125,10 @@ func (c candidate) rank() int {
 	return 2
 }
 
-// candidates are the numbers of a plain text that may be amounts, added to found, and how many
-// numbers it has in all.
+// candidates appends the numbers of a plain text that may be amounts to found. numbers is the
+// number of all numbers in the text.
 func (r Reader) candidates(text string, found []candidate) (list []candidate, numbers int) {
-	last := 0 // where the number before ends
+	last := 0 // end of the previous number
 	for n, ok := nextNumber(text, 0); ok && numbers < maxNumbers; numbers++ {
 		c := candidate{number: n}
 		next, more := nextNumber(text, n.end)
@@ -174,7 +174,7 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 	return found, numbers
 }
 
-// isHalfFactored says whether a range has a factor at its end alone, which may be meant for both:
+// isHalfFactored reports whether only the end of a range has a factor, which may be meant for both:
 // 1–2 million.
 func isHalfFactored(found []candidate) bool {
 	for i := 1; i < len(found); i++ {
@@ -185,7 +185,7 @@ func isHalfFactored(found []candidate) bool {
 	return false
 }
 
-// isDayOfMonth says whether what looks like a range is a date: 25-09.
+// isDayOfMonth reports whether an apparent range is a date: 25-09.
 func isDayOfMonth(text string, found []candidate) bool {
 	return len(found) == 2 && found[0].linked && found[0].spelling == nil &&
 		found[1].spelling == nil && text[found[1].start] == '0' &&
@@ -202,14 +202,14 @@ func (r Reader) isLess(a, b candidate) bool {
 	return r.amount(a) < r.amount(b)
 }
 
-// isFactored says whether what follows an amount multiplies it, and is not its currency.
+// isFactored reports whether the text after an amount multiplies it, and is not its currency.
 func (c candidate) isFactored(after string) bool {
 	s, _ := spellingAfter(strings.TrimLeft(after, " "))
 	return s == nil && hasFactor(after, true)
 }
 
-// ownPart is what stands behind a number without what a dash cuts off, if another number follows:
-// 50 - $2.00. Nor is a currency its own that touches that number alone: size 5 $10.
+// ownPart cuts from the text after a number what belongs to the next number. That is what follows a
+// dash (50 - $2.00), and a currency that touches only the next number (size 5 $10).
 func ownPart(text, after string, next number, more bool) string {
 	if !more {
 		return after
@@ -225,12 +225,12 @@ func ownPart(text, after string, next number, more bool) string {
 	return after
 }
 
-// isPart says whether a number stands right behind a Latin letter, as in a name: X100.
+// isPart reports whether a number follows a Latin letter directly, as in a name: X100.
 func isPart(before string) bool {
 	return unicode.Is(unicode.Latin, lastRune(before))
 }
 
-// name finds the currency that stands next to a number, and what unit it is the price of.
+// name finds the currency next to a number, and the unit that it is the price of.
 func (r Reader) name(c *candidate, before, after string) {
 	left, rest := beside(before, false)
 	right, unit := beside(after, true)
@@ -256,11 +256,11 @@ func (r Reader) name(c *candidate, before, after string) {
 	c.unit = unitOf(unit)
 }
 
-// between stand between an amount and its currency.
+// between are the characters that may separate an amount and its currency.
 const between = " :.,-–*'=~("
 
-// beside is the currency at the near end of what stands before or after a number, and what is left
-// of that. nil is none.
+// beside returns the currency at the near end of the text before or after a number, and the rest of
+// that text. nil: none.
 func beside(text string, after bool) (s *spelling, rest string) {
 	for trimmed := text; trimmed != ""; {
 		r, size := utf8.DecodeRuneInString(trimmed)
@@ -288,7 +288,7 @@ func beside(text string, after bool) (s *spelling, rest string) {
 	return nil, text
 }
 
-// code is the currency that a spelling means on the page.
+// code returns the currency that a spelling means on this page.
 func (r Reader) code(s *spelling) string {
 	switch {
 	case s.of == nil:
@@ -301,7 +301,7 @@ func (r Reader) code(s *spelling) string {
 	return ""
 }
 
-// Currency is the currency that a text names by itself, "" if it names none for certain.
+// Currency returns the currency that a text names on its own, "" if that is not certain.
 func (r Reader) Currency(text string) string {
 	text = plain(text)
 	shared := ""
@@ -328,7 +328,7 @@ func (r Reader) Currency(text string) string {
 	return shared
 }
 
-// amount is a candidate's number in the form of JSON.
+// amount returns a candidate's number as JSON.
 func (r Reader) amount(c candidate) string {
 	if c.sign == 0 {
 		return c.json(true)
@@ -346,7 +346,7 @@ func (r Reader) amount(c candidate) string {
 	return c.json(fuels[c.unit] && len(c.whole) == 1)
 }
 
-// isRange says whether nothing but the sign of a range and currencies stand between two numbers.
+// isRange reports whether two numbers are separated only by a range sign and currencies.
 func isRange(gap string) bool {
 	for _, sign := range []string{"–", "-", "~", "〜", "～", "to", "bis", "à", "até", "до", "do",
 		"till", "tot", "から", "al", "a"} {
@@ -368,7 +368,7 @@ func isRange(gap string) bool {
 	return false
 }
 
-// isNegative says whether a text ends with a minus right before the number behind it, or before its
+// isNegative reports whether a text ends with a minus directly before a number, or before its
 // currency.
 func isNegative(before string) bool {
 	if s, from := spellingBefore(strings.TrimRight(before, " ")); s != nil {
@@ -384,10 +384,10 @@ func isNegative(before string) bool {
 	return rest == "" || strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, ":")
 }
 
-// fuels are units of what is sold for fractions of cents.
+// fuels are units of goods whose prices have fractions of cents.
 var fuels = wordset.Of("l liter litre litro litr л gal gallon kwh")
 
-// unitOf is the unit that a price is of: what stands behind it begins with / or per. "" is none.
+// unitOf returns the unit of a unit price: the text after it begins with / or per. "": none.
 func unitOf(after string) string {
 	after = strings.TrimLeft(after, " ")
 	for _, per := range []string{"/", "per ", "je ", "pro ", "par ", "por ", "za ", "a ", "à "} {
@@ -396,7 +396,7 @@ func unitOf(after string) string {
 			continue
 		}
 		if rest = strings.TrimLeft(rest, " 0123456789"); strings.HasPrefix(rest, "vista") {
-			continue // that is paid at once
+			continue // that means paid at once
 		}
 		end := strings.IndexFunc(rest,
 			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
@@ -411,8 +411,8 @@ func unitOf(after string) string {
 	return ""
 }
 
-// Is says whether a text is a price and nothing else: an amount with a currency beside it, and
-// hardly a word more.
+// Is reports whether a text is a price and nothing else: an amount with a currency beside it, and
+// hardly any other word.
 func Is(text string) bool {
 	if len(text) > 60 || !hasDigit(text) {
 		return false

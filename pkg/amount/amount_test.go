@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Hundredths of a currency, and what is ten rials and has no code.
+// TestParts: hundredths of a currency, and the toman, which is ten rials and has no code.
 func TestParts(t *testing.T) {
 	for text, want := range map[string]struct{ amount, currency string }{
 		"99¢": {"0.99", ""}, "99 ¢": {"0.99", ""}, "99 ct": {"0.99", ""}, "99 Cent": {"0.99", ""},
@@ -83,8 +83,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestFormatted reads amounts as CLDR formats them: in the grouping of a language, with the parts
-// that a currency has.
+// TestFormatted reads amounts as CLDR formats them: with the grouping of a language and the
+// decimals of a currency.
 func TestFormatted(t *testing.T) {
 	languages := []string{"en", "en-IN", "de", "de-CH", "de-AT", "fr", "fr-CH", "es", "es-MX", "it",
 		"nl", "pt-BR", "pt-PT", "sv", "da", "nb",
@@ -101,7 +101,7 @@ func TestFormatted(t *testing.T) {
 		if scale > 0 {
 			want += fmt.Sprintf(".%0*d", scale, units%parts)
 		}
-		value := float64(units) / float64(parts) // 15 digits at most: exact enough to be written
+		value := float64(units) / float64(parts) // at most 15 digits: precise enough to be printed
 		text := message.NewPrinter(language.MustParse(lang)).Sprint(textnumber.Decimal(value,
 			textnumber.Scale(scale)))
 		for _, text := range []string{code + "\u00a0" + text, text + " " + code, code + text,
@@ -114,7 +114,7 @@ func TestFormatted(t *testing.T) {
 	})
 }
 
-// Every code is one of ISO 4217, and every spelling is found.
+// TestSpellings: every code is in ISO 4217, and every spelling is found.
 func TestSpellings(t *testing.T) {
 	for code := range codes {
 		if _, err := currency.ParseISO(code); err != nil {
@@ -160,7 +160,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// What a page says of its currency decides what its texts leave open.
+// TestWithCurrency: a page's currency decides what its texts leave open.
 func TestWithCurrency(t *testing.T) {
 	for _, c := range []struct{ text, currency, amount, want string }{
 		{"12.500", "KWD", "12.500", ""}, {"12.500", "EUR", "12500", ""},
@@ -173,7 +173,7 @@ func TestWithCurrency(t *testing.T) {
 	}
 }
 
-// TestRange reads both ends.
+// TestRange reads both ends of ranges.
 func TestRange(t *testing.T) {
 	for text, want := range map[string][2]string{"£10 - £20": {"10", "20"}, "12–15 €": {"12", "15"},
 		"€ 12,50 bis € 15": {"12.50", "15"},
@@ -185,7 +185,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// Whatever a page says, an amount is a JSON number.
+// FuzzParse: an amount is always a JSON number.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"1.299,00 €", "$1,299.00", "0", "00.5", "1..2", "’1’",
 		"1 000\xff", "١٬٢٣٤٫٥٠ د.إ.", "KWD 12.500", "1€ 99", "12k", "$..75", "5 - 6 kr"} {
@@ -225,7 +225,7 @@ func BenchmarkIs(b *testing.B) {
 	}
 }
 
-// Factors are read where they mean one power of ten, and nothing is where they do not.
+// TestFactors: factors are read if they mean one power of ten; otherwise no amount is found.
 func TestFactors(t *testing.T) {
 	for text, want := range map[string]string{
 		"12k": "12000", "$12.5K": "12500", "3 Mio": "3000000", "1.2 million USD": "1200000",
@@ -245,7 +245,7 @@ func TestFactors(t *testing.T) {
 	}
 }
 
-// An amount with a factor is its digits with the point moved: never off by a power of ten.
+// TestFactorsMoveThePoint: a factor only moves the point, never by a wrong power of ten.
 func TestFactorsMoveThePoint(t *testing.T) {
 	words := slices.Sorted(maps.Keys(powers))
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,16 +14,16 @@ const own = "testdata/amounts.jsonl" // prices as a hundred countries write them
 var amounts = flag.String("amounts", own, "texts with the amounts that they state, one JSON "+
 	"object a line")
 
-// stated is a text with what it states. Without a currency, any may be found.
+// stated is a text with its expected amount. Without a currency, any may be found.
 type stated struct {
 	Text     string `json:"text"`
 	Lang     string `json:"lang"`
-	Amount   string `json:"amount"` // "" for none
+	Amount   string `json:"amount"` // "": none
 	Currency string `json:"currency"`
 }
 
-// TestAmounts reads prices of which all have to be right. Of those of another file 99.5 % have to
-// be, and none may be off by a power of ten.
+// TestAmounts reads the prices of a file. In its own file all must be right. In another, 99.5 %
+// must be, and none may be off by a power of ten.
 func TestAmounts(t *testing.T) {
 	list := readStated(t)
 	wrong, foreign, tenfold, named := 0, 0, 0, 0
@@ -70,7 +70,7 @@ func readStated(t *testing.T) []stated {
 	return list
 }
 
-// canonical is an amount without zeros at the end of its fraction.
+// canonical returns an amount without trailing zeros in its fraction.
 func canonical(amount string) string {
 	if strings.Contains(amount, ".") {
 		amount = strings.TrimRight(strings.TrimRight(amount, "0"), ".")
@@ -78,7 +78,7 @@ func canonical(amount string) string {
 	return amount
 }
 
-// significant are an amount's digits without zeros at both ends.
+// significant returns an amount's digits without zeros at both ends.
 func significant(amount string) string {
 	return strings.Trim(strings.ReplaceAll(amount, ".", ""), "0")
 }

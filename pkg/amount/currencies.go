@@ -14,9 +14,9 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// currencies have the signs and words that stand beside amounts. A word with a _ before it means
-// other things too: it names a currency, but does not make a price of a number. Other _ stand for
-// spaces.
+// currencies lists the signs and words beside amounts. A word with a _ before it has other
+// meanings, too: it names a currency, but does not make a number a price. Any other _ means a
+// space.
 const currencies = `
 AED د.إ درهم_إماراتي Dhs Dhs. AED.
 AFN ؋ Afs
@@ -128,8 +128,8 @@ ZAR R rand _Rand
 ZMW ZK
 `
 
-// shared are the signs and words of several currencies. The first one is what most pages in the
-// world mean by it, unless it is -: then nobody can say.
+// shared lists the signs and words of several currencies. The first currency is the usual one on
+// pages worldwide, unless it is -: then it is uncertain.
 const shared = `
 $ USD AUD CAD NZD SGD HKD MXN ARS CLP COP TWD BND JMD DOP TTD NAD FJD BBD BSD BZD GYD SRD UYU LRD
 dollars USD AUD CAD NZD SGD HKD
@@ -165,8 +165,8 @@ francs - CHF XOF XAF
 ₤ - GBP TRY
 `
 
-// codes are the currencies that shops write as codes. Those that are words in capitals beside
-// numbers, such as TOP, are not.
+// codes are the currencies that shops write as codes. Codes such as TOP, which occur as capitalized
+// words beside numbers, are left out.
 var codes = wordset.Of("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB BRL BWP BYN CAD " +
 	"CDF CHF CLP CNY COP CRC CUP CZK DKK " +
 	"DOP DZD EGP ETB EUR GBP GEL GHS GTQ HKD HNL HRK HUF IDR ILS INR IQD IRR ISK JMD JOD JPY " +
@@ -175,18 +175,18 @@ var codes = wordset.Of("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB 
 	"PHP PKR PLN PYG QAR RON RSD RUB RWF " +
 	"SAR SEK SGD SYP THB TND TRY TTD TWD TZS UAH UGX USD UYU UZS VND XAF XOF YER ZAR ZMW")
 
-// IsCode says whether text is a currency's code.
+// IsCode reports whether text is a currency's code.
 func IsCode(text string) bool { return codes[text] }
 
 // spelling is a way to write a currency.
 type spelling struct {
-	code  string   // ISO 4217; "" for a sign of several
-	of    []string // of a sign of several: them, the usual one or "-" first
-	weak  bool     // means other things too
-	fused bool     // written without a space to the next word
+	code  string   // ISO 4217; "": a sign of several currencies
+	of    []string // the currencies of a shared sign, the usual one or "-" first
+	weak  bool     // has other meanings, too
+	fused bool     // may be written without a space to the next word
 }
 
-// maxSpelling bounds a spelling, in bytes.
+// maxSpelling is the most bytes of a spelling.
 const maxSpelling = 24
 
 var spellings = newSpellings()
@@ -200,7 +200,7 @@ func newSpellings() map[string]*spelling {
 			if s.weak = name[0] == '_'; s.weak {
 				name = name[1:]
 			}
-			// A letter by itself is a size or a part of a name as well.
+			// A single letter may also be a size or a part of a name.
 			s.weak = s.weak || utf8.RuneCountInString(name) == 1 &&
 				unicode.IsLetter(firstRune(name)) && firstRune(name) < 0x0e00
 			add(found, strings.ReplaceAll(name, "_", " "), s)
@@ -213,7 +213,7 @@ func newSpellings() map[string]*spelling {
 			found[lower] = &spelling{code: code}
 		}
 	}
-	for _, toman := range []string{"تومان", "toman"} { // ten rials, and no currency of the list
+	for _, toman := range []string{"تومان", "toman"} { // ten rials; not in the list
 		add(found, toman, &spelling{})
 	}
 	for line := range strings.Lines(shared) {
@@ -224,7 +224,7 @@ func newSpellings() map[string]*spelling {
 	return found
 }
 
-// add keeps a spelling, and a longer word in capitals and with one, too.
+// add stores a spelling. Longer words are also stored in capitals and capitalized.
 func add(to map[string]*spelling, name string, s *spelling) {
 	s.fused = unicode.In(firstRune(name), unicode.Han, unicode.Hangul, unicode.Thai, unicode.Sc)
 	to[name] = s
@@ -235,7 +235,7 @@ func add(to map[string]*spelling, name string, s *spelling) {
 	}
 }
 
-// spellingBefore is the currency that a text ends with, and where that begins.
+// spellingBefore returns the currency at the end of a text, and where it begins.
 func spellingBefore(text string) (*spelling, int) {
 	for from := max(0, len(text)-maxSpelling); from < len(text); from++ {
 		if s := spellings[text[from:]]; s != nil &&
@@ -246,7 +246,7 @@ func spellingBefore(text string) (*spelling, int) {
 	return nil, len(text)
 }
 
-// spellingAfter is the currency that a text begins with, and where that ends.
+// spellingAfter returns the currency at the beginning of a text, and where it ends.
 func spellingAfter(text string) (*spelling, int) {
 	for end := min(len(text), maxSpelling); end > 0; end-- {
 		if s := spellings[text[:end]]; s != nil &&
@@ -257,16 +257,16 @@ func spellingAfter(text string) (*spelling, int) {
 	return nil, 0
 }
 
-// isWord says whether a rune goes on with a word.
+// isWord reports whether a rune continues a word.
 func isWord(r rune) bool { return unicode.IsLetter(r) && r != utf8.RuneError }
 
-// place is what the language of a page says of its numbers.
+// place is what a page's language says about its numbers.
 type place struct {
-	currency string // of its country; "" if that is not for certain
-	decimal  byte   // before a fraction; 0 if nobody knows
+	currency string // of the language's country; "" if uncertain
+	decimal  byte   // decimal sign; 0 if unknown
 }
 
-// placeOf looks a language up: a tag of BCP 47, or with a _ as some pages write it.
+// placeOf looks up a language: a tag of BCP 47, or with a _ as some pages write it.
 func placeOf(lang string) place {
 	tag, err := language.Parse(lang)
 	if err != nil || lang == "" {
@@ -282,7 +282,7 @@ func placeOf(lang string) place {
 	return p
 }
 
-// decimalIn is the sign before a fraction where a language is spoken.
+// decimalIn returns the decimal sign of a language.
 func decimalIn(tag language.Tag) byte {
 	written := plain(message.NewPrinter(tag).Sprint(textnumber.Decimal(1.5)))
 	if at := strings.IndexAny(written, ".,"); at >= 0 {
@@ -291,7 +291,7 @@ func decimalIn(tag language.Tag) byte {
 	return 0
 }
 
-// hasMils says whether a currency has a thousand parts, as the dinar of Kuwait.
+// hasMils reports whether a currency has a thousand parts, like the dinar of Kuwait.
 func hasMils(code string) bool {
 	unit, err := currency.ParseISO(code)
 	if err != nil {
@@ -301,7 +301,7 @@ func hasMils(code string) bool {
 	return scale == 3
 }
 
-// decimalOf is the sign before a fraction in the country of a currency.
+// decimalOf returns the decimal sign in the country of a currency.
 func decimalOf(code string) byte {
 	region, err := language.ParseRegion(code[:2])
 	if err != nil {

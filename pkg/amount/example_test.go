@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 )
 
-// A sign that several currencies share names none.
+// A sign shared by several currencies names none.
 func ExampleParse() {
 	for _, text := range []string{"1.299,00 €", "$1,299.00", "CHF 12.–"} {
 		found, ok := amount.Parse(text)

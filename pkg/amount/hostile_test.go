@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// hostile are texts of which an amount is easily read wrong. "" is none.
+// hostile are texts that are easily misread. "" means no amount.
 var hostile = []struct{ text, lang, amount, currency string }{
-	// Cents that are raised, or stand apart.
+	// Cents that are raised or separate.
 	{"$12⁹⁹", "en", "12.99", "USD"},
 	{"12⁹⁹ €", "de", "12.99", "EUR"},
 	{"€ 12,⁹⁹", "de", "12.99", "EUR"},
@@ -54,7 +54,7 @@ var hostile = []struct{ text, lang, amount, currency string }{
 	{"$12 99 reviews", "en", "12", "USD"},
 	{"$12 99 $15 50", "en", "12", "USD"},
 	{"20 € 10 €", "de", "20", "EUR"},
-	// Nothing stands before or behind the sign.
+	// Nothing before or after the sign.
 	{"12,-", "de", "12", ""},
 	{"12.–", "de-CH", "12", ""},
 	{"1.299,- €", "de", "1299", "EUR"},
@@ -90,7 +90,7 @@ var hostile = []struct{ text, lang, amount, currency string }{
 	{"$\n12.99", "en", "12.99", "USD"},
 	{"12.99\n\t€", "de", "12.99", "EUR"},
 	{"12.99\u2003EUR", "de", "12.99", "EUR"},
-	// Digits and signs of other scripts, and of direction.
+	// Digits and signs of other scripts, and direction marks.
 	{"١٬٢٣٤٫٥٠ ر.س", "ar", "1234.50", "SAR"},
 	{"١،٢٣٤ ر.س", "ar", "1234", "SAR"},
 	{"\u200f١٢٫٥٠\u00a0د.إ.\u200f", "ar", "12.50", "AED"},
@@ -116,7 +116,7 @@ var hostile = []struct{ text, lang, amount, currency string }{
 	{"CHF-12.50", "de-CH", "-12.50", "CHF"},
 	{"－500円", "ja", "-500", "JPY"},
 	{"Rabatt - 5 €", "de", "5", "EUR"},
-	// What multiplies and divides.
+	// Factors and parts.
 	{"USD12.5k", "en", "12500", "USD"},
 	{"$1.2M", "en", "", ""},
 	{"1.2M", "en", "", ""},
@@ -155,7 +155,7 @@ var hostile = []struct{ text, lang, amount, currency string }{
 	{"Size 5 $10", "en", "10", "USD"},
 	{"129,00 €99,00 €", "de", "129.00", "EUR"},
 	{"5: $10", "en", "10", "USD"},
-	// Nothing but the beginning of a long text is read: no number is cut in the midst.
+	// Only the beginning of a long text is read, and no number is cut in the middle.
 	{strings.Repeat("x ", 96) + "$1,299.00", "en", "", ""},
 	{strings.Repeat("x ", 97) + "1 299,00 €", "de", "", ""},
 	{strings.Repeat("x ", 97) + "١٢٩٩", "ar", "", ""},

@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// join takes the digits behind a number for its cents, where a space, a sign or a currency comes
-// between: 119. 95, 19:90 kr, 5€50 or 5 € 99 ct. Where they may be another number as well, such as
-// in $12 99, the amount is in doubt.
+// join takes the digits after a number as its cents, if a space, a sign or a currency is in
+// between: 119. 95, 19:90 kr, 5€50 or 5 € 99 ct. If they may also be a separate number, as in $12
+// 99, the amount is in doubt.
 func (c *candidate) join(text string, last int, next number) bool {
 	if c.whole == "" || c.fraction != "" && c.sign == 0 {
 		return false
@@ -30,8 +30,8 @@ func (c *candidate) join(text string, last int, next number) bool {
 	return true
 }
 
-// isJoint says whether digits are the cents of the number before them, by the gap between. It notes
-// the currency in the gap, and doubts.
+// isJoint reports whether digits are the cents of the number before them, given the gap. It notes a
+// currency in the gap, and doubts.
 func (c *candidate) isJoint(before string, last int, gap, cents, after string) bool {
 	left, from := spellingBefore(strings.TrimRight(before[last:], " "))
 	rest := strings.TrimLeft(after, " *.-–")
@@ -69,10 +69,10 @@ func (c *candidate) isJoint(before string, last int, gap, cents, after string) b
 	return true
 }
 
-// ands stand between an amount and its hundredths.
+// ands are the words between an amount and its hundredths.
 var ands = wordset.Of("and und et y e og och en i и")
 
-// withoutAnd is what stands between two numbers without a last word that joins them.
+// withoutAnd removes a final joining word from the text between two numbers.
 func withoutAnd(gap string) string {
 	at := strings.LastIndexByte(gap, ' ') + 1
 	if ands[strings.ToLower(gap[at:])] {

@@ -7,13 +7,13 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// minors are what a hundredth of a currency is called behind a number. A lone p is one as well
-// where it touches one or two digits.
+// minors are words for hundredths of a currency after a number. A lone p is one, too, if it touches
+// one or two digits.
 var minors = wordset.Of("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos " +
 	"cêntimo cêntimos centesimi pence " +
 	"öre øre коп копеек копейки копійок groszy grosze haléřů")
 
-// isMinor says whether what follows an amount makes hundredths of it: 99 ct, 50p.
+// isMinor reports whether the text after an amount makes it hundredths: 99 ct, 50p.
 func (c candidate) isMinor(after string) bool {
 	word := strings.TrimLeft(after, " ")
 	end := strings.IndexFunc(word, func(r rune) bool { return !isWord(r) })
@@ -30,7 +30,7 @@ func (c candidate) isMinor(after string) bool {
 	return minors[name]
 }
 
-// divide moves a number's point two places to the left. It fails where the point is uncertain.
+// divide moves a number's point two places to the left. It fails if the point is uncertain.
 func (n *number) divide() bool {
 	if n.sign != 0 || len(n.fraction)+2 > maxFraction {
 		return false
@@ -40,7 +40,7 @@ func (n *number) divide() bool {
 	return true
 }
 
-// isScaledBefore says whether the word before a number multiplies it, as in Lakh 1.5.
+// isScaledBefore reports whether the word before a number multiplies it, as in Lakh 1.5.
 func isScaledBefore(before string) bool {
 	word := strings.TrimRight(before, " .")
 	from := strings.LastIndexFunc(word, func(r rune) bool { return !isWord(r) })

@@ -8,28 +8,27 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Numbers as people write them. Of a comma and a point, the later one begins the fraction, and what
-// comes more than once stands between groups. Spaces and apostrophes stand between groups of three
-// digits. A single comma or point before exactly three digits may be either: its caller decides.
+// Numbers as people write them. If there are both commas and points, the later sign begins the
+// fraction. A sign that repeats separates groups. Spaces and apostrophes separate groups of three
+// digits. A single comma or point before exactly three digits may be either: the caller decides.
 
 const (
-	maxText     = 200 // bytes of a text that are looked at: a price is short
-	maxWhole    = 15  // digits before the fraction: more are a number of something else
+	maxText     = 200 // bytes read of a text: a price is short
+	maxWhole    = 15  // digits before the fraction: longer numbers are not amounts
 	maxFraction = 20  // digits of a fraction
-	maxNumbers  = 16  // numbers of a text that are looked at
+	maxNumbers  = 16  // numbers read of a text
 )
 
-// number is one of a text.
+// number is a number in a text.
 type number struct {
 	start, end int // in the text
 	whole      string
 	fraction   string
-	// what stands before the last digits where it may as well stand between thousands; 0 if nothing
-	// does
+	// the sign before the last digits if it may also separate thousands; 0 if there is none
 	sign byte
 }
 
-// json is the number in the form of JSON. fraction says what the three digits behind a sign are.
+// json returns the number as JSON. fraction says that three digits after a sign are a fraction.
 func (n number) json(fraction bool) string {
 	whole, rest := n.whole, n.fraction
 	if n.sign != 0 && !fraction {
@@ -44,7 +43,7 @@ func (n number) json(fraction bool) string {
 	return whole + "." + rest
 }
 
-// hasDigit says whether a text has a digit of any script.
+// hasDigit reports whether a text has a digit of any script.
 func hasDigit(text string) bool {
 	for _, r := range text {
 		if isDigit(r) || r > unicode.MaxASCII && unicode.IsDigit(r) {
@@ -58,7 +57,7 @@ func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && isDigit(rune(s[i])) }
 
-// digitsAt counts the digits that s has from i on.
+// digitsAt counts the digits of s from i on.
 func digitsAt(s string, i int) int {
 	n := 0
 	for digitAt(s, i+n) {
@@ -67,8 +66,8 @@ func digitsAt(s string, i int) int {
 	return n
 }
 
-// nextNumber finds the first number of a plain text from an offset on. What looks like one but
-// cannot be read, such as a date, has no digits.
+// nextNumber finds the first number of a plain text from an offset on. An unreadable one, such as a
+// date, gets no digits.
 func nextNumber(s string, from int) (n number, ok bool) {
 	for n.start = from; !digitAt(s, n.start); n.start++ {
 		if n.start >= len(s) {
@@ -76,7 +75,7 @@ func nextNumber(s string, from int) (n number, ok bool) {
 		}
 	}
 	n.end = n.start
-	spaced := false // by spaces or apostrophes
+	spaced := false // with spaces or apostrophes
 	signs := 0
 	for n.end < len(s) {
 		switch c := s[n.end]; {
@@ -107,17 +106,17 @@ func nextNumber(s string, from int) (n number, ok bool) {
 	return n, true
 }
 
-// isZero says whether nothing of a number counts.
+// isZero reports whether a number is zero.
 func (n number) isZero() bool { return strings.Trim(n.whole+n.fraction, "0") == "" }
 
-// isGroup says whether a number may go on with a group of three digits.
+// isGroup reports whether a group of three digits may follow a number.
 func isGroup(s string) bool {
 	last := s[strings.LastIndexAny(s, " '")+1:]
 	return len(last) == 3 || len(last) < 3 && len(last) == len(s)
 }
 
-// startsFraction says whether a point or comma behind a text begins a number: .75, but not No.75. A
-// dash may stand for the zero: -,75.
+// startsFraction reports whether a point or comma after a text begins a number: .75, but not No.75.
+// A dash may stand for the zero: -,75.
 func startsFraction(before string) bool {
 	if dashed := strings.TrimRight(before, "-–"); dashed != before {
 		s, _ := spellingBefore(dashed)
@@ -127,7 +126,7 @@ func startsFraction(before string) bool {
 	return size == 0 || unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '(' || r == ':'
 }
 
-// read takes a number apart: digits with commas and points, and with spaces or apostrophes between
+// read parses a number: digits with commas and points, and with spaces or apostrophes between
 // groups.
 func (n *number) read(raw string, spaced bool) {
 	if spaced {
@@ -137,7 +136,7 @@ func (n *number) read(raw string, spaced bool) {
 	switch {
 	case last < 0:
 		n.whole = raw
-	case strings.Count(raw, raw[last:last+1]) > 1: // nothing but groups
+	case strings.Count(raw, raw[last:last+1]) > 1: // only groups
 		if !inGroups(raw, raw[last]) {
 			return
 		}
@@ -158,8 +157,8 @@ func (n *number) read(raw string, spaced bool) {
 	}
 }
 
-// inGroups says whether a sign stands between thousands, or as in India behind a thousand and each
-// hundred of it.
+// inGroups reports whether a sign separates thousands or, as in India, the last thousand and
+// hundreds before it.
 func inGroups(s string, sign byte) bool {
 	groups := strings.Split(s, string(sign))
 	last := len(groups) - 1
@@ -179,7 +178,7 @@ var factors = wordset.Of("k m mn mio mrd mld mln mlrd mil bn b tsd thousand mill
 	"milhões milhão millón millones " +
 	"milioni miliardi milyon milyar juta jt ribu rb triệu tỷ nghìn")
 
-// powers are the powers of ten of factors that mean but one. A billion has nine zeros or twelve, m
+// powers are the powers of ten of unambiguous factors. A billion has nine zeros or twelve, and m
 // may be a metre.
 var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "тыс": 3, "тис": 3,
 	"tys": 3, "ribu": 3, "rb": 3, "nghìn": 3,
@@ -191,8 +190,8 @@ var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "ты
 	"млрд": 9, "miljard": 9, "miliardi": 9,
 	"milyar": 9, "tỷ": 9}
 
-// powerOf is the power of ten that begins what stands behind a number, and what is left of that; 0
-// where nothing is certain.
+// powerOf returns the power of ten at the beginning of the text after a number, and the rest; 0 if
+// uncertain.
 func powerOf(after string) (power int, rest string) {
 	word := strings.TrimLeft(after, " ")
 	end := strings.IndexFunc(word,
@@ -211,7 +210,7 @@ func powerOf(after string) (power int, rest string) {
 	return powers[name], rest
 }
 
-// multiply moves a number's point to the right. It fails where the point is uncertain or the number
+// multiply moves a number's point to the right. It fails if the point is uncertain or the number
 // gets too long.
 func (n *number) multiply(power int) bool {
 	if n.sign != 0 || len(n.whole)+power > maxWhole {
@@ -223,12 +222,12 @@ func (n *number) multiply(power int) bool {
 }
 
 const (
-	hanFactors = "万萬億亿만억천"    // written right behind a number, with anything behind them
-	kiloUnits  = "克米瓦卡帕赫焦伏欧字" // which 千 makes units of
+	hanFactors = "万萬億亿만억천"    // directly after a number, whatever follows them
+	kiloUnits  = "克米瓦卡帕赫焦伏欧字" // units that 千 may precede as kilo
 )
 
-// hasFactor says whether a number is multiplied by what follows it. Of other things than money, 5 m
-// are metres.
+// hasFactor reports whether the text after a number multiplies it. If money is false, 5 m means
+// metres.
 func hasFactor(after string, money bool) bool {
 	word := strings.TrimLeft(after, " ")
 	if word == "" {
@@ -271,7 +270,7 @@ var shares = wordset.Of("percent prozent procent pct pourcent procenta procento 
 // sharePhrases are percentages in two words.
 var sharePhrases = []string{"per cent", "pour cent", "por ciento", "por cento", "per cento"}
 
-// isShare says whether a number is a percentage: 40 %, or %40 as in Turkey.
+// isShare reports whether a number is a percentage: 40 %, or %40 as in Turkey.
 func isShare(before, after string) bool {
 	after = strings.TrimLeft(after, " ")
 	for _, phrase := range sharePhrases {

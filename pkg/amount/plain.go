@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// plain is the beginning of a text with European digits and signs, one kind of space, and nothing
-// that has no width. Raised cents are behind a point or a comma.
+// plain returns the beginning of a text with European digits and signs, one kind of space, and no
+// zero-width characters. It puts raised cents after a point or a comma.
 func plain(text string) string {
 	if len(text) > maxText {
-		// a number that is cut is another one
+		// a cut number is a different one
 		text = strings.TrimRightFunc(strings.ToValidUTF8(text[:maxText], ""), isOfNumber)
 	}
 	odd := false
@@ -26,7 +26,7 @@ func plain(text string) string {
 			return '0' + digitOf(r)
 		case unicode.Is(unicode.Zs, r):
 			return ' '
-		case '！' <= r && r <= '～': // as wide as a Chinese letter
+		case '！' <= r && r <= '～': // fullwidth forms
 			if r = r - '！' + '!'; r != '-' {
 				return r
 			}
@@ -47,13 +47,13 @@ func plain(text string) string {
 	return text
 }
 
-// isOfNumber says whether a rune may stand in a number.
+// isOfNumber reports whether a rune may be part of a number.
 func isOfNumber(r rune) bool {
 	return r == '.' || r == ',' || r == '\'' || r == '`' || unicode.IsDigit(r) ||
 		unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(".,'", signs[r])
 }
 
-// digitOf is the value of a decimal digit: those of a script stand one behind the other.
+// digitOf returns the value of a decimal digit: the digits of a script are contiguous.
 func digitOf(r rune) rune {
 	for _, digits := range unicode.Nd.R16 {
 		if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
@@ -68,15 +68,15 @@ func digitOf(r rune) rune {
 	return 0
 }
 
-// signs are other ways to write a sign.
+// signs maps other ways to write a sign.
 var signs = map[rune]rune{'’': '\'', '‘': '\'', 'ʼ': '\'', '′': '\'', '´': '\'',
 	'٫': '.', '٬': ',', '،': ',', '−': '–', '‐': '–', '‑': '–', '‒': '–', '—': '–', '―': '–',
 	'﹣': '–', '٪': '%', '﹪': '%', '﹩': '$', '￡': '£', '￠': '¢'}
 
-// lines keep what stands in several lines apart: they are no groups of one number.
+// lines separates what is on several lines, so that it does not form groups of one number.
 var lines = strings.NewReplacer("\n", "  ", "\t", "  ", "\r", "  ", "\v", "  ", "\f", "  ")
 
-// raisedDigit is the value of a digit that is written above others, -1 for other runes.
+// raisedDigit returns the value of a raised digit, -1 for other runes.
 func raisedDigit(r rune) rune {
 	switch {
 	case r == '⁰' || '⁴' <= r && r <= '⁹':
@@ -89,8 +89,8 @@ func raisedDigit(r rune) rune {
 	return -1
 }
 
-// lowered puts two raised digits behind a number into its line, as its cents: $12⁹⁹. Others are
-// notes and powers. A dot halfway up between digits is a point.
+// lowered lowers two raised digits after a number, as its cents: $12⁹⁹. Others are notes and
+// powers. A middle dot between digits becomes a point.
 func lowered(text string) string {
 	runes := []rune(text)
 	var out strings.Builder
@@ -122,8 +122,8 @@ func lowered(text string) string {
 	return out.String()
 }
 
-// centSign is what parts raised cents from the number before them, if they may be its cents. Of 10
-// they are the power, unless a currency is beside it.
+// centSign returns the sign to put between a number and raised digits, if these may be its cents.
+// After 10 they are a power, unless a currency is beside it.
 func centSign(before, after string) (sign string, ok bool) {
 	before = strings.TrimRight(before, " ")
 	whole := strings.TrimRight(strings.TrimRightFunc(before, isCurrencySign), " ")
@@ -141,7 +141,7 @@ func centSign(before, after string) (sign string, ok bool) {
 	return ".", true
 }
 
-// isBeside says whether a currency ends or begins what is around a number.
+// isBeside reports whether there is a currency directly before or after a number.
 func isBeside(before, after string) bool {
 	left, _ := spellingBefore(strings.TrimRight(before, between))
 	right, _ := spellingAfter(strings.TrimLeft(after, between))

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Quantity is the number in a text as JSON, "" if it holds none, several or one that may be two.
-// Where a whole one is wanted, a comma or a point before three digits stands between thousands.
+// Quantity returns the number in a text as JSON, "" if there is none, several or an ambiguous one.
+// If whole is set, a comma or point before three digits separates thousands.
 func (r Reader) Quantity(text string, whole bool) string {
 	if !hasDigit(text) || hasPower(text) {
 		return ""
@@ -30,7 +30,7 @@ func (r Reader) Quantity(text string, whole bool) string {
 	return amount
 }
 
-// hasPower says whether raised digits stand right behind others: 10⁶, or a note.
+// hasPower reports whether raised digits follow a digit directly: 10⁶, or a note.
 func hasPower(text string) bool {
 	last := ' '
 	for _, r := range text {
@@ -42,7 +42,7 @@ func hasPower(text string) bool {
 	return false
 }
 
-// Count is the first whole number of a text, "" if it has none or that has a factor: 1.2k reviews.
+// Count returns the first whole number of a text, "" if there is none or it has a factor.
 func Count(text string) string {
 	if !hasDigit(text) {
 		return ""

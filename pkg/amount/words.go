@@ -8,28 +8,28 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Words that say what a number is.
+// Words that tell what a number is.
 var (
-	// savings stand before what is taken off a price.
+	// savings come before a discount.
 	savings = wordset.Of("save saved saves saving savings spare sparen ersparnis gespart " +
 		"économisez ahorra ahorras risparmi bespaar spar besparelse oszczędzasz")
-	// todays stand before the price of today, where one of yesterday stands there, too.
+	// todays come before today's price, next to an old one.
 	todays = wordset.Of("now jetzt nun maintenant ahora agora adesso ora nu nå teraz сейчас тепер nyní")
-	// months stand before a day or a year.
+	// months come before a day or a year.
 	months = wordset.Of("january february march april june july august september october november " +
 		"december jan feb mar apr jun jul aug sep sept oct nov dec januar februar märz juni juli " +
 		"oktober dezember janvier février avril juin juillet août septembre octobre novembre " +
 		"décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre " +
 		"diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre")
-	// gratis are the words for no price at all.
+	// gratis are the words for a price of zero.
 	gratis = wordset.Of("free gratis kostenlos umsonst gratuit gratuito gratuita grátis бесплатно " +
 		"безкоштовно ücretsiz darmo ilmainen ingyenes zdarma δωρεάν 無料 免费 免費 무료")
-	// thresholds say that a number is the least of an order.
+	// thresholds mark a number as a minimum order.
 	thresholds = []string{"orders", "order over", "min. order", "minimum order", "мин. заказ",
 		"минимальный заказ", "mindestbestellwert"}
 )
 
-// isFree says whether a text without digits is the word for no price, and nothing else.
+// isFree reports whether a text without digits is just a word for a price of zero.
 func isFree(text string) bool {
 	if len(text) > 40 {
 		return false
@@ -38,7 +38,7 @@ func isFree(text string) bool {
 		func(r rune) bool { return !unicode.IsLetter(r) }))]
 }
 
-// wordBefore is the last word of what stands before a number, in small letters.
+// wordBefore returns the last word of the text before a number, in lower case.
 func wordBefore(before string) string {
 	word := strings.TrimRightFunc(before, func(r rune) bool { return !unicode.IsLetter(r) })
 	from := strings.LastIndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -49,7 +49,7 @@ func wordBefore(before string) string {
 	return strings.ToLower(word[max(from, 0)+size:])
 }
 
-// isOther says whether what stands before a number makes it none of a price: Save $5, orders of
+// isOther reports whether the text before a number says that it is not a price: Save $5, orders of
 // $49, July 2004.
 func isOther(before string) bool {
 	word := wordBefore(before)
@@ -65,7 +65,7 @@ func isOther(before string) bool {
 	return months[word] && strings.Trim(text[strings.LastIndex(text, word)+len(word):], " .,") == ""
 }
 
-// isToday says whether a price is that of today: Was $120 Now $60.
+// isToday reports whether a price is today's: Was $120 Now $60.
 func isToday(before string) bool {
 	if s, from := spellingBefore(strings.TrimRight(before, " ")); s != nil {
 		before = before[:from]
@@ -73,7 +73,7 @@ func isToday(before string) bool {
 	return todays[wordBefore(before)]
 }
 
-// Words of prices that are paid several times: 3 x 33,33 €, 4 payments of $5.
+// Words for prices that are paid several times: 3 x 33,33 €, 4 payments of $5.
 var (
 	timesWords = wordset.Of("x × * mal fois veces vezes volte keer payments installments " +
 		"instalments raten rate rates cuotas parcelas mensualités termijnen mensilità " +
@@ -81,8 +81,8 @@ var (
 	ofWords = wordset.Of("de di da a à of von je por van zu по")
 )
 
-// isPartly says whether what stands between two numbers makes the second one a part of a price, or
-// that of a unit: 1 kg = 5 €.
+// isPartly reports whether the text between two numbers makes the second a part of a price, or a
+// unit price: 1 kg = 5 €.
 func isPartly(between string) bool {
 	between = strings.TrimRight(between, " ")
 	if s, from := spellingBefore(between); s != nil {
@@ -95,7 +95,7 @@ func isPartly(between string) bool {
 	return (len(words) == 1 || len(words) == 2 && ofWords[words[1]]) && timesWords[words[0]]
 }
 
-// withoutTimes leaves out the number that ends at an offset, if it only says how many times.
+// withoutTimes removes the number that ends at an offset, if it is only a count of payments.
 func withoutTimes(found []candidate, at int) []candidate {
 	if last := len(found) - 1; last >= 0 && found[last].end == at && found[last].spelling == nil {
 		return found[:last]
@@ -103,7 +103,7 @@ func withoutTimes(found []candidate, at int) []candidate {
 	return found
 }
 
-// isMoment says whether a number is a day or an hour: 25.12., 12.30 Uhr.
+// isMoment reports whether a number is a date or a time: 25.12., 12.30 Uhr.
 func isMoment(text string, n number) bool {
 	after := strings.ToLower(text[n.end:])
 	if word := strings.TrimLeft(after, " "); strings.HasPrefix(word, "uhr") {
@@ -114,7 +114,7 @@ func isMoment(text string, n number) bool {
 		month <= "12" && (after == "." || strings.HasPrefix(after, ". "))
 }
 
-// isOdd says whether a sign beside a number makes it another one: 12½, 10⁶, 12^500.
+// isOdd reports whether a sign beside a number changes it: 12½, 10⁶, 12^500.
 func isOdd(c candidate, before, after string) bool {
 	r := firstRune(after)
 	return r == '^' || strings.HasSuffix(before, "^") ||

@@ -16,14 +16,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// places are languages as they are written in some country, in their own digits.
+// places are languages as written in a country, with their own digits.
 var places = strings.Fields(`en en-ZA en-AU en-IN de de-AT de-CH de-LI fr fr-CA fr-CH
 	es es-AR es-CL es-MX it it-CH nl nl-BE pt-BR pt-PT sv da nb fi is et lv lt pl cs sk sl hr sr hu
 	ro bg mk el tr az ru uk kk ka hy he ar ar-MA ar-EG ar-KW ar-TN fa ur hi mr ne bn ta te gu kn ml pa my km lo th
 	vi id ms fil ja zh ko sw af`)
 
-// TestWritten reads amounts as CLDR groups them, beside all ways to write their currency. It puts
-// them in all orders, raises cents, and adds marks of direction and a minus.
+// TestWritten reads amounts as CLDR groups them, with all spellings of their currency. It tries all
+// orders, raised cents, direction marks and a minus.
 func TestWritten(t *testing.T) {
 	names := map[string][]string{}
 	for name, s := range spellings {
@@ -72,8 +72,7 @@ func TestWritten(t *testing.T) {
 	})
 }
 
-// withRaised writes the last two digits of an amount above the others, and leaves out the sign
-// before them if bare.
+// withRaised raises the last two digits of an amount. If bare, it removes the sign before them.
 func withRaised(text string, bare bool) string {
 	runes := []rune(text)
 	cents := runes[len(runes)-2:]

@@ -1,7 +1,7 @@
-// Package blobstore owns bytes that are too large for a command and no rows: backups, uploads in
-// flight, kept page bodies. They are in a directory, or in any store that speaks S3. It owns their
-// names, bounds, lifetimes and durability. It does not know who names a blob, and so does not know
-// which are orphans. The caller that sweeps says so.
+// Package blobstore stores bytes that are too large for a command and are not rows: backups,
+// uploads in flight, kept page bodies. They are in a directory, or in a store that speaks S3. The
+// package owns their names, bounds, lifetimes and durability. It does not know who refers to a
+// blob, and so which blobs are orphans. The caller of a sweep does.
 package blobstore
 
 import (
@@ -17,7 +17,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// What can be wrong with a blob. Other errors are the store's: it is away, full or refuses.
+// Errors of blobs. Other errors are the store's: it is unreachable, full or refuses.
 var (
 	ErrNotFound = errors.New("no such blob")
 	ErrTooLarge = errors.New("the blob is larger than its kind may be")
@@ -26,12 +26,11 @@ var (
 
 // Bounds of each call.
 const (
-	// pageBlobs is how many blobs a page of a list has at most.
+	// pageBlobs is the most blobs in a page of a list.
 	pageBlobs = 1000
-	// partBytes is what a part of a blob holds that goes to a server in parts. A server takes
-	// 10,000 parts at most.
+	// partBytes is the size of one part of a multipart upload. Servers take at most 10,000 parts.
 	partBytes = 8 << 20
-	// partsAtOnce bounds the parts of one blob in memory.
+	// partsAtOnce is the most parts of one blob in memory.
 	partsAtOnce = 2
 )
 
@@ -45,7 +44,7 @@ type Info struct {
 	Written time.Time // by the store's clock
 }
 
-// Written is what a Put has written.
+// Written describes what a Put wrote.
 type Written struct {
 	Bytes  int64
 	Digest Digest
@@ -54,25 +53,25 @@ type Written struct {
 // Page is a part of a list.
 type Page struct {
 	Blobs []Info // at most 1,000
-	// Next is where the list goes on; nil: this was its end. A page may be empty before the end.
+	// Next is where the list continues; nil: at its end. A page before the end may be empty.
 	Next []byte
 }
 
 // Store keeps blobs. It is safe for concurrent use.
 type Store struct {
 	bucket *blob.Bucket
-	// folder makes durable what is in a directory; nil: a server answers when a blob is durable.
+	// folder makes a directory durable; nil: a server's reply means that a blob is durable.
 	folder *folder
-	// release gives back what lies below the library.
+	// release releases what is below the library.
 	release func() error
 }
 
-// Close ends the store, once nobody uses it.
+// Close ends the store. Nobody may use it any more.
 func (s *Store) Close() error { return errors.Join(s.bucket.Close(), s.release()) }
 
-// Put writes a blob to its end, and makes it durable before it answers. Until then nobody sees any
-// of it. A blob that was there under the key is replaced. What is longer than its kind may be is
-// ErrTooLarge. After any error the old blob is there, or the new one, or none if none was.
+// Put writes a complete blob, and returns once it is durable. Until then nobody sees any of it. It
+// replaces an existing blob with the key. A blob longer than its kind allows is ErrTooLarge. After
+// any error, the old blob is there, or the new one, or none if there was none.
 func (s *Store) Put(ctx context.Context, key Key, from io.Reader) (Written, error) {
 	if err := key.check(); err != nil {
 		return Written{}, err
@@ -96,7 +95,7 @@ func (s *Store) Put(ctx context.Context, key Key, from io.Reader) (Written, erro
 		err = ErrTooLarge
 	}
 	if err != nil {
-		cancel() // so that closing gives up what was written
+		cancel() // so that Close discards what was written
 		_ = w.Close()
 		return Written{}, fmt.Errorf("blobstore: write %s: %w", key, err)
 	}
@@ -113,7 +112,7 @@ func (s *Store) Put(ctx context.Context, key Key, from io.Reader) (Written, erro
 	return written, nil
 }
 
-// measured is the length and the digest of what is written to it.
+// measured computes the length and the digest of what is written to it.
 type measured struct {
 	hash  hash.Hash
 	bytes int64
@@ -124,8 +123,8 @@ func (m *measured) Write(p []byte) (int, error) {
 	return m.hash.Write(p)
 }
 
-// Open reads a blob from a byte on, so many bytes of it; fewer if it ends before. A length below 0
-// is all that follows. The caller closes the reader, which ends with ctx. Errors: ErrNotFound.
+// Open reads length bytes of a blob from a byte on, or fewer if the blob ends before. A negative
+// length reads the rest. The caller closes the reader, which ends with ctx. Errors: ErrNotFound.
 func (s *Store) Open(ctx context.Context, key Key, from, length int64) (io.ReadCloser, error) {
 	if err := key.check(); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (s *Store) Open(ctx context.Context, key Key, from, length int64) (io.ReadC
 	return r, nil
 }
 
-// Stat says what there is under a key. Errors: ErrNotFound.
+// Stat returns information about the blob with a key. Errors: ErrNotFound.
 func (s *Store) Stat(ctx context.Context, key Key) (Info, error) {
 	if err := key.check(); err != nil {
 		return Info{}, err
@@ -152,7 +151,7 @@ func (s *Store) Stat(ctx context.Context, key Key) (Info, error) {
 	return Info{Key: key, Bytes: a.Size, Written: a.ModTime}, nil
 }
 
-// Delete removes a blob for good. One that is not there is no error.
+// Delete removes a blob for good. A missing blob is not an error.
 func (s *Store) Delete(ctx context.Context, key Key) error {
 	if err := key.check(); err != nil {
 		return err
@@ -176,9 +175,9 @@ func (s *Store) Delete(ctx context.Context, key Key) error {
 	return nil
 }
 
-// List is a page of the blobs of a kind, or of one owner's unless owner is "". It begins where an
-// earlier page's Next says, or at the first blob. An owner's blobs come in the order of their ids.
-// What is written or removed meanwhile may be in it or not.
+// List returns a page of the blobs of a kind, or only of one owner unless owner is "". It begins at
+// an earlier page's Next, or at the first blob. An owner's blobs come in the order of their ids.
+// Blobs written or removed meanwhile may be included or not.
 func (s *Store) List(ctx context.Context, kind Kind, owner string, next []byte) (Page, error) {
 	prefix := kind.Name + "/"
 	if owner != "" {
@@ -200,14 +199,14 @@ func (s *Store) List(ctx context.Context, kind Kind, owner string, next []byte) 
 		page.Next = nil
 	}
 	for _, o := range objects {
-		if key, ok := parse(kind, o.Key); ok { // what is none is not ours
+		if key, ok := parse(kind, o.Key); ok { // other objects are not ours
 			page.Blobs = append(page.Blobs, Info{Key: key, Bytes: o.Size, Written: o.ModTime})
 		}
 	}
 	return page, nil
 }
 
-// failed is the error of a call.
+// failed returns the error of a call.
 func failed(what string, key Key, err error) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		err = ErrNotFound

@@ -17,13 +17,13 @@ import (
 	"shoal.dev/shoal/pkg/blobstore/blobstoretest"
 )
 
-// TestMain also sees that stores leave no goroutine behind.
+// TestMain also checks that stores leave no goroutine behind.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
 }
 
-// fewer has random tests do less where a step takes a hundred times as long.
+// fewer reduces random tests whose steps take a hundred times as long.
 func fewer(t *testing.T, count string) {
 	checks := flag.Lookup("rapid.checks")
 	if checks.Value.String() != checks.DefValue {
@@ -40,7 +40,7 @@ func TestDirectory(t *testing.T) {
 	blobstoretest.Run(t, func(t *testing.T) *blobstore.Store { return openIn(t, t.TempDir()) })
 }
 
-// TestS3 runs the suite on a real server, in a bucket of the test's own.
+// TestS3 runs the suite on a real server, in the test's own bucket.
 func TestS3(t *testing.T) {
 	fewer(t, "5")
 	config := server(t)
@@ -54,7 +54,7 @@ func TestS3(t *testing.T) {
 	})
 }
 
-// server is a real one.
+// server returns the configuration of a real server.
 func server(t *testing.T) blobstore.S3 {
 	t.Helper()
 	config := blobstore.S3{Endpoint: os.Getenv("S3_URL"), Bucket: os.Getenv("S3_BUCKET"),
@@ -96,7 +96,7 @@ func openS3(t *testing.T, config blobstore.S3) *blobstore.Store {
 	return s
 }
 
-// TestS3Refuses: what a real server does not let happen is told when it is opened.
+// TestS3Refuses: Open reports what a real server refuses.
 func TestS3Refuses(t *testing.T) {
 	config := server(t)
 	for name, change := range map[string]func(*blobstore.S3){
@@ -131,7 +131,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestS3AnswersInTime: the first thing that is asked ends with its context.
+// TestS3AnswersInTime: the first request ends with its context.
 func TestS3AnswersInTime(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -148,10 +148,10 @@ func TestS3AnswersInTime(t *testing.T) {
 	}
 }
 
-// TestDirectoriesAreOneProcess: two that write one directory would remove each other's files.
+// TestDirectoriesAreOneProcess: two processes on one directory would remove each other's files.
 func TestDirectoriesAreOneProcess(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // the first one's close lets the second in
+	for range 2 { // closing the first lets the second in
 		s, err := blobstore.OpenDirectory(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +165,7 @@ func TestDirectoriesAreOneProcess(t *testing.T) {
 	}
 }
 
-// TestUnfinishedGoes: what a killed process has left is neither listed nor kept.
+// TestUnfinishedGoes: the unfinished files of a killed process are neither listed nor kept.
 func TestUnfinishedGoes(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, "uploads", "alice", "a.18b2.tmp")

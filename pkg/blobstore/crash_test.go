@@ -13,25 +13,25 @@ import (
 	"pgregory.net/rapid"
 )
 
-// forgetful is a disk that knows what was made durable, and can say what a power cut leaves. It
-// reads what was written from the directory itself.
+// forgetful is a disk that knows what was made durable, and can produce the state after a power
+// cut. It reads written data from the directory itself.
 type forgetful struct {
 	root    string
-	lastly  func() // called before each step that a process may die at
+	lastly  func() // called before each step at which a process may die
 	content map[string]synced
-	names   map[string]map[string]string // of a directory: the file under each name
+	names   map[string]map[string]string // of a directory: the file with each name
 	ids     []identity
 	lies    lies
 }
 
-// lies are what a disk says that it made durable, and did not.
+// lies says what a disk falsely reports as durable.
 type lies struct{ files, names bool }
 
 // synced is the content of a file when it was last made durable.
 type synced struct{ bytes []byte }
 
-// identity tells a file from another one under its name. It keeps the file open, so that the
-// machine does not give its number away.
+// identity distinguishes a file from others with its name. It keeps the file open, so that the
+// system does not reuse its inode.
 type identity struct {
 	info fs.FileInfo
 	held *os.File
@@ -74,7 +74,7 @@ func (d *forgetful) directory(path string) error {
 	return nil
 }
 
-// of is a name for the file at a path that it keeps whatever it is called.
+// of returns a name for the file at a path that survives renames.
 func (d *forgetful) of(path string) string {
 	held, err := os.Open(path)
 	if err != nil {
@@ -100,8 +100,8 @@ func (d *forgetful) close() {
 	}
 }
 
-// cut writes what a power cut now leaves into another directory: what was made durable, and of the
-// rest whatever chance says.
+// cut writes the state after a power cut into another directory: what was made durable, and a
+// random part of the rest.
 func (d *forgetful) cut(t *rapid.T, to string) { d.cutFolder(t, d.root, d.of(d.root), to) }
 
 func (d *forgetful) cutFolder(t *rapid.T, from, id, to string) {
@@ -147,7 +147,7 @@ func (d *forgetful) cutFile(t *rapid.T, from, id, to string) {
 	}
 	content := d.content[id].bytes
 	if _, durable := d.content[id]; !durable {
-		content = make([]byte, d.ids[number].info.Size()) // a file as long, of zeroes or shorter
+		content = make([]byte, d.ids[number].info.Size()) // as long or shorter, of zeroes
 		content = content[:rapid.IntRange(0, len(content)).Draw(t, "bytes kept")]
 	}
 	if err := os.WriteFile(to, content, 0o600); err != nil {
@@ -155,8 +155,8 @@ func (d *forgetful) cutFile(t *rapid.T, from, id, to string) {
 	}
 }
 
-// TestNothingNamedIsLost: what Put has answered is there, whole, after a power cut at any step of
-// whatever came then. Nothing else is ever seen but whole blobs.
+// TestNothingNamedIsLost: a blob whose Put has returned is there, whole, after a power cut at any
+// later step. Nothing but whole blobs is ever visible.
 func TestNothingNamedIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if wrong := crash(t, lies{}); wrong != "" {
@@ -165,7 +165,7 @@ func TestNothingNamedIsLost(t *testing.T) {
 	})
 }
 
-// TestWithoutSyncsThingsAreLost: the test above can fail.
+// TestWithoutSyncsThingsAreLost checks that the test above can fail.
 func TestWithoutSyncsThingsAreLost(t *testing.T) {
 	for _, how := range []lies{{files: true}, {names: true}} {
 		lost := 0
@@ -180,7 +180,7 @@ func TestWithoutSyncsThingsAreLost(t *testing.T) {
 	}
 }
 
-// crash makes some calls, cuts the power at a step of them and says what is wrong then.
+// crash makes some calls, cuts the power at one of their steps and says what is wrong then.
 func crash(t *rapid.T, how lies) (wrong string) {
 	dir, after := folderOf(t), folderOf(t)
 	on := newForgetful(dir)
@@ -221,11 +221,11 @@ func folderOf(t *rapid.T) string {
 	return dir
 }
 
-// witness knows what a store has answered.
+// witness knows what a store has acknowledged.
 type witness struct {
-	answered map[Key][]byte   // what a Put was answered for last
-	written  map[Key][][]byte // what Puts have begun to write
-	open     Key              // what a call is under way for, which may have any outcome
+	answered map[Key][]byte   // content of the last acknowledged Put
+	written  map[Key][][]byte // contents that Puts have begun to write
+	open     Key              // key of the call under way, which may have any outcome
 
 	must     map[Key][]byte
 	may      map[Key][][]byte
@@ -256,7 +256,7 @@ func (w *witness) act(t *rapid.T, s *Store, i int, on *forgetful) {
 	w.answered[key] = content
 }
 
-// step is a place between bytes.
+// step is a point between bytes.
 type step func()
 
 // Read implements io.Reader.
@@ -273,7 +273,7 @@ func (w *witness) seal() {
 	}
 }
 
-// judge says what is wrong in what the cut has left.
+// judge says what is wrong with the state after the cut.
 func (w *witness) judge(t *rapid.T, dir string) string {
 	s, err := OpenDirectory(dir)
 	if err != nil {

@@ -23,7 +23,7 @@ func Example() {
 	ctx := context.Background()
 	key := blobstore.Key{Kind: blobstore.Uploads, Owner: "alice", ID: "products.csv"}
 	written, err := blobs.Put(ctx, key, strings.NewReader("name,price\nlamp,20\n"))
-	fmt.Println(key, written.Bytes, err) // durable: a command may name it from here on
+	fmt.Println(key, written.Bytes, err) // durable: a command may refer to it from here on
 
 	r, err := blobs.Open(ctx, key, 11, 4)
 	if err != nil {

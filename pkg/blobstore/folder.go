@@ -15,21 +15,21 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// How the library's own files end: those of blobs that have no name yet, and of attributes, which
-// we do not write.
+// Suffixes of the library's own files: of blobs without a name yet, and of attributes, which we do
+// not write.
 const (
 	unfinished = ".tmp"
 	attributes = ".attrs"
 )
 
-// errShared is a directory's that another process has.
+// errShared is the error for a directory that another process holds.
 var errShared = errors.New("another process keeps its blobs there")
 
-// OpenDirectory opens blobs in a directory, which it makes. The directory is one process's alone.
-// What a process that was killed has left of unfinished blobs goes.
+// OpenDirectory opens blobs in a directory, and creates it if needed. Only one process may use it.
+// It removes unfinished blobs that a killed process has left.
 func OpenDirectory(dir string) (*Store, error) { return openDirectory(dir, disk{}) }
 
-// openDirectory opens blobs in a directory that is on a disk.
+// openDirectory opens blobs in a directory on a given disk.
 func openDirectory(dir string, on syncing) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blobstore: %w", err)
@@ -53,19 +53,19 @@ func openDirectory(dir string, on syncing) (*Store, error) {
 type folder struct {
 	dir  string
 	disk syncing
-	held *os.File // whose lock keeps other processes out
+	held *os.File // its lock keeps other processes out
 
-	// names is held while a name goes, for the library's list breaks over one that does.
+	// names is locked while a name is removed, since the library's list fails on a vanishing name.
 	names sync.RWMutex
 }
 
-// syncing makes durable what was written. A test's forgets what was not.
+// syncing makes writes durable. A test's version forgets unsynced ones.
 type syncing interface {
 	file(f *os.File) error
 	directory(path string) error
 }
 
-// disk is the machine's.
+// disk is the real disk.
 type disk struct{}
 
 func (disk) file(f *os.File) error { return f.Sync() }
@@ -94,7 +94,7 @@ func (f *folder) lock() (err error) {
 
 func (f *folder) close() error { return f.held.Close() }
 
-// clear removes what is unfinished: nobody writes it any more.
+// clear removes unfinished blobs: nobody writes them any more.
 func (f *folder) clear() error {
 	for _, kind := range Kinds() {
 		root := filepath.Join(f.dir, kind.Name)
@@ -111,7 +111,7 @@ func (f *folder) clear() error {
 	return nil
 }
 
-// staged is a blob's file before it has its name.
+// staged is the file of a blob before it has its name.
 type staged struct{ file *os.File }
 
 // takeFile takes the file from the library.
@@ -122,8 +122,7 @@ func (s *staged) takeFile(as func(any) bool) error {
 	return nil
 }
 
-// publish gives a blob that was written its name, once its bytes are durable, and makes the name
-// durable.
+// publish makes a written blob's bytes durable, then gives it its name, and makes the name durable.
 func (f *folder) publish(s *staged, key Key, w *blob.Writer, giveUp context.CancelFunc) error {
 	if err := f.disk.file(s.file); err != nil {
 		giveUp()
@@ -138,7 +137,7 @@ func (f *folder) publish(s *staged, key Key, w *blob.Writer, giveUp context.Canc
 	return f.sync(key)
 }
 
-// remove takes a blob's name away, for good.
+// remove removes a blob's name for good.
 func (f *folder) remove(key Key, remove func() error) error {
 	f.names.Lock()
 	err := remove()
@@ -152,7 +151,7 @@ func (f *folder) remove(key Key, remove func() error) error {
 	return nil // nobody has written there
 }
 
-// sync makes durable which names there are from a key's folder up: it and those above may be new.
+// sync makes the names from a key's folder up durable, since all these folders may be new.
 func (f *folder) sync(key Key) error {
 	for path := filepath.FromSlash(key.String()); path != "."; {
 		path = filepath.Dir(path)
@@ -163,7 +162,7 @@ func (f *folder) sync(key Key) error {
 	return nil
 }
 
-// reading keeps names from going until what it returns is called.
+// reading keeps names from being removed until done is called.
 func (f *folder) reading() (done func()) {
 	f.names.RLock()
 	return f.names.RUnlock

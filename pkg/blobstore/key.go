@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Kind is what blobs are for. It bounds them.
+// Kind is a purpose of blobs, with its bounds.
 type Kind struct {
 	Name     string
 	MaxBytes int64 // of one blob
-	// Lifetime is for how long a blob is kept, named or not. 0: for as long as it is named.
+	// Lifetime is how long a blob is kept, referred to or not. 0: for as long as it is referred to.
 	Lifetime time.Duration
 }
 
 // The kinds of blobs.
 var (
-	// Uploads are files whose import is under way.
+	// Uploads are files that are being imported.
 	Uploads = Kind{Name: "uploads", MaxBytes: 200 << 20, Lifetime: 24 * time.Hour}
-	// Parts are those of files that come in parts, until the last of them has come.
+	// Parts are parts of multipart uploads, kept until the last part has come.
 	Parts = Kind{Name: "parts", MaxBytes: 4_000_000, Lifetime: 24 * time.Hour}
 	// Bodies are packs of kept page bodies.
 	Bodies = Kind{Name: "bodies", MaxBytes: 64 << 20, Lifetime: 30 * 24 * time.Hour}
-	// Exports are rows as files that customers keep. They go with the records that name them.
+	// Exports are rows as files that customers keep. They go with the records that refer to them.
 	Exports = Kind{Name: "exports", MaxBytes: 4 << 30}
-	// Catalogues are files of products. They go with the records that name them.
+	// Catalogues are files of products. They go with the records that refer to them.
 	Catalogues = Kind{Name: "catalogues", MaxBytes: 200 << 20}
-	// Backups are backups of the replicated state, owned by the cluster that they were taken of.
+	// Backups are backups of the replicated state, owned by the cluster from which they come.
 	Backups = Kind{Name: "backups", MaxBytes: 64 << 30}
 )
 
-// Kinds are all kinds.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Uploads, Parts, Bodies, Exports, Catalogues, Backups} }
 
 // Bounds of the parts of a key, in bytes.
@@ -40,14 +40,14 @@ const (
 	maxID    = 128
 )
 
-// Key names a blob: KIND/OWNER/ID. A key is written once, or again with the same bytes.
+// Key names a blob: KIND/OWNER/ID. A key is only ever written with the same bytes.
 type Key struct {
 	Kind  Kind
 	Owner string // a customer, or the cluster; at most 128 bytes
-	ID    string // letters, digits, '-', '_' and '.' inside; at most 128
+	ID    string // letters, digits, '-', '_' and, not first, '.'; at most 128
 }
 
-// String is the key as the store has it.
+// String returns the key as the store has it.
 func (k Key) String() string { return k.Kind.Name + "/" + escape(k.Owner) + "/" + k.ID }
 
 func (k Key) check() error {
@@ -57,8 +57,7 @@ func (k Key) check() error {
 	return nil
 }
 
-// isID says whether a text may be an id. What the library writes before it has its name ends
-// otherwise.
+// isID reports whether a text may be an id. It must not have a suffix of the library's own files.
 func isID(text string) bool {
 	if text == "" || len(text) > maxID || strings.HasSuffix(text, unfinished) ||
 		strings.HasSuffix(text, attributes) || text[0] == '.' {
@@ -72,13 +71,13 @@ func isID(text string) bool {
 	return true
 }
 
-// plain says whether a byte stands for itself everywhere.
+// plain reports whether a byte needs no escape anywhere.
 func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// escape writes an owner by bytes that sort behind '/'. In a directory the library reads names by
-// folder and goes on by whole keys. An owner with a byte before '/' would be left out of a list.
+// escape encodes an owner in bytes that sort after '/'. In a directory the library lists by folder
+// but continues by whole keys. A list would miss an owner with a byte before '/'.
 func escape(owner string) string {
 	var b strings.Builder
 	for i := range len(owner) {
@@ -91,7 +90,7 @@ func escape(owner string) string {
 	return b.String()
 }
 
-// unescape is what escape had.
+// unescape reverses escape.
 func unescape(text string) (string, bool) {
 	var b strings.Builder
 	for text != "" {
@@ -113,7 +112,7 @@ func unescape(text string) (string, bool) {
 	return b.String(), true
 }
 
-// parse reads a key of a kind as the store has it.
+// parse parses a key of a kind as the store has it.
 func parse(kind Kind, text string) (Key, bool) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 || parts[0] != kind.Name {

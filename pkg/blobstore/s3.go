@@ -17,10 +17,10 @@ import (
 	"gocloud.dev/blob/s3blob"
 )
 
-// Patience with a server that speaks S3. A call as a whole ends with its context.
+// Time limits for a server that speaks S3. A whole call ends with its context.
 const (
 	dialTimeout   = 10 * time.Second
-	answerTimeout = time.Minute // to the first byte; a server may need it to put parts together
+	answerTimeout = time.Minute // to the first byte; a server may need it to assemble parts
 	idleTimeout   = 90 * time.Second
 	tries         = 5
 )
@@ -28,14 +28,14 @@ const (
 // S3 says where a bucket is and how to sign in there.
 type S3 struct {
 	Bucket   string
-	Endpoint string // http://HOST:PORT or https://…; "": Amazon's of the region
-	Region   string // "": us-east-1, which servers of one's own take
-	Key      string // of the access; it is no secret
+	Endpoint string // http://HOST:PORT or https://…; "": Amazon's for the region
+	Region   string // "": us-east-1, which self-hosted servers accept
+	Key      string // access key, which is not secret
 	Secret   string
-	RootCAs  *x509.CertPool // of the endpoint's certificate; nil: the system's
+	RootCAs  *x509.CertPool // for the endpoint's certificate; nil: the system's
 }
 
-// Check says what cannot work, without asking the server.
+// Check reports errors without asking the server.
 func (c *S3) Check() error {
 	if c.Bucket == "" {
 		return errors.New("no bucket is named")
@@ -56,14 +56,14 @@ func (c *S3) Check() error {
 	return nil
 }
 
-// OpenS3 opens blobs in a bucket, which has to be there: it is asked for.
+// OpenS3 opens blobs in a bucket, which must exist: OpenS3 checks that.
 func OpenS3(ctx context.Context, config S3) (*Store, error) {
 	if err := config.Check(); err != nil {
 		return nil, fmt.Errorf("blobstore: %w", err)
 	}
 	transport := config.transport()
 	bucket, err := s3blob.OpenBucket(ctx, config.client(transport), config.Bucket, &s3blob.Options{
-		// A server of one's own need not know more checksums than the signature's.
+		// A self-hosted server may not support checksums beyond the signature's.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired})
 	if err != nil {
 		return nil, fmt.Errorf("blobstore: bucket %s: %w", config.Bucket, err)

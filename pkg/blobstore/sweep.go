@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Sweeping says what a sweep removes of a kind.
+// Sweeping says what a sweep of a kind removes.
 type Sweeping struct {
-	Now time.Time // zero: it is not known what time it is, so nothing goes
-	// Grace is how old a blob is at least before it is taken for an orphan. It is longer than from
-	// a Put to the command that names the blob, and than the store's clock may be off.
+	Now time.Time // zero: the time is unknown, so nothing is removed
+	// Grace is the minimum age of an orphan. It exceeds the time from a Put to the command that
+	// refers to the blob, and the error of the store's clock.
 	Grace time.Duration
-	// Named says which blobs are named. It is asked for once for each page of blobs, after that was
-	// read, so that it knows of whatever was named until then. Nil: all are.
+	// Named returns a function that reports whether a blob is referred to. It is called once per
+	// page of blobs, after the page was read, and so knows all references until then. Nil: all are.
 	Named func(ctx context.Context) (func(Key) bool, error)
-	// Lifetime is for how long a blob is kept, where that is less than for its kind. 0: as its kind
-	// says. Nil: all are.
+	// Lifetime returns how long a blob is kept, if that is less than for its kind. 0: the kind's
+	// lifetime. Nil: always 0.
 	Lifetime func(key Key) time.Duration
 }
 
-// lifetime is for how long a blob is kept; 0: for as long as it is named.
+// lifetime returns how long a blob is kept; 0: for as long as it is referred to.
 func (s *Sweeping) lifetime(key Key) time.Duration {
 	if s.Lifetime != nil {
 		if own := s.Lifetime(key); own > 0 {
@@ -30,17 +30,17 @@ func (s *Sweeping) lifetime(key Key) time.Duration {
 	return key.Kind.Lifetime
 }
 
-// Tally is what a sweep has found of a kind.
+// Tally is the result of a sweep of a kind.
 type Tally struct {
-	Blobs  int // left
+	Blobs  int // remaining
 	Bytes  int64
-	Owners map[string]int64 // bytes left, by owner
-	// Expired and Orphans are what was removed: older than the kind's lifetime, and named by
-	// nobody.
+	Owners map[string]int64 // remaining bytes by owner
+	// Expired and Orphans count the removed blobs: those older than their lifetime, and those
+	// without a reference.
 	Expired, Orphans int
 }
 
-// Largest is the most bytes that one owner has.
+// Largest returns the most bytes of one owner.
 func (t *Tally) Largest() (bytes int64) {
 	for _, held := range t.Owners {
 		bytes = max(bytes, held)
@@ -48,8 +48,8 @@ func (t *Tally) Largest() (bytes int64) {
 	return bytes
 }
 
-// Sweep removes what has expired of a kind, and the orphans. It may be cut off anywhere and made
-// again. After an error the tally is of what was looked at.
+// Sweep removes the expired and orphaned blobs of a kind. It may be interrupted anywhere and
+// repeated. After an error the tally covers what was inspected.
 func (s *Store) Sweep(ctx context.Context, kind Kind, how Sweeping) (Tally, error) {
 	tally := Tally{Owners: map[string]int64{}}
 	var next []byte

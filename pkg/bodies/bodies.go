@@ -1,7 +1,7 @@
-// Package bodies owns what kept page bodies are. That is how a pack of them is named, what stands
-// in it for each unit, and how that is read again. A pack is a blob of one run, written once. Which
-// unit has which bytes of it is in the unit's page record. It does not decide what is kept, for how
-// long, or who may read it.
+// Package bodies defines kept page bodies: the names of packs, what a pack holds for each unit, and
+// how to read it. A pack is a blob of one run, written once. A unit's page record says which bytes
+// of the pack are the unit's. The package does not decide what is kept, for how long, or who may
+// read it.
 package bodies
 
 import (
@@ -20,32 +20,32 @@ const (
 	MaxPack = 64 << 20
 	// MaxEntry is the most bytes that one unit has in a pack. More are not kept.
 	MaxEntry = 32 << 20
-	// maxBody bounds a body that is read, in bytes.
+	// maxBody is the most bytes of a body that is read.
 	maxBody = 64 << 20
 	day     = 24 * time.Hour
 )
 
-// Pack names a pack: bodies that one fetcher has kept of one run. All of it is in its key, so that
-// whoever lists packs knows whose they are and when they go.
+// Pack identifies a pack: bodies that one fetcher has kept of one run. Its key has all of this, so
+// a list of packs tells who owns them and when they expire.
 type Pack struct {
 	Group   ids.ID
 	Scraper ids.ID
 	Job     ids.ID
 	ID      ids.ID
-	Days    uint8 // for how many it is kept, 1 to model.MaxKeepDays
+	Days    uint8 // how many days it is kept, 1 to model.MaxKeepDays
 }
 
-// Key is the pack's place in the blob store, among those of its customer.
+// Key returns the pack's key in the blob store, under its customer.
 func (p Pack) Key(customer string) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Bodies, Owner: customer,
 		ID: strings.Join([]string{p.Group.String(), p.Scraper.String(), p.Job.String(),
 			p.ID.String(), strconv.Itoa(int(p.Days))}, "-")}
 }
 
-// Lifetime is for how long the pack is kept.
+// Lifetime returns how long the pack is kept.
 func (p Pack) Lifetime() time.Duration { return time.Duration(p.Days) * day }
 
-// ParsePack reads the key of a pack; false: it is none.
+// ParsePack parses the key of a pack; false: it is not one.
 func ParsePack(key blobstore.Key) (p Pack, ok bool) {
 	parts := strings.Split(key.ID, "-")
 	if key.Kind.Name != blobstore.Bodies.Name || len(parts) != 5 {
@@ -69,7 +69,7 @@ func ParsePack(key blobstore.Key) (p Pack, ok bool) {
 	return p, true
 }
 
-// Lifetime is for how long a blob of the kind is kept; 0, for what is no pack: as its kind says.
+// Lifetime returns how long a pack is kept. It is 0 for any other blob: its kind's lifetime holds.
 func Lifetime(key blobstore.Key) time.Duration {
 	p, _ := ParsePack(key)
 	return p.Lifetime()

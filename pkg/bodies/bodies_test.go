@@ -39,7 +39,7 @@ func (p *packs) Open(_ context.Context, key blobstore.Key, from, length int64) (
 	return io.NopCloser(bytes.NewReader(p.data[min(from, end):end])), nil
 }
 
-// kept is a pack with one entry behind some bytes, and where it is.
+// kept makes a pack with one entry after some bytes, and its place.
 func kept(t *testing.T, body string) (bodies.Codec, *packs, bodies.Place) {
 	t.Helper()
 	codec := bodies.NewCodec()
@@ -99,7 +99,7 @@ func TestRead(t *testing.T) {
 	if want := time.UnixMicro(at.At).Add(30 * 24 * time.Hour); !at.Until().Equal(want) {
 		t.Errorf("kept until %s", at.Until())
 	}
-	// Another run reads it by what its record names.
+	// Another run reads it through its own record.
 	by := at
 	copied := *at.Kept
 	copied.From = at.From()
@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What lies near each other in a pack is read at once, and each place has what is its own.
+// TestStretches: nearby entries of a pack are read together, and each place gets its own.
 func TestStretches(t *testing.T) {
 	codec := bodies.NewCodec()
 	source := &packs{key: pack.Key("alice")}
@@ -156,7 +156,7 @@ func TestStretches(t *testing.T) {
 	}
 }
 
-// What is not the record's body is none.
+// TestGone: anything but the record's body is gone.
 func TestGone(t *testing.T) {
 	for name, change := range map[string]func(source *packs, at *bodies.Place){
 		"never kept":    func(_ *packs, at *bodies.Place) { at.Kept = nil },
@@ -185,7 +185,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// A body that says it is short, and is not, takes no more memory than bodies may.
+// TestBombs: a body that understates its size takes no more memory than bodies may.
 func TestBombs(t *testing.T) {
 	codec := bodies.NewCodec()
 	p := codec.Pack("", "", "", make([]byte, 1<<20))

@@ -17,12 +17,12 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// ErrGone is the answer for bodies that are not there: never kept, removed, or not what the page
+// ErrGone is the error for bodies that are missing: never kept, removed, or not what the page
 // record says.
 var ErrGone = errors.New("bodies: the body is not kept")
 
 // Entry is what one fetch of a unit has read: the unit's own page first, then those that its
-// extraction asked for.
+// extraction requested.
 type Entry struct {
 	Fetch ids.ID `cbor:"1,keyasint"`
 	Pages []Page `cbor:"2,keyasint"`
@@ -30,21 +30,21 @@ type Entry struct {
 
 // Page is one page of an Entry.
 type Page struct {
-	// Asked is the canonical address that an extraction asked for, "" of the unit's own page.
+	// Asked is the canonical address that an extraction requested; "": the unit's own page.
 	Asked       string `cbor:"1,keyasint,omitempty"`
-	URL         string `cbor:"2,keyasint"` // canonical: where redirects led
+	URL         string `cbor:"2,keyasint"` // canonical, after redirects
 	ContentType string `cbor:"3,keyasint,omitempty"`
 	Bytes       uint32 `cbor:"4,keyasint"` // of the body
 	Packed      []byte `cbor:"5,keyasint"` // the body, compressed
-	// At is when it was read, in Unix microseconds: before its page record was made.
+	// At is when it was read, in Unix microseconds, before its page record was made.
 	At int64 `cbor:"6,keyasint,omitempty"`
 }
 
-// Codec packs bodies and reads them. It is safe for concurrent use; its zero value is not usable.
+// Codec packs and unpacks bodies. It is safe for concurrent use; its zero value is not usable.
 type Codec struct {
 	pack   *zstd.Encoder
 	unpack *zstd.Decoder
-	hashed *zstd.Decoder // of what is held against its hash: it needs no checksum besides
+	hashed *zstd.Decoder // for bodies with a known hash, which need no checksum
 }
 
 // NewCodec makes a codec.
@@ -52,7 +52,7 @@ func NewCodec() Codec {
 	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true))
 	if err != nil {
-		panic(err) // of options alone: a programmer's slip
+		panic(err) // only for invalid options: a programming error
 	}
 	return Codec{pack: pack, unpack: unpacker(false), hashed: unpacker(true)}
 }
@@ -62,21 +62,21 @@ func unpacker(ignoresChecksum bool) *zstd.Decoder {
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody),
 		zstd.IgnoreChecksum(ignoresChecksum))
 	if err != nil {
-		panic(err) // of options alone: a programmer's slip
+		panic(err) // only for invalid options: a programming error
 	}
 	return unpack
 }
 
-// Pack makes a page of a body, which is the caller's again afterwards.
+// Pack makes a page of a body. The caller may reuse body afterwards.
 func (c Codec) Pack(asked, url, contentType string, body []byte) Page {
 	return Page{Asked: asked, URL: url, ContentType: contentType, Bytes: uint32(len(body)),
 		Packed: c.pack.EncodeAll(body, nil)}
 }
 
-// Body is the body of a page. Its error wraps ErrGone.
+// Body returns the body of a page. Its error wraps ErrGone.
 func (c Codec) Body(p Page) ([]byte, error) { return unpack(c.unpack, p, nil) }
 
-// unpack is Body in room, if that suffices.
+// unpack is Body, and uses room if it suffices.
 func unpack(by *zstd.Decoder, p Page, room []byte) ([]byte, error) {
 	if p.Bytes > maxBody {
 		return nil, fmt.Errorf("%w: it says that it has %d bytes", ErrGone, p.Bytes)
@@ -91,7 +91,7 @@ func unpack(by *zstd.Decoder, p Page, room []byte) ([]byte, error) {
 	return body, nil
 }
 
-// Encode is an entry as it stands in a pack.
+// Encode returns the encoding of an entry in a pack.
 func (e Entry) Encode() ([]byte, error) {
 	encoded, err := cbor.Marshal(utf8text.MendText(&e))
 	if err != nil {
@@ -106,7 +106,7 @@ type Source interface {
 }
 
 // Place says which page record's bodies are wanted: its run, its fetch, when its page was read, and
-// what it says of its body.
+// the hash of its body.
 type Place struct {
 	Customer string
 	Group    ids.ID
@@ -118,7 +118,7 @@ type Place struct {
 	Kept     *model.KeptBody
 }
 
-// Until is when the bodies go at the latest.
+// Until returns when the bodies go at the latest.
 func (p *Place) Until() time.Time {
 	if p.Kept == nil {
 		return time.Time{}
@@ -126,7 +126,7 @@ func (p *Place) Until() time.Time {
 	return time.UnixMicro(p.At).Add(time.Duration(p.Kept.Days) * day)
 }
 
-// From is who kept the bodies, as another record is to name it.
+// From returns who kept the bodies, in the form for another record.
 func (p *Place) From() *model.KeptFrom {
 	if p.Kept != nil && p.Kept.From != nil {
 		return p.Kept.From

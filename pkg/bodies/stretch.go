@@ -15,17 +15,17 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// Bounds of what is read of a pack at once. An entry that is longer is read alone.
+// Bounds of one read of a pack. A longer entry is read alone.
 const (
 	maxStretch = 256 << 10
-	// maxGap is the most bytes between two entries that are read for nothing. To open a pack again
+	// maxGap is the most bytes between two entries that are read in vain. Opening a pack again
 	// takes longer, above all on a server.
 	maxGap = 64 << 10
-	// maxRoom is the most bytes that a Reader has room for between two entries.
+	// maxRoom is the most memory that a Reader keeps between two entries.
 	maxRoom = 4 << 20
 )
 
-// Stretch is a part of one pack, with entries that are read at once.
+// Stretch is a part of one pack, with entries that are read together.
 type Stretch struct {
 	Places []*Place // in the order of their bytes
 
@@ -34,20 +34,20 @@ type Stretch struct {
 	end  int64
 }
 
-// key is the pack of a place.
+// key returns the key of the pack of a place.
 func (p *Place) key() blobstore.Key {
 	by := p.From()
 	return Pack{Group: by.Group, Scraper: p.Scraper, Job: by.Job, ID: p.Kept.Pack,
 		Days: p.Kept.Days}.Key(p.Customer)
 }
 
-// Has says whether the record names bodies at all.
+// Has reports whether the record refers to any bodies.
 func (p *Place) Has() bool {
 	return p.Kept != nil && p.Kept.Length > 0 && p.Kept.Length <= MaxEntry
 }
 
-// Stretches are the parts of packs that hold the entries of places, each of which Has one. It sorts
-// places.
+// Stretches returns the parts of packs that hold the entries of places. Has must be true for each
+// place. It sorts places.
 func Stretches(places []*Place) (all []Stretch) {
 	slices.SortStableFunc(places, func(a, b *Place) int {
 		return cmp.Or(bytes.Compare(a.Kept.Pack[:], b.Kept.Pack[:]),
@@ -66,7 +66,7 @@ func Stretches(places []*Place) (all []Stretch) {
 	return all
 }
 
-// Reader reads stretches, one at a time. Its room is used again for each entry.
+// Reader reads stretches, one at a time. It reuses its memory for each entry.
 type Reader struct {
 	Codec  Codec
 	Source Source
@@ -74,9 +74,9 @@ type Reader struct {
 	packed, body []byte
 }
 
-// Read calls visit for what is kept at each place of a stretch. The body is that of the unit's own
-// page, and good until visit returns. gone wraps ErrGone: nothing is kept there. So it is with what
-// another fetch than the record's has kept, and with another body than its hash says. Read's own
+// Read calls visit for the entry at each place of a stretch. body is the body of the unit's own
+// page, valid until visit returns. gone wraps ErrGone if nothing is kept there. This includes
+// entries of another fetch than the record's, and bodies that do not match their hash. Read's own
 // errors are visit's and the blob store's.
 func (r *Reader) Read(ctx context.Context, s *Stretch,
 	visit func(at *Place, e *Entry, body []byte, gone error) error) error {
@@ -104,7 +104,7 @@ func (r *Reader) Read(ctx context.Context, s *Stretch,
 	return nil
 }
 
-// load reads the bytes of a stretch, as far as there are any.
+// load reads the available bytes of a stretch.
 func (r *Reader) load(ctx context.Context, s *Stretch) (gone, err error) {
 	from, err := r.Source.Open(ctx, s.key, s.from, s.end-s.from)
 	if errors.Is(err, blobstore.ErrNotFound) {
@@ -118,7 +118,7 @@ func (r *Reader) load(ctx context.Context, s *Stretch) (gone, err error) {
 	}
 	r.packed = slices.Grow(r.packed[:0], int(s.end-s.from))[:s.end-s.from]
 	n, err := io.ReadFull(from, r.packed)
-	_ = from.Close() // it was read
+	_ = from.Close() // it was only read
 	r.packed = r.packed[:n]
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("bodies: read %s: %w", s.key, err)
@@ -126,7 +126,7 @@ func (r *Reader) load(ctx context.Context, s *Stretch) (gone, err error) {
 	return nil, nil
 }
 
-// entry reads an entry, and the body of its unit's own page.
+// entry decodes an entry, and the body of its unit's own page.
 func (r *Reader) entry(at *Place, encoded []byte, e *Entry) (body []byte, gone error) {
 	if err := cbor.Unmarshal(encoded, e); err != nil || len(e.Pages) == 0 ||
 		e.Fetch != at.From().Fetch {
@@ -146,8 +146,8 @@ func (r *Reader) entry(at *Place, encoded []byte, e *Entry) (body []byte, gone e
 	return body, nil
 }
 
-// Read reads what is kept of a unit, and the body of its own page. Its errors are ErrGone and the
-// blob store's.
+// Read reads the entry of a unit, and the body of its own page. Its errors are ErrGone and the blob
+// store's.
 func (c Codec) Read(ctx context.Context, from Source, at *Place) (e Entry, body []byte,
 	err error) {
 	if !at.Has() {

@@ -25,11 +25,10 @@ type Local struct {
 	clock        clock.Clock
 	hits, misses atomic.Uint64
 
-	mu         sync.Mutex
-	buckets    *simplelru.LRU[string, *bucket]
-	rooms      map[string]int // places taken
-	values     *simplelru.LRU[string, value]
-	valueBytes int
+	mu      sync.Mutex
+	buckets *simplelru.LRU[string, *bucket]
+	rooms   map[string]int // places taken
+	values  *Sized[string, *value]
 }
 
 var _ Cache = (*Local)(nil)
@@ -46,11 +45,9 @@ type value struct {
 
 // NewLocal makes an empty cache.
 func NewLocal(c clock.Clock) *Local {
-	l := &Local{clock: c, rooms: map[string]int{}}
-	l.buckets = NewLRU[string, *bucket](maxBuckets, nil)
-	l.values = NewLRU(maxValues,
-		func(_ string, dropped value) { l.valueBytes -= len(dropped.bytes) })
-	return l
+	return &Local{clock: c, rooms: map[string]int{},
+		buckets: NewLRU[string, *bucket](maxBuckets, nil),
+		values:  NewSized[string, *value](maxValues, maxValueBytes)}
 }
 
 // TakeCall implements Limiter.
@@ -117,15 +114,11 @@ func (l *Local) Set(_ context.Context, key string, bytes []byte, ttl time.Durati
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key = bounded(key)
-	l.values.Remove(key)
 	if len(bytes) > MaxValueBytes {
+		l.values.Remove(key)
 		return
 	}
-	l.values.Add(key, value{bytes: bytes, expires: l.clock.Now().Add(ttl)})
-	l.valueBytes += len(bytes)
-	for l.valueBytes > maxValueBytes {
-		l.values.RemoveOldest()
-	}
+	l.values.Add(key, &value{bytes: bytes, expires: l.clock.Now().Add(ttl)}, len(bytes))
 }
 
 // Delete implements Values.

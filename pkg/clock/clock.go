@@ -1,5 +1,5 @@
-// Package clock owns the notion of now: the system's clock in production, a hand-moved one in
-// tests. Nothing else in the program reads the time; replicated state takes it from the leader's
+// Package clock defines the current time: the system's clock in production, a hand-moved one in
+// tests. Nothing else in the program reads the time. Replicated state takes it from the leader's
 // stamp instead.
 package clock
 
@@ -11,22 +11,22 @@ import (
 
 // Clock tells the time and makes timers. Implementations are safe for concurrent use.
 type Clock interface {
-	// Now is the current time; the system clock's carries a monotonic reading.
+	// Now returns the current time; the system clock's has a monotonic reading.
 	Now() time.Time
-	// After sends the time once, d from now. The channel has room for one and is never closed.
+	// After sends the time once, d from now. The channel is buffered and never closed.
 	After(d time.Duration) <-chan time.Time
 }
 
 // System is the machine's clock.
 type System struct{}
 
-// Now is time.Now.
+// Now returns time.Now.
 func (System) Now() time.Time { return time.Now() }
 
-// After is time.After.
+// After returns time.After.
 func (System) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Pause waits; false when ctx has ended, also where the time is up as well.
+// Pause waits for d; false if ctx has ended, even if the time is up, too.
 func Pause(ctx context.Context, c Clock, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -51,7 +51,7 @@ type timer struct {
 // NewManual starts a clock at the given time.
 func NewManual(at time.Time) *Manual { return &Manual{now: at} }
 
-// Now is the time it was last moved to.
+// Now returns the time to which the clock was last moved.
 func (m *Manual) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *Manual) After(d time.Duration) <-chan time.Time {
 	return ch
 }
 
-// Advance moves the clock and fires what has come due.
+// Advance moves the clock and fires the timers that are due.
 func (m *Manual) Advance(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +87,7 @@ func (m *Manual) Advance(d time.Duration) {
 	m.timers = kept
 }
 
-// Waiting is how many wait for a time.
+// Waiting returns how many timers are set for a time.
 func (m *Manual) Waiting(at time.Time) (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

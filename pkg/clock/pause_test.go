@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// What is due and has ended is not gone on with, whichever was first.
+// TestPauseEndsWithItsContext: an ended context wins over an elapsed pause, whichever was first.
 func TestPauseEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if !clock.Pause(ctx, clock.System{}, 0) {

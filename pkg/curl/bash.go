@@ -9,8 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// bashWords reads one simple command as bash would, in a world without files, variables and other
-// programs.
+// bashWords parses one simple command like bash, without files, variables and other programs.
 func bashWords(command string) ([]string, error) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command),
 		"")
@@ -49,7 +48,7 @@ func bashWords(command string) ([]string, error) {
 	return words, nil
 }
 
-// bashWord is the value of a word that needs nothing from outside.
+// bashWord returns the value of a word that needs nothing from outside.
 func bashWord(word *syntax.Word) (string, error) {
 	var out strings.Builder
 	if err := noBraces(word); err != nil {
@@ -87,7 +86,7 @@ func bashWord(word *syntax.Word) (string, error) {
 	return out.String(), nil
 }
 
-// noBraces refuses words that bash would make several of, such as {a,b}.
+// noBraces refuses words that bash would expand to several, such as {a,b}.
 func noBraces(word *syntax.Word) error {
 	copied := *word
 	copied.Parts = append([]syntax.WordPart(nil), word.Parts...)
@@ -116,7 +115,7 @@ func expansion(part syntax.WordPart) error {
 		"single quotes", what)
 }
 
-// unescaped takes backslashes away: before the characters of set, or before any when it is empty.
+// unescaped removes backslashes before characters of set, or before any if set is empty.
 func unescaped(text, set string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
@@ -138,8 +137,8 @@ func unescaped(text, set string) string {
 	return out.String()
 }
 
-// ansiC reads what stands between $' and '. Two escapes \uD83D\uDE00 that make one character do so
-// here, as browsers mean them.
+// ansiC decodes the text between $' and '. Two escapes \uD83D\uDE00 that form one character are
+// joined, as browsers mean them.
 func ansiC(text string) (string, error) {
 	var out []byte
 	for i := 0; i < len(text); {
@@ -197,7 +196,7 @@ func ansiC(text string) (string, error) {
 	return string(out), nil
 }
 
-// number reads at most size digits.
+// number parses at most size digits.
 func number(text string, size, base int) (value uint64, read int) {
 	for read < min(size, len(text)) {
 		next, err := strconv.ParseUint(text[read:read+1], base, 8)

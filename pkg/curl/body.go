@@ -20,7 +20,7 @@ func (c *reading) addData(option, value string) error {
 	return nil
 }
 
-// addEncoded reads the forms text, =text and name=text; those with @ name files.
+// addEncoded parses text, =text and name=text; forms with @ name files.
 func (c *reading) addEncoded(value string) error {
 	name, text, named := strings.Cut(value, "=")
 	switch {
@@ -50,7 +50,7 @@ func (c *reading) addJSON(value string) error {
 	return nil
 }
 
-// addPart reads name=text with ;type= behind it.
+// addPart parses name=text, optionally followed by ;type=.
 func (c *reading) addPart(value string) error {
 	name, text, ok := strings.Cut(value, "=")
 	switch {
@@ -96,8 +96,8 @@ func (c *reading) addFormPart(p part) error {
 	return nil
 }
 
-// multipart is the form as a body. The boundary follows from the parts, so that a command is the
-// same request always.
+// multipart returns the form as a body. The boundary is derived from the parts, so that a command
+// always makes the same request.
 func multipart(form []part) (body []byte, boundary string) {
 	h := xxh3.New()
 	for _, p := range form {

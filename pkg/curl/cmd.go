@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Marks of the two shells: what a word begins with, and what a line ends with. Browsers quote with
+// Marks of the two shells: the start of a word, and the end of a line. Browsers quote with
 // apostrophes for bash and never for cmd.
 var (
 	bashMark = regexp.MustCompile(`[ \t\n]\$?'|\\\r?\n`)
 	cmdMark  = regexp.MustCompile(`[ \t\n]\^"|\^[ \t]*\r?\n|\^\\\^"`)
 )
 
-// isCmd says whether a command is written for Windows cmd: its mark comes first. Without a mark
-// both read it alike.
+// isCmd reports whether a command is written for Windows cmd: its mark comes first. Without a mark,
+// both shells read it alike.
 func isCmd(command string) bool {
 	cmd := cmdMark.FindStringIndex(command)
 	if cmd == nil {
@@ -23,8 +23,8 @@ func isCmd(command string) bool {
 	return bash == nil || cmd[0] < bash[0]
 }
 
-// cmdWords reads one command as cmd and then the program's own start code would. Variables (%NAME%)
-// stay as they are.
+// cmdWords parses one command like cmd and then the program's start code. Variables (%NAME%) stay
+// as they are.
 func cmdWords(command string) ([]string, error) {
 	line, err := cmdLine(strings.ReplaceAll(command, "\r\n", "\n"))
 	if err != nil {
@@ -36,9 +36,8 @@ func cmdWords(command string) ([]string, error) {
 	return arguments(line, doubled(line)), nil
 }
 
-// doubled says whether backslashes were doubled everywhere. Chrome does, although the program's
-// start code takes only those before a quote away again; everybody who pastes such a command means
-// what Chrome read.
+// doubled reports whether all backslashes are doubled. Chrome does that, although the program's
+// start code undoes it only before a quote. Whoever pastes such a command means what Chrome read.
 func doubled(line string) bool {
 	for i := 0; i < len(line); i++ {
 		if run := backslashes(line[i:]); run > 0 {
@@ -50,14 +49,13 @@ func doubled(line string) bool {
 	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "curl ")
 }
 
-// backslashes is how many there are at the beginning.
+// backslashes returns the number of backslashes at the beginning.
 func backslashes(text string) int { return len(text) - len(strings.TrimLeft(text, `\`)) }
 
-// cmdLine is the first reading: carets are taken away, and what only cmd itself could do is
-// refused.
+// cmdLine is the first pass: it removes carets, and refuses what only cmd itself could do.
 func cmdLine(command string) (string, error) {
-	// Chrome once put its carets inside plain quotes too, where cmd does not see them. Everybody
-	// who pastes such a command means what Chrome meant.
+	// Chrome once put carets inside plain quotes, too, where cmd does not see them. Whoever pastes
+	// such a command means what Chrome meant.
 	everywhere := !strings.Contains(command, ` ^"`) && strings.Contains(command, `^\^"`)
 	var out strings.Builder
 	quoted := false
@@ -66,7 +64,7 @@ func cmdLine(command string) (string, error) {
 		switch {
 		case c == '^' && (!quoted || everywhere):
 			if i++; i < len(command) && command[i] == '\n' {
-				i++ // the line goes on, and what comes next is escaped, even a line's end
+				i++ // the line continues, and the next character is escaped, even a line end
 			}
 			if i < len(command) {
 				out.WriteByte(command[i])
@@ -88,7 +86,7 @@ func cmdLine(command string) (string, error) {
 	return out.String(), nil
 }
 
-// arguments is the second reading: words apart, quotes and the backslashes before them taken away.
+// arguments is the second pass: it splits words, and removes quotes and their backslashes.
 func arguments(line string, doubled bool) []string {
 	var words []string
 	var word []byte

@@ -1,8 +1,8 @@
-// Package curl owns curl commands, as browsers copy them for bash and for Windows cmd. One command
-// becomes one HTTP request, and requests with placeholders, page parameters and redirects follow
-// from it. It runs nothing, reads no file and makes no connection; what would is refused by name.
-// It does not own where a request may go (pkg/egress does), nor where the values of placeholders
-// come from (the fetcher does).
+// Package curl parses curl commands, as browsers copy them for bash and for Windows cmd. One
+// command becomes one HTTP request, from which it derives requests with placeholders, page
+// parameters and redirects. It runs nothing, reads no file and makes no connection; options that
+// would are refused by name. Where a request may go is up to pkg/egress, and the fetcher supplies
+// the values of placeholders.
 package curl
 
 import (
@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of a command and of what it says, in bytes where nothing else is said.
+// Bounds of a command and of its parts, in bytes unless stated otherwise.
 const (
 	MaxCommand = 128 << 10
 	maxHeader  = 32 << 10 // all fields together
@@ -22,23 +22,23 @@ const (
 	maxWords   = 1_000
 )
 
-// Request is what a command asks for. It is never changed: what follows from it is a new one.
+// Request is the request of a command. It is immutable: derived requests are new ones.
 type Request struct {
 	Method string
-	// as written, with the data of -G; may hold placeholders, but not in scheme and host
+	// as written, with the data of -G; may hold placeholders, except in scheme and host
 	URL    string
 	Header []egress.Field
 	Body   []byte
 }
 
-// Parse reads a command. Its error is a *fault.Error with the code schema_validation_failed that
-// names the option or the construct at fault, without values.
+// Parse parses a command. Its error is a *fault.Error with the code schema_validation_failed that
+// names the offending option or construct, without values.
 //
-// The header is as the command has it, with these exceptions. Left out because the connection makes
-// its own: Connection, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade,
-// Expect, Content-Length, Accept-Encoding, Host and the pseudo-fields of HTTP/2. Left out because
-// each fetch wants the whole page: Range and the conditional fields (If-…). A Host, or a
-// pseudo-field for it, that differs from the address's is refused. Accept is */* unless given.
+// The header is the command's, with these exceptions. Fields that the connection sets itself are
+// left out: Connection, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade,
+// Expect, Content-Length, Accept-Encoding, Host and the pseudo-fields of HTTP/2. Range and the
+// conditional fields (If-…) are left out because each fetch wants the whole page. A Host, or a
+// pseudo-field for it, that differs from the address's is refused. Accept defaults to */*.
 func Parse(command string) (*Request, error) {
 	if len(command) > MaxCommand {
 		return nil, invalid("a curl command has at most %d bytes", MaxCommand)
@@ -68,10 +68,10 @@ func invalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.SchemaValidation, format, args...)
 }
 
-// Redirected is the request that follows a redirect from one canonical address to another. It does
-// as browsers do: 301, 302 and 303 lead to a GET without body (a HEAD stays one). 307 and 308
-// repeat the request. Another origin gets neither credentials nor cookies. A nil request, a plain
-// GET, stays nil.
+// Redirected returns the request that follows a redirect from one canonical address to another, as
+// in browsers. 301, 302 and 303 lead to a GET without body (a HEAD stays one). 307 and 308 repeat
+// the request. Another origin gets neither credentials nor cookies. A nil request, a plain GET,
+// stays nil.
 func (r *Request) Redirected(status int, from, to string) *Request {
 	if r == nil {
 		return nil
@@ -86,8 +86,8 @@ func (r *Request) Redirected(status int, from, to string) *Request {
 	return next.For(from, to)
 }
 
-// For is the request as it may be sent to an address when it was meant for another. It has no
-// credentials and cookies where the origins differ.
+// For returns the request in the form that may be sent to to, although it was meant for another
+// address. If the origins differ, it has no credentials and cookies.
 func (r *Request) For(meant, to string) *Request {
 	if originOf(meant) == originOf(to) {
 		return r
@@ -97,7 +97,7 @@ func (r *Request) For(meant, to string) *Request {
 	return &stripped
 }
 
-// Fields that go with a body, and that are meant for one origin alone. In lower case.
+// Fields that belong to a body, and fields for one origin only. In lower case.
 var (
 	ofBody = []string{"content-type", "content-encoding", "content-language", "content-location",
 		"content-disposition"}
@@ -124,7 +124,7 @@ func isOneOf(name string, lower []string) bool {
 	return false
 }
 
-// origin is the scheme and the authority of a canonical address.
+// origin returns the scheme and authority of a canonical address.
 func origin(canonical string) string {
 	scheme, rest, _ := strings.Cut(canonical, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -133,7 +133,7 @@ func origin(canonical string) string {
 	return scheme + "://" + rest
 }
 
-// field is the value of the first header field of a name in lower case.
+// field returns the value of the first header field with a name in lower case.
 func (r *Request) field(name string) (value string, found bool) {
 	for _, field := range r.Header {
 		if strings.ToLower(field.Name) == name {

@@ -21,7 +21,7 @@ func show(r *Request) string {
 	return text + "\n" + string(r.Body)
 }
 
-// Commands as the browsers of the name copy them.
+// copied are commands as the named browsers copy them.
 var copied = map[string]struct{ command, want string }{
 	"Chrome, bash": {`curl 'https://shop.test/api/items?cat=7&q=a%20b' \
   -H 'accept: application/json, text/plain, */*' \
@@ -209,7 +209,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What would touch files, the network elsewhere or a shell is refused by name.
+// TestRefused: what would use files, other hosts or a shell is refused by name.
 func TestRefused(t *testing.T) {
 	const to = " https://shop.test"
 	for command, named := range map[string]string{
@@ -328,7 +328,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An error is shown to users and kept in logs: it has no value of the command in it.
+// TestErrorsHoldNoSecrets: errors are shown to users and logged, so they quote no values.
 func TestErrorsHoldNoSecrets(t *testing.T) {
 	for _, command := range []string{"curl -H 'Authorization secret' https://shop.test",
 		"curl -u secret https://shop.test",
@@ -381,7 +381,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// A value never moves a request to another host.
+// TestFillStaysOnTheHost: a value never moves a request to another host.
 func TestFillStaysOnTheHost(t *testing.T) {
 	r, err := Parse("curl 'https://shop.test/{{A}}'")
 	if err != nil {

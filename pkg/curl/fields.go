@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// BodyParam is the value of a parameter that stands in the body. Of a form
-// (application/x-www-form-urlencoded) it is the first field of that name. Of JSON it is the member
-// that a pointer (RFC 6901) names, or, without a leading slash, the top-level member of that name.
-// It is false for a request whose body does not have it.
+// BodyParam returns the value of a parameter in the body. In a form
+// (application/x-www-form-urlencoded) it is the first field with that name. In JSON it is the
+// member that a pointer (RFC 6901) names, or, without a leading slash, the top-level member with
+// that name. It is false if the body does not have it.
 func (r *Request) BodyParam(param string) (value string, found bool) {
 	if len(r.Body) == 0 || param == "" {
 		return "", false
@@ -37,8 +37,8 @@ func (r *Request) BodyParam(param string) (value string, found bool) {
 	return value, true
 }
 
-// WithBodyParam is the request with another value for a parameter that BodyParam finds; all else
-// stays byte for byte. In JSON the value is a number where a number stands and one is given, and
+// WithBodyParam returns the request with another value for a parameter that BodyParam finds. All
+// else stays byte for byte. In JSON the value is a number if it replaces a number and is one, and
 // text otherwise.
 func (r *Request) WithBodyParam(param, value string) *Request {
 	changed := *r
@@ -67,7 +67,7 @@ func (r *Request) WithBodyParam(param, value string) *Request {
 		if encoder.Encode(value) != nil {
 			return r
 		}
-		text.Truncate(text.Len() - 1) // the line's end
+		text.Truncate(text.Len() - 1) // the line end that the encoder adds
 	}
 	changed.Body = bytes.Join([][]byte{r.Body[:from], text.Bytes(), r.Body[to:]}, nil)
 	return &changed
@@ -79,13 +79,13 @@ func (r *Request) isForm() bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/x-www-form-urlencoded")
 }
 
-// isNumber says whether text is a JSON number.
+// isNumber reports whether text is a JSON number.
 func isNumber(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') &&
 		json.Valid([]byte(text))
 }
 
-// pointer is the path that a parameter's name means in JSON.
+// pointer returns the JSON path that a parameter's name means.
 func pointer(param string) []string {
 	if !strings.HasPrefix(param, "/") {
 		return []string{param}
@@ -97,7 +97,7 @@ func pointer(param string) []string {
 	return path
 }
 
-// locate finds where a value stands in JSON: the first one of that path.
+// locate finds the first value with a path in JSON.
 func locate(body []byte, path []string) (from, to int, found bool) {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	open, err := tokens.Token()

@@ -9,9 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/egress"
 )
 
-// FuzzParse: whatever is read can be sent, and follows from the command alone.
+// FuzzParse: a parsed request can be sent, and parsing is deterministic.
 func FuzzParse(f *testing.F) {
 	for _, c := range copied {
 		f.Add(c.command)
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		if err := checkHeader(r.Header); err != nil {
 			t.Error(err)
 		}
-		if !isToken(r.Method) {
+		if !egress.IsToken(r.Method) {
 			t.Errorf("method %q", r.Method)
 		}
 		for _, name := range []string{"host", "content-length", "transfer-encoding", "connection",
@@ -60,7 +61,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// quoteBash writes a word as browsers do for bash.
+// quoteBash quotes a word as browsers do for bash.
 func quoteBash(word string) string {
 	if !regexp.MustCompile(`[^\x20-\x7e]|!|'`).MatchString(word) {
 		return "'" + word + "'"
@@ -72,7 +73,7 @@ func quoteBash(word string) string {
 		}) + "'"
 }
 
-// quoteCmd writes a word as browsers do for Windows cmd.
+// quoteCmd quotes a word as browsers do for Windows cmd.
 func quoteCmd(word string) string {
 	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)
 	word = regexp.MustCompile("[^a-zA-Z0-9\\s_\\-:=+~'/.,?;()*`]").ReplaceAllString(word, "^$0")
@@ -80,7 +81,7 @@ func quoteCmd(word string) string {
 	return `^"` + strings.ReplaceAll(word, "\n", "^\n\n") + `^"`
 }
 
-// A word that a browser has quoted is that word again.
+// TestQuotedWords: unquoting reverses a browser's quoting.
 func TestQuotedWords(t *testing.T) {
 	text := rapid.StringOfN(rapid.SampledFrom(
 		[]rune("ab1 \\'\"^%!$`&|<>{}[]()~*#\n\té\u00a0\uffff")), 0, 30, -1)

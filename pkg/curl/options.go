@@ -7,33 +7,32 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// reading is a command being read.
+// reading is the state of parsing a command.
 type reading struct {
 	urls    []string
-	method  string // of -X
+	method  string // from -X
 	header  []egress.Field
-	none    []string // fields not to be sent, in lower case
+	none    []string // fields not to send, in lower case
 	agent   *string
 	referer string
 	cookies []string
 	auth    string
 	data    []string // joined by &
-	json    bool     // of --json: joined by nothing
+	json    bool     // from --json: data joined without &
 	form    []part
 	get     bool
 	head    bool
-	literal bool // of -g
-	trust   bool // of -k
+	literal bool // from -g
+	trust   bool // from -k
 }
 
-// option is what the command's reader does with an option. A nil apply is an option without effect
-// here.
+// option says how to parse an option. A nil apply means that the option has no effect here.
 type option struct {
-	value bool // it takes one
+	value bool // takes a value
 	apply func(c *reading, value string) error
 }
 
-// options are those that are understood, by long name.
+// options are the known options, by long name.
 var options = map[string]option{
 	"url": {true, func(c *reading,
 		v string) error {
@@ -92,7 +91,7 @@ var shorts = map[byte]string{'X': "request", 'H': "header", 'A': "user-agent", '
 	'd': "data", 'F': "form", 'G': "get", 'I': "head", 'g': "globoff", 'L': "location",
 	's': "silent", 'S': "show-error",
 	'i': "include", 'v': "verbose", 'f': "fail", 'N': "no-buffer", '#': "progress-bar",
-	// Refused ones.
+	// Refused options.
 	'o': "output", 'O': "remote-name", 'T': "upload-file", 'K': "config", 'c': "cookie-jar",
 	'x': "proxy", 'E': "cert",
 	'k': "insecure", 'D': "dump-header", 'n': "netrc", 'J': "remote-header-name",
@@ -102,7 +101,7 @@ var shorts = map[byte]string{'X': "request", 'H': "header", 'A': "user-agent", '
 	'm': "max-time", 'p': "proxytunnel", 'Z': "parallel", 'R': "remote-time", ':': "next",
 	'j': "junk-session-cookies"}
 
-// Why options are refused.
+// Reasons for refusing options.
 const (
 	files     = "it reads or writes files"
 	elsewhere = "it sends the request elsewhere or by another way"
@@ -112,8 +111,7 @@ const (
 	pace      = "time, tries and pace are the scraper's"
 )
 
-// refused names options that are known and not allowed. Any other unknown option is refused as
-// well.
+// refused names options that are known but not allowed. Unknown options are refused, too.
 var refused = map[string]string{
 	"output": files, "output-dir": files, "remote-name": files, "remote-name-all": files,
 	"remote-header-name": files,
@@ -158,7 +156,7 @@ var refused = map[string]string{
 	"aws-sigv4": "only Basic and Bearer are known",
 }
 
-// read takes the words behind the program's name.
+// read parses the words after the program's name.
 func (c *reading) read(words []string) error {
 	for len(words) > 0 {
 		word := words[0]
@@ -181,7 +179,7 @@ func (c *reading) read(words []string) error {
 	return nil
 }
 
-// readShort takes a cluster of short options; the value of one may be the rest of it.
+// readShort parses a cluster of short options; an option's value may be the rest of it.
 func (c *reading) readShort(cluster string, words []string) ([]string, error) {
 	for i := range len(cluster) {
 		shown := "-" + cluster[i:i+1]
@@ -205,7 +203,7 @@ func (c *reading) readShort(cluster string, words []string) ([]string, error) {
 	return words, nil
 }
 
-// applyOption applies an option and answers the words behind it.
+// applyOption applies an option and returns the words after it.
 func (c *reading) applyOption(shown, name string, value *string, words []string) ([]string, error) {
 	o, known := options[name]
 	if !known {
@@ -230,7 +228,7 @@ func (c *reading) applyOption(shown, name string, value *string, words []string)
 	return words, o.apply(c, given)
 }
 
-// addHeader reads "Name: value", "Name;" (an empty one) and "Name:" (none, not even curl's own).
+// addHeader parses "Name: value", "Name;" (empty) and "Name:" (none, not even curl's default).
 func (c *reading) addHeader(text string) error {
 	if strings.HasPrefix(text, "@") {
 		return invalid("the option -H with @ is not allowed: %s", files)

@@ -15,7 +15,7 @@ var dropped = []string{"connection", "keep-alive", "proxy-connection", "te", "tr
 	"version", "range", "if-range",
 	"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "http2-settings"}
 
-// request is what the options come to.
+// request returns the request that the options make.
 func (c *reading) request() (*Request, error) {
 	if len(c.urls) != 1 {
 		return nil, invalid("a curl command needs exactly one address, not %d; an address that "+
@@ -32,7 +32,7 @@ func (c *reading) request() (*Request, error) {
 	if r.URL, err = c.address(); err != nil {
 		return nil, err
 	}
-	// Chrome copies it with every address of http, where there is nothing to check.
+	// Chrome copies -k with every http address, where there is nothing to check.
 	if c.trust && !strings.HasPrefix(originOf(r.URL), "http://") {
 		return nil, invalid("the option -k (--insecure) is not allowed: %s", trust)
 	}
@@ -48,14 +48,13 @@ func (c *reading) request() (*Request, error) {
 	return r, checkHeader(r.Header)
 }
 
-// Ranges and lists of curl's own, which make several addresses of one, and the escapes that keep
-// them from it.
+// Ranges and lists of curl, which make several addresses of one, and the escapes that prevent it.
 var (
 	globs    = regexp.MustCompile(`\[(\d+-\d+|[a-zA-Z]-[a-zA-Z])(:\d+)?\]|\{[^{}]*,[^{}]*\}`)
 	brackets = regexp.MustCompile(`\\([][{}])`)
 )
 
-// address is the one address, without fragment.
+// address returns the one address, without fragment.
 func (c *reading) address() (string, error) {
 	at := c.urls[0]
 	if !c.literal {
@@ -93,7 +92,7 @@ func (c *reading) verb() (string, error) {
 		return "GET", nil
 	case c.method == "":
 		return "POST", nil
-	case len(c.method) > maxMethod || !isToken(c.method):
+	case len(c.method) > maxMethod || !egress.IsToken(c.method):
 		return "", invalid("the method (-X) is not the name of one")
 	case c.method == "CONNECT", c.method == "TRACE":
 		return "", invalid("the method %s is not allowed", c.method)
@@ -101,8 +100,8 @@ func (c *reading) verb() (string, error) {
 	return c.method, nil
 }
 
-// setHeader gathers the fields: those of -H in their order, then what other options add unless -H
-// has it.
+// setHeader collects the fields: those of -H in their order, then those that other options add
+// unless -H has them.
 func (c *reading) setHeader(r *Request) error {
 	canonical, err := address.Canonical(r.URL)
 	if err != nil {
@@ -173,7 +172,7 @@ func checkHeader(header []egress.Field) error {
 	}
 	size := 0
 	for _, field := range header {
-		if !isToken(field.Name) {
+		if !egress.IsToken(field.Name) {
 			return invalid("a header field has a name that cannot be sent")
 		}
 		if strings.ContainsAny(field.Value, "\r\n\x00") {
@@ -185,14 +184,4 @@ func checkHeader(header []egress.Field) error {
 		return invalid("the header has at most %d bytes", maxHeader)
 	}
 	return nil
-}
-
-// isToken says whether a name can be a method or a header field's.
-func isToken(name string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return name != ""
 }

@@ -10,12 +10,12 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// placeholder stands for a token. In canonical addresses its braces may be written as percent
-// escapes.
+// placeholder matches a placeholder for a token. In canonical addresses its braces may be
+// percent-encoded.
 var placeholder = regexp.MustCompile(`(?:\{|%7[Bb]){2}([A-Za-z0-9_]+)(?:\}|%7[Dd]){2}`)
 
-// Placeholders are the names between {{ and }} in the address, the header's values and the body,
-// each once, sorted.
+// Placeholders returns the names between {{ and }} in the address, the header's values and the
+// body, sorted and without duplicates.
 func (r *Request) Placeholders() []string {
 	names := map[string]bool{}
 	note := func(text string) {
@@ -31,8 +31,8 @@ func (r *Request) Placeholders() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Fill is the request with values for its placeholders. It is false when a value is missing, or
-// cannot stand where it would have to: nothing with a placeholder may be sent.
+// Fill returns the request with values for its placeholders. It is false if a value is missing or
+// not allowed in its place: no request with a placeholder may be sent.
 func (r *Request) Fill(values map[string]string) (*Request, bool) {
 	missing := false
 	fill := func(text string) string {
@@ -57,7 +57,7 @@ func (r *Request) Fill(values map[string]string) (*Request, bool) {
 	return filled, ok && len(filled.Placeholders()) == 0
 }
 
-// maxFilled bounds a body with values in it, which have up to 4,096 bytes each.
+// maxFilled is the most bytes of a body with filled-in values, which have up to 4,096 bytes each.
 const maxFilled = 1 << 20
 
 func originOf(url string) string {

@@ -4,5 +4,5 @@ package egress
 
 import "net"
 
-// aliveCheck cannot look without waiting here, so no connection is used twice.
+// aliveCheck always fails: reads here cannot avoid waiting, so no connection is reused.
 func aliveCheck(net.Conn) func() bool { return func() bool { return false } }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// aliveCheck makes a check that an idle connection has neither ended nor sent anything: one read
-// that does not wait. The byte that it may take away does not matter, since such a connection is
-// not used again.
+// aliveCheck returns a check that an idle connection has neither ended nor sent anything. It reads
+// once without waiting. A byte that it consumes does not matter, since such a connection is not
+// reused.
 func aliveCheck(c net.Conn) func() bool {
 	source, ok := c.(syscall.Conn)
 	if !ok {

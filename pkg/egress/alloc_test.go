@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards one exchange over a kept connection, the test's server included.
+// TestAllocations guards one exchange over a kept connection, including the test's server.
 func TestAllocations(t *testing.T) {
 	c := newClient(t, Config{Origins: map[string]string{"*.example": benchServer(t)}})
 	exchange := func() {

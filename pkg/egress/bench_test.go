@@ -13,8 +13,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// benchServer answers every request with the same 28 KB page, in as few instructions as it can: the
-// client is measured.
+// benchServer answers every request with the same 28 KB page, in as few instructions as possible:
+// only the client is to be measured.
 func benchServer(b testing.TB) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,8 +48,8 @@ func benchServer(b testing.TB) string {
 	return listener.Addr().String()
 }
 
-// The two benchmarks below compare one exchange here with one of fasthttp's own client on the same
-// server.
+// The two benchmarks below compare one exchange of this client with one of fasthttp's client, on
+// the same server.
 
 func BenchmarkDo(b *testing.B) {
 	c := newClient(b, Config{Origins: map[string]string{"*.example": benchServer(b)}})

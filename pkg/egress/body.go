@@ -17,14 +17,14 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// chunked is the length that the message parser gives to a body in chunks.
+// chunked is the message parser's length for a chunked body.
 const chunked = -1
 
-// errNoMemory says that all bodies together went over MaxBuffered, or one caller's over a share.
+// errNoMemory says that all bodies together exceeded MaxBuffered, or a caller exceeded its share.
 var errNoMemory = errors.New("too many bytes are held in bodies")
 
-// readBody reads the body, decompressed, into the response's buffer. It says whether the stream was
-// read to its end.
+// readBody reads the decompressed body into the response's buffer. It reports whether the stream
+// was read to its end.
 func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int64,
 	req *Request) (bool, error) {
 	truncate := req.Truncate
@@ -52,7 +52,7 @@ func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int6
 		return false, nil
 	case err == nil:
 		whole := source.atEnd()
-		// The stream takes the connection's end between two chunks for the body's.
+		// The stream takes a connection's end between two chunks for the end of the body.
 		if length == chunked && errors.Is(conn.err, io.EOF) {
 			return false, answerError(conn, io.ErrUnexpectedEOF)
 		}
@@ -71,10 +71,10 @@ func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int6
 	return false, fault.Wrap(fault.PageDecompression, err, "The body does not decompress.")
 }
 
-// errLeft says that whoever reads a body has left the rest of it.
+// errLeft says that the reader of a body left the rest unread.
 var errLeft = errors.New("the body was not read to its end")
 
-// handOver has a body read, up to max bytes of it.
+// handOver lets take read a body, up to max bytes of it.
 func handOver(from io.Reader, max int64, take func(io.Reader)) error {
 	body := &handed{limited: limited{from: from, left: max}}
 	take(body)
@@ -87,13 +87,13 @@ func handOver(from io.Reader, max int64, take func(io.Reader)) error {
 	return body.err
 }
 
-// handed is a body that somebody else reads; err is what its reading ended with.
+// handed is a body that somebody else reads; err is the error that ended it.
 type handed struct {
 	limited
 	err error
 }
 
-// Read implements io.Reader. What has ended stays so.
+// Read implements io.Reader. It repeats the first error.
 func (h *handed) Read(p []byte) (int, error) {
 	if h.err != nil {
 		return 0, h.err
@@ -103,7 +103,7 @@ func (h *handed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Sizes of a body buffer: what is asked for at first, at most, whatever length the answer claims.
+// Initial sizes of a body buffer: the default, and the most that a claimed length can request.
 const (
 	firstBuffer   = 16 << 10
 	trustedLength = 128 << 10
@@ -139,8 +139,8 @@ func (c *Client) readAll(resp *Response, from io.Reader, length, max int64) erro
 	}
 }
 
-// grow makes the buffer hold size bytes, within MaxBuffered over all responses and the caller's
-// share of it.
+// grow makes the buffer hold size bytes, within MaxBuffered for all responses and the caller's
+// share.
 func (c *Client) grow(resp *Response, size int64) error {
 	more := size - int64(cap(resp.buffer))
 	if more <= 0 {
@@ -156,7 +156,7 @@ func (c *Client) grow(resp *Response, size int64) error {
 	return nil
 }
 
-// limited passes at most left bytes of a body as it was sent.
+// limited passes on at most left bytes of a body as it was sent.
 type limited struct {
 	from io.Reader
 	left int64
@@ -167,7 +167,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left < 0 {
 		return 0, errTooLarge
 	}
-	// one byte more tells a body that ends here from a longer one
+	// one byte more distinguishes a body that ends here from a longer one
 	p = p[:min(int64(len(p)), l.left+1)]
 	n, err := l.from.Read(p)
 	l.left -= int64(n)
@@ -180,10 +180,10 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spent says that the body was longer than allowed.
+// spent reports that the body was longer than allowed.
 func (l *limited) spent() bool { return l.left < 0 }
 
-// atEnd reads the end of the body's framing and says whether nothing else came.
+// atEnd reads the end of the body's framing and reports whether nothing else came.
 func (l *limited) atEnd() bool {
 	var rest [1]byte
 	n, err := l.Read(rest[:])
@@ -193,12 +193,12 @@ func (l *limited) atEnd() bool {
 // decoders keeps decompressors for reuse: each has tables and windows of many kilobytes.
 type decoders struct{ gzip, zlib, flate, brotli, zstd, buffered sync.Pool }
 
-// maxWindow bounds what a zstd body may make us remember (RFC 9659).
+// maxWindow is the largest window that a zstd body may require (RFC 9659).
 const maxWindow = 8 << 20
 
 var errUnknownCoding = errors.New("unknown content coding")
 
-// decoder is source decompressed, and what gives the decompressor back.
+// decoder returns the decompressed source, and a function that gives the decompressor back.
 func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), error) {
 	if coding = codingOf(coding); coding == "" {
 		return source, func() {}, nil
@@ -220,14 +220,14 @@ func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), 
 	}, err
 }
 
-// noCodings are what servers write where no coding is meant, and how storage uploads are framed;
-// browsers let it pass, too.
+// noCodings are the values that servers write although they mean no coding, and one for the framing
+// of storage uploads. Browsers accept them, too.
 var noCodings = []string{"", "identity", "none", "binary", "8bit", "utf-8", "utf8", "iso-8859-1",
 	"aws-chunked"}
 
-// codingOf is the coding that a Content-Encoding names, "" for none.
+// codingOf returns the coding that a Content-Encoding names, "" for none.
 func codingOf(header string) string {
-	switch header { // as nearly all write it
+	switch header { // the usual spellings
 	case "", "gzip", "br", "deflate", "zstd":
 		return header
 	}
@@ -244,11 +244,11 @@ func codingOf(header string) string {
 	case 1:
 		return codings[0]
 	}
-	return header // compressed twice is unknown
+	return header // compressed twice: not supported
 }
 
-// members reads the members of a gzip body, and leaves alone what else may follow them. Such are
-// the blank lines of a script that ends after its output was compressed.
+// members reads the members of a gzip body, and ignores whatever follows them. An example are blank
+// lines of a script that continues after its output was compressed.
 type members struct {
 	gzip.Reader
 	from *bufio.Reader
@@ -284,7 +284,7 @@ func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giv
 		z.from = r
 		return z, func() { z.from = nil; d.gzip.Put(z) }, z.beginMember()
 	case "deflate":
-		// Half of the web's "deflate" has zlib's frame, as it should, and half has none.
+		// Half of the web's "deflate" has zlib's framing, as it should; half has none.
 		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 &&
 			(int(head[0])<<8|int(head[1]))%31 == 0 {
 			return d.startZlib(r)

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// detailOf is the sentence for the user in a coded error.
+// detailOf returns the sentence for the user in a coded error.
 func detailOf(err error) string {
 	var coded *fault.Error
 	if errors.As(err, &coded) {

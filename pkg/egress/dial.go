@@ -20,19 +20,19 @@ import (
 // connectFunc opens a TCP connection to an address that the guard has passed.
 type connectFunc func(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn, error)
 
-// connectTCP is the only place that opens connections. The guard looks once more at the very
-// address that is dialled.
+// connectTCP is the only place that opens connections. The guard checks once more the very address
+// that is dialled.
 func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn,
 	error) {
 	dialer := net.Dialer{Control: c.guard.control, Deadline: deadline, KeepAlive: -1}
 	return dialer.DialContext(ctx, "tcp", to.String())
 }
 
-// Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak
-// for themselves: the browser. It is checked as any other. Its errors are Do's. The caller closes
-// it.
-func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn,
-	error) {
+// Tunnel opens a bare connection to a host (as in a canonical address) and port, for those with
+// their own protocol: the browser. It is checked like any other connection. Its errors are those of
+// Do. Whoever called closes it; caller is as in a Request.
+func (c *Client) Tunnel(ctx context.Context, caller, host string, port uint16,
+	via *Proxy) (net.Conn, error) {
 	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"),
 		strconv.Itoa(int(port))) + "/")
 	if err != nil {
@@ -41,16 +41,16 @@ func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Prox
 	deadline := time.Now().Add(c.config.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	tcp, err := c.reach(ctx, to, via, deadline)
+	tcp, err := c.reach(ctx, caller, to, via, deadline)
 	c.metrics.note(err)
 	return tcp, err
 }
 
-// reach opens a connection to one of an address's host's addresses: each in turn, with an equal
-// share of the time left.
-func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy,
+// reach connects to one of the addresses of a host. It tries each in turn, with an equal share of
+// the time left.
+func (c *Client) reach(ctx context.Context, caller string, to address.Address, via *Proxy,
 	deadline time.Time) (net.Conn, error) {
-	places, err := c.reachable(ctx, to.Host)
+	places, err := c.reachable(ctx, caller, to.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy,
 			return tcp, nil
 		}
 		if failed := (*ProxyError)(nil); errors.As(err, &failed) && failed.Own {
-			break // it would fail for the others, too
+			break // it would fail for the other addresses, too
 		}
 	}
 	return nil, dialError(ctx, err)
@@ -81,7 +81,7 @@ func (c *Client) dial(ctx context.Context, to address.Address, req *Request,
 	deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	tcp, err := c.reach(ctx, to, req.Proxy, deadline)
+	tcp, err := c.reach(ctx, req.Caller, to, req.Proxy, deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (c *Client) dial(ctx context.Context, to address.Address, req *Request,
 	return newConn(secure, tcp, originOf(to, req)), nil
 }
 
-// shakeHands is HandshakeContext without its goroutine for each connection.
+// shakeHands is HandshakeContext without a goroutine per connection.
 func shakeHands(ctx context.Context, secure *tls.Conn, tcp net.Conn, deadline time.Time) error {
 	if err := tcp.SetDeadline(deadline); err != nil {
 		return err
@@ -109,11 +109,11 @@ func shakeHands(ctx context.Context, secure *tls.Conn, tcp net.Conn, deadline ti
 	return err
 }
 
-// publicCurves leave out the post-quantum key exchange. It is a quarter of what a connection costs,
-// and keeps secret from later readers what anybody can read at the host.
+// publicCurves leave out the post-quantum key exchange. It takes a quarter of a connection's cost,
+// and would only protect what anybody can read at the host.
 var publicCurves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 
-// secured is how a connection to an address's host is secured.
+// secured returns the TLS configuration for an address's host.
 func (c *Client) secured(to address.Address, private bool) *tls.Config {
 	config := c.public
 	if private {
@@ -123,10 +123,10 @@ func (c *Client) secured(to address.Address, private bool) *tls.Config {
 	host := strings.TrimSuffix(strings.Trim(to.Host, "[]"), ".")
 	config.ServerName = host
 	if fips140.Enabled() {
-		return config // crypto/tls asks more of chains then
+		return config // then crypto/tls checks chains more strictly
 	}
-	// Certificates are verified all the same, resumed connections' too: by the verifier, which
-	// remembers intermediate ones.
+	// The verifier checks certificates instead, also those of resumed connections. It remembers
+	// intermediate certificates.
 	config.InsecureSkipVerify = true //nolint:gosec // VerifyConnection does all that it leaves out
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		return c.verifier.verify(state.PeerCertificates, host)
@@ -181,7 +181,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// isBroken says that the other side ended the connection.
+// isBroken reports that the other side ended the connection.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

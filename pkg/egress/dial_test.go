@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestKeyExchange: a public request shows one key share, a private one the post-quantum share too.
-// Hosts that speak another curve alone are reached.
+// TestKeyExchange: a public request sends one key share, a private one also the post-quantum share.
+// Hosts that support only another curve can be reached, too.
 func TestKeyExchange(t *testing.T) {
 	for name, test := range map[string]struct {
 		private bool

@@ -1,11 +1,11 @@
 // Package egress is the only way out. Every outbound HTTP connection of every role goes through a
-// Client, with one resolver, one address check at dial time and one set of limits. It owns which
-// addresses may be reached, connections and one HTTP exchange at a time. It follows no redirect,
-// repeats nothing and knows nothing of politeness, robots.txt or pages. What an address means is
-// pkg/address's.
+// Client, with one resolver, one address check at dial time and one set of limits. It owns the
+// rules for reachable addresses, connections and single HTTP exchanges. It follows no redirects,
+// repeats nothing and knows nothing of politeness, robots.txt or pages. Package address defines
+// what an address means.
 //
-// The messages are fasthttp's. Its client is not used. That one sends a request again when it sees
-// fit, keeps a goroutine per host, and has no bound over all hosts.
+// The messages are fasthttp's, but its client is not used. That client resends requests on its own,
+// keeps a goroutine per host, and has no limit over all hosts.
 package egress
 
 import (
@@ -27,41 +27,41 @@ import (
 // public internet.
 type Config struct {
 	// Allow lists ranges that may be reached although they are private or reserved. Cloud metadata
-	// addresses stay forbidden whatever is listed.
+	// addresses are always forbidden.
 	Allow []netip.Prefix
-	// Origins maps hosts to the "ip:port" that is dialled instead of asking DNS, for demo and test
-	// webs. A key is an exact host or "*.suffix". The address guard holds for them too.
+	// Origins maps hosts to an "ip:port" to dial instead of asking DNS, for demo and test webs. A
+	// key is an exact host or "*.suffix". The address guard applies to them, too.
 	Origins map[string]string
-	// Resolver answers host names; the system's when nil.
+	// Resolver resolves host names; nil: the system's.
 	Resolver Resolver
-	// RootCAs are the trusted certificate authorities; the system's when nil.
+	// RootCAs are the trusted certificate authorities; nil: the system's.
 	RootCAs *x509.CertPool
-	// Clock ages the resolver's answers; the system's when nil.
+	// Clock determines the age of resolved names; nil: the system's.
 	Clock clock.Clock
 
-	// MaxExchanges bounds the exchanges under way; further ones wait, within their deadline. 1,024
-	// when 0.
+	// MaxExchanges limits the exchanges under way; further ones wait within their deadline. 0:
+	// 1,024.
 	MaxExchanges int
-	// MaxIdle bounds the kept-alive connections over all hosts; the longest idle one makes room.
-	// 4,096 when 0: as many hosts of a crawl at one page a second each can be kept.
+	// MaxIdle limits the kept-alive connections over all hosts; the longest idle one makes room. 0:
+	// 4,096, enough for that many hosts at one page a second each.
 	MaxIdle int
-	// MaxIdleBytes bounds their memory, by what each is taken to hold (10 KB and its buffers). 64
-	// MiB when 0.
+	// MaxIdleBytes limits the estimated memory of these connections (10 KB each and its buffers).
+	// 0: 64 MiB.
 	MaxIdleBytes int64
-	// IdleTimeout is how long a connection is kept alive unused. 15 s when 0.
+	// IdleTimeout is how long a connection is kept alive unused. 0: 15 s.
 	IdleTimeout time.Duration
-	// MaxBuffered bounds the bytes of all bodies that are held (read and not yet released). 256 MiB
-	// when 0. One caller has four times what is left besides, at most.
+	// MaxBuffered limits the bytes of all bodies that are read and not yet released. 0: 256 MiB.
+	// One caller may also hold at most four times what is left.
 	MaxBuffered int64
-	// MaxHeader bounds the bytes of an answer's header. 16 KiB when 0.
+	// MaxHeader limits the bytes of a response's header. 0: 16 KiB.
 	MaxHeader int
-	// MaxBody bounds the bytes of a body, as sent and as decompressed, where the request names no
-	// bound. 10 MiB when 0.
+	// MaxBody limits the bytes of a body, as sent and as decompressed, if the request sets no
+	// limit. 0: 10 MiB.
 	MaxBody int64
-	// Timeout bounds an exchange that names no deadline. 30 s when 0.
+	// Timeout limits an exchange without a deadline. 0: 30 s.
 	Timeout time.Duration
 
-	// Metrics is where the client counts; it may be nil.
+	// Metrics is where the client counts; nil: nowhere.
 	Metrics *telemetry.Metrics
 }
 
@@ -88,14 +88,14 @@ func setDefault[T int | int64 | time.Duration](setting *T, value T) {
 	}
 }
 
-// Client makes outbound exchanges. It is safe for concurrent use. Close it to end what it holds.
+// Client makes outbound exchanges. It is safe for concurrent use. Close releases its resources.
 type Client struct {
 	config    Config
 	guard     *guard
 	origins   origins
 	names     *names
 	verifier  *verifier
-	public    *tls.Config // for what may be known one day: public pages
+	public    *tls.Config // for public pages, whose content may become known one day
 	private   *tls.Config
 	pool      *pool
 	slots     chan struct{}
@@ -107,7 +107,7 @@ type Client struct {
 	metrics   *metrics
 }
 
-// New makes a client. It fails on an origin map that cannot be read.
+// New makes a client. It fails if the origin map is invalid.
 func New(config Config) (*Client, error) {
 	config.setDefaults()
 	origins, err := parseOrigins(config.Origins)
@@ -143,21 +143,21 @@ func New(config Config) (*Client, error) {
 // cheap.
 const tlsSessions = 1024
 
-// Leave closes the idle connections straight to an authority, of which the caller expects to ask
-// nothing more for now.
+// Leave closes the idle direct connections to an authority. The caller expects no more requests
+// there for now.
 func (c *Client) Leave(authority string) { c.pool.leave(authority) }
 
-// Close closes the idle connections and waits for name look-ups. Exchanges under way end by their
-// own deadlines.
+// Close closes the idle connections and waits for name look-ups. Exchanges under way run until they
+// end or reach their deadlines.
 func (c *Client) Close() {
 	c.pool.close()
 	c.names.close()
 }
 
-// Do makes one exchange: one request, sent once, and its whole answer, whatever its status.
-// Redirects are answers. Everything (a free slot, DNS, dial, TLS, header, body) happens before the
-// deadline. Errors are *fault.Error with a page code, except that a cancelled context answers with
-// its own error. The caller releases the response.
+// Do makes one exchange: it sends one request once and returns the whole response, whatever its
+// status. It does not follow redirects. The deadline covers everything (a free slot, DNS, dial,
+// TLS, header, body). Errors are *fault.Error with a page code, except that a cancelled context
+// returns its own error. The caller releases the response.
 func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 	to, err := address.Parse(req.URL)
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *Client) deadline(ctx context.Context, req *Request) time.Time {
 	return deadline
 }
 
-// acquireSlot waits for one of MaxExchanges.
+// acquireSlot waits for one of MaxExchanges slots.
 func (c *Client) acquireSlot(ctx context.Context, deadline time.Time) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -216,8 +216,8 @@ func (c *Client) acquireSlot(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// contextError is the error of a context that has ended: a timeout of the page's, or the caller's
-// own cancellation.
+// contextError returns the error for an ended context: the page's timeout, or the caller's own
+// cancellation.
 func contextError(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault.Wrap(fault.PageTimeout, ctx.Err(), "Time ran out.")

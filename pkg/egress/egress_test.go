@@ -27,8 +27,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestMain also sees that clients leave no goroutine behind. Those of fasthttp's client are left
-// out: BenchmarkFasthttp compares with it, and they end by themselves some seconds later.
+// TestMain also checks that clients leave no goroutine behind. It ignores those of fasthttp's
+// client: BenchmarkFasthttp uses it, and they end on their own some seconds later.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
 		"github.com/valyala/fasthttp.(*Client).mCleaner"),
@@ -49,8 +49,8 @@ func newClient(t testing.TB, config Config) *Client {
 	return c
 }
 
-// script is a server that reads one request and then does as told. It answers with its URL; every
-// connection is counted.
+// script is a server that reads one request and then plays a script. It returns its URL and the
+// number of connections.
 func script(t *testing.T, play func(c net.Conn, request string)) (url string, conns *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +82,7 @@ func script(t *testing.T, play func(c net.Conn, request string)) (url string, co
 	return "http://" + listener.Addr().String() + "/", conns
 }
 
-// readRequest reads a header; the connection's end is an error.
+// readRequest reads a header; the end of the connection is an error.
 func readRequest(c net.Conn) (string, error) {
 	var request []byte
 	buffer := make([]byte, 4096)
@@ -96,7 +96,7 @@ func readRequest(c net.Conn) (string, error) {
 	return string(request), nil
 }
 
-// endless writes until the other side goes away.
+// endless writes until the other side closes the connection.
 func endless(c net.Conn, first, rest string) {
 	_, err := io.WriteString(c, first)
 	for err == nil {
@@ -181,7 +181,7 @@ func TestContentCodings(t *testing.T) {
 	defer server.Close()
 	c := newClient(t, Config{})
 	for coding := range encode {
-		for range 2 { // the second time with a used decompressor
+		for range 2 { // the second time with a reused decompressor
 			resp, err := c.Do(t.Context(), &Request{URL: server.URL + "/?coding=" + coding})
 			if err != nil {
 				t.Fatal(coding, err)
@@ -216,7 +216,7 @@ func TestContentCodings(t *testing.T) {
 	}
 }
 
-// What servers write beside and behind a coding does no harm; a body without a type has none.
+// TestCodingsAsServersNameThem: odd codings and trailing bytes do no harm; no type stays none.
 func TestCodingsAsServersNameThem(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -440,7 +440,7 @@ func TestFieldsCannotSmuggle(t *testing.T) {
 	}
 }
 
-// A body goes with any method; without one, a GET has no Content-Length.
+// TestBodyWithGet: any method may have a body; a GET without one has no Content-Length.
 func TestBodyWithGet(t *testing.T) {
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// exchange sends the request and reads the whole answer. The connection goes back to the pool only
-// when nothing is left to read on it.
+// exchange sends the request and reads the whole response. The connection returns to the pool only
+// if nothing is left to read on it.
 func (c *Client) exchange(
 	ctx context.Context, conn *conn, to address.Address, req *Request, deadline time.Time,
 ) (*Response, error) {
@@ -25,7 +25,7 @@ func (c *Client) exchange(
 	resp := c.newResponse(req.Caller)
 	ended := false
 	defer func() {
-		if !ended { // what reads an answer has panicked
+		if !ended { // the reader of the response has panicked
 			stop()
 			conn.Close()
 			resp.forget()
@@ -49,8 +49,8 @@ func (c *Client) exchange(
 	return resp, nil
 }
 
-// interruptOn makes the end of ctx break off the connection's reads and writes. What it returns
-// ends that, and is false when it has happened.
+// interruptOn interrupts the connection's reads and writes when ctx ends. stop undoes this, and
+// returns false if the interruption has happened.
 func interruptOn(ctx context.Context, conn net.Conn) (stop func() bool) {
 	if ctx.Done() == nil {
 		return func() bool { return true }
@@ -64,7 +64,7 @@ func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadlin
 	if maxBody <= 0 {
 		maxBody = c.config.MaxBody
 	}
-	// Framing may cost as much as the body, and then some; tiny chunks are nobody's honest way.
+	// Framing may cost as much as the body, and some more; no honest server sends tiny chunks.
 	conn.limit = 2*maxBody + int64(4*c.config.MaxHeader)
 	if err := conn.SetDeadline(deadline); err != nil {
 		return false, fault.Wrap(fault.PageConnect, err, "The connection is gone.")
@@ -81,7 +81,7 @@ func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadlin
 	reader := c.reader(conn)
 	defer c.readers.Put(reader)
 	resp.message.StreamBody = true
-	resp.message.Header.SetNoDefaultContentType(true) // what an answer does not name has no type
+	resp.message.Header.SetNoDefaultContentType(true) // without a Content-Type there is no type
 	resp.message.SkipBody = req.Method == fasthttp.MethodHead
 	if err := resp.message.ReadLimitBody(reader, 0); err != nil {
 		return false, answerError(conn, err)
@@ -109,14 +109,14 @@ func (c *Client) reader(conn *conn) *bufio.Reader {
 	return bufio.NewReaderSize(conn, c.config.MaxHeader)
 }
 
-// appendRequest writes a request message. Nothing in it can end a line: the target is canonical,
-// fields are checked.
+// appendRequest writes a request message. No part can inject a line break: the target is canonical,
+// and the fields are checked.
 func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error) {
 	method := req.Method
 	if method == "" {
 		method = fasthttp.MethodGet
 	}
-	if !isFieldName(method) {
+	if !IsToken(method) {
 		return dst, fault.New(fault.PageProtocol, "The method %q cannot be sent.", method)
 	}
 	dst = append(dst, method...)
@@ -124,7 +124,7 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), to.Authority...)
 	dst = append(dst, "\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n"...)
 	for _, field := range req.Header {
-		if !isFieldName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
+		if !IsToken(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
 			return dst, fault.New(fault.PageProtocol, "The request field %q cannot be sent.",
 				field.Name)
 		}
@@ -139,7 +139,8 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	return append(dst, "\r\n"...), nil
 }
 
-func isFieldName(name string) bool {
+// IsToken says whether a name can be a method or a header field's.
+func IsToken(name string) bool {
 	for _, c := range []byte(name) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
 			return false
@@ -148,14 +149,14 @@ func isFieldName(name string) bool {
 	return name != ""
 }
 
-// errTooLarge says that an answer went over a limit.
+// errTooLarge says that a response exceeded a limit.
 var errTooLarge = errors.New("the answer is too large")
 
-// answerError codes a failure to send a request or to read its answer.
+// answerError codes a failure to send a request or read its response.
 func answerError(conn *conn, err error) error {
 	cause := err
 	if conn.err != nil && !errors.Is(conn.err, io.EOF) {
-		cause = conn.err // the message parser says EOF for most failures of the connection
+		cause = conn.err // the message parser reports EOF for most connection failures
 	}
 	var header *fasthttp.ErrSmallBuffer
 	switch {

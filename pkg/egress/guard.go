@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// metadata are the addresses at which clouds hand credentials to whoever asks. Some lie in public
-// ranges.
+// metadata are the addresses at which clouds hand out credentials to anyone who asks. Some are in
+// public ranges.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // most clouds
 	netip.MustParseAddr("169.254.170.2"),   // Amazon, containers
@@ -48,8 +48,8 @@ func newGuard(allow []netip.Prefix, m *metrics) *guard {
 			ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
-// check is nil for an address that may be reached. The error does not name the address: what a host
-// name resolves to inside a private network is nobody's business outside.
+// check returns nil for an address that may be reached. The error does not reveal the address: what
+// a name resolves to in a private network is nobody's business outside.
 func (g *guard) check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if inner, ok := embedded(addr); ok {
@@ -70,14 +70,14 @@ func (g *guard) check(addr netip.Addr) error {
 	return nil
 }
 
-// nat64 and sixToFour carry IPv4 addresses. Both are forbidden unless they are allowed by name;
-// then, what they carry must be allowed, too.
+// nat64 and sixToFour embed IPv4 addresses. Both are forbidden unless explicitly allowed; then the
+// embedded address must be allowed, too.
 var (
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// embedded is the IPv4 address that packets to an IPv6 address end up at.
+// embedded returns the IPv4 address to which packets for an IPv6 address are finally sent.
 func embedded(addr netip.Addr) (netip.Addr, bool) {
 	b := addr.As16()
 	switch {
@@ -89,8 +89,8 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// control is the check at dial time, after every resolution and right before the connection:
-// nothing gets round it.
+// control is the check at dial time, after all name resolution and right before the connection:
+// nothing bypasses it.
 func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
@@ -99,9 +99,9 @@ func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	return g.check(to.Addr())
 }
 
-// CheckURL says without DNS whether an address can be crawled at all. It must be http or https,
-// without a user name or password. Its host must be no literal IP address (in whatever spelling) or
-// localhost that the guard forbids. Its error has the code INVALID_URL.
+// CheckURL reports, without DNS, whether an address can be crawled at all. It must be http or
+// https, without a user name or password. Its host must not be localhost or a literal IP address,
+// in any spelling, that the guard forbids. The error has the code INVALID_URL.
 func (c *Client) CheckURL(url string) error {
 	to, err := address.Parse(url)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Client) CheckURL(url string) error {
 	return nil
 }
 
-// CheckHost resolves a host (without port) and says whether any of its addresses may be reached.
+// CheckHost resolves a host (without port) and reports whether any of its addresses may be reached.
 // Its errors have the codes dns_failed, address_forbidden and timeout.
 func (c *Client) CheckHost(ctx context.Context, host string) error {
 	if canonical, err := address.Parse("http://" + host + "/"); err != nil || canonical.Port != "" {
@@ -133,11 +133,11 @@ func (c *Client) CheckHost(ctx context.Context, host string) error {
 	} else {
 		host = canonical.Host
 	}
-	_, err := c.reachable(ctx, host)
+	_, err := c.reachable(ctx, "", host)
 	return err
 }
 
-// literalAddr is the address that a canonical host spells, without DNS.
+// literalAddr returns the address that a canonical host spells, without DNS.
 func literalAddr(host string) (netip.Addr, bool) {
 	name := strings.TrimSuffix(host, ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {

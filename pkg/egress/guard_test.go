@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// answers is a resolver that knows what it is told.
+// answers is a resolver with fixed answers.
 type answers struct {
 	mu    sync.Mutex
 	addrs map[string][]string
@@ -36,7 +36,7 @@ func (a *answers) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, 
 	return addrs, nil
 }
 
-// dialled replaces the network by a record.
+// dialled replaces the network with a record of dialled addresses.
 func dialled(c *Client) *[]string {
 	var record []string
 	c.connect = func(_ context.Context, to netip.AddrPort, _ time.Time) (net.Conn, error) {
@@ -103,7 +103,7 @@ func TestAllowOpensOnlyWhatIsListed(t *testing.T) {
 	}
 }
 
-// Whoever allows NAT64 means public addresses behind it.
+// TestAllowedTunnelsCarryPublicAddressesOnly: an allowed NAT64 only carries public addresses.
 func TestAllowedTunnelsCarryPublicAddressesOnly(t *testing.T) {
 	g := newGuard([]netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"),
 		netip.MustParsePrefix("2002::/16")}, newMetrics(nil))
@@ -225,7 +225,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// askedNobody fails the test when a name is looked up.
+// askedNobody is a resolver that fails the test when a name is looked up.
 type askedNobody struct{ t *testing.T }
 
 func (r askedNobody) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -233,7 +233,7 @@ func (r askedNobody) LookupNetIP(_ context.Context, _, host string) ([]netip.Add
 	return nil, errors.New("nobody knows")
 }
 
-// localhost is this machine, whatever a resolver says, and is guarded like it.
+// TestLocalhostIsThisMachine: localhost is this machine, whatever a resolver says, and guarded.
 func TestLocalhostIsThisMachine(t *testing.T) {
 	open := newClient(t, Config{Resolver: askedNobody{t}})
 	guarded, err := New(Config{Resolver: askedNobody{t}})

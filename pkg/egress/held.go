@@ -2,10 +2,10 @@ package egress
 
 import "sync"
 
-// shareOfRoom bounds what is held of one caller's bodies: so many times the room that is left. One
-// caller alone has four fifths, two have four ninths each. However slow their answers come, others
-// find room. (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
-// switches", 1998.)
+// shareOfRoom limits the bytes held for one caller, as a multiple of the room left. A lone caller
+// gets four fifths, two get four ninths each. However slowly their responses come, others find
+// room. (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
+// 1998.)
 const shareOfRoom = 4
 
 // held counts the bytes of bodies that are read and not yet released. It is safe for concurrent
@@ -14,11 +14,11 @@ type held struct {
 	most  int64
 	mu    sync.Mutex
 	bytes int64
-	of    map[string]int64 // of those who have some
+	of    map[string]int64 // only callers that hold some
 }
 
-// reserve says whether there was room for more bytes of a caller, and counts them then. What is
-// nobody's has all the room that is left.
+// reserve counts more bytes for a caller, and reports whether there was room. The empty caller may
+// use all the room left.
 func (h *held) reserve(caller string, more int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *held) reserve(caller string, more int64) bool {
 	return true
 }
 
-// give ends the count of bytes that take counted.
+// give uncounts bytes that reserve counted.
 func (h *held) give(caller string, bytes int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +46,7 @@ func (h *held) give(caller string, bytes int64) {
 	}
 }
 
-// total is what is held of all.
+// total returns the bytes held for all callers.
 func (h *held) total() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,51 +7,50 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Request is what to ask for.
+// Request is a request to send.
 type Request struct {
-	// Method is GET when empty.
+	// Method; "": GET.
 	Method string
-	// URL is http or https; anything that Canonical takes.
+	// URL is http or https, in any form that Canonical accepts.
 	URL string
-	// Header lists further fields. Host, Content-Length, Accept-Encoding and Connection are the
-	// client's own.
+	// Header lists further fields. The client sets Host, Content-Length, Accept-Encoding and
+	// Connection itself.
 	Header []Field
-	// Body is sent with its Content-Length when it is not empty, or when the method is not GET or
-	// HEAD.
+	// Body is sent with its Content-Length if it is not empty, or if the method is not GET or HEAD.
 	Body []byte
-	// Deadline ends the exchange; the client's Timeout from now when zero.
+	// Deadline ends the exchange; zero: the client's Timeout from now.
 	Deadline time.Time
-	// MaxBody bounds the answer's body in bytes, as sent and as decompressed; the client's when 0.
+	// MaxBody limits the response body's bytes, as sent and as decompressed; 0: the client's.
 	MaxBody int64
-	// Caller is whom the answer is for: the bodies of one are held within a share of MaxBuffered.
-	// "": nobody who has to share.
+	// Caller is whom the response is for. The bodies of one caller are held within a share of
+	// MaxBuffered, and its names are looked up within a share of all look-ups. "": not limited to a
+	// share.
 	Caller string
-	// Proxy is the way to the host; nil: straight.
+	// Proxy is the way to the host; nil: direct.
 	Proxy *Proxy
-	// Private says that the request holds what nobody else may ever read. Its connection is not one
-	// that a public request opened. Its keys are exchanged in a way that is taken to withstand
-	// quantum computers, where the host can.
+	// Private says that nobody else may ever read what the request holds. It does not share
+	// connections with public requests. Its key exchange is meant to withstand quantum computers,
+	// if the host supports that.
 	Private bool
-	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error
-	// otherwise.
+	// Truncate keeps the first MaxBody bytes of a longer body, instead of an error.
 	Truncate bool
-	// Take reads the body of a 2xx as it comes, decompressed, and none of it is held: Response.Body
-	// is empty then. Of a body that is too long it reads MaxBody bytes and an error, of one that
-	// breaks off what came and an error. Who reads no further has the rest left alone.
+	// Take reads the body of a 2xx response as it comes, decompressed. Nothing is held:
+	// Response.Body stays empty. A body that is too long yields MaxBody bytes and an error, one
+	// that breaks off what came and an error. If Take stops early, the rest stays unread.
 	Take func(contentType string, body io.Reader)
 }
 
 // Field is one header field.
 type Field struct{ Name, Value string }
 
-// Response is a whole answer. Its body lives in a pooled buffer: nothing of it may be used after
+// Response is a whole response. Its body is in a pooled buffer: nothing of it may be used after
 // Release.
 type Response struct {
-	// Status is the final status code, 200 to 999 (interim answers are passed over).
+	// Status is the final status code, 200 to 999 (interim responses are skipped).
 	Status int
 	// Body is decompressed.
 	Body []byte
-	// WireBytes counts the answer as it was sent, header and framing included.
+	// WireBytes is the size of the response as it was sent, including header and framing.
 	WireBytes int64
 	// Truncated says that the body was longer than MaxBody.
 	Truncated bool
@@ -63,10 +62,10 @@ type Response struct {
 	reserved int64
 }
 
-// Header is the value of the first field of that name, "" when there is none.
+// Header returns the value of the first field with that name, "" if there is none.
 func (r *Response) Header(name string) string { return string(r.message.Header.Peek(name)) }
 
-// Release gives the buffers back. It may be called once.
+// Release gives the buffers back. Call it only once.
 func (r *Response) Release() {
 	c := r.client
 	c.held.give(r.caller, r.reserved)
@@ -79,17 +78,17 @@ func (r *Response) Release() {
 	c.responses.Put(r)
 }
 
-// forget gives back what is counted of a response that nobody gets. Its buffers are in a state that
-// nobody knows, so none is used again.
+// forget uncounts the bytes of a response that nobody receives. Its buffers are in an unknown
+// state, so they are not reused.
 func (r *Response) forget() {
 	r.client.held.give(r.caller, r.reserved)
 	r.reserved = 0
 }
 
-// keptBuffer is the largest body buffer that is kept for the next answer.
+// keptBuffer is the largest body buffer that is kept for reuse.
 const keptBuffer = 1 << 20
 
-// newResponse makes a response to a caller. A buffer that is more than the caller's share is left.
+// newResponse makes a response for a caller. Buffers beyond the caller's share are dropped.
 func (c *Client) newResponse(caller string) *Response {
 	r, ok := c.responses.Get().(*Response)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics count what goes out. Every value of a label has its counter from the beginning: an
-// exchange pays an addition.
+// metrics count outbound traffic. Every label value has its counter from the start: an exchange
+// only adds to it.
 type metrics struct {
 	exchanges, dials prometheus.Counter
 	failures         map[fault.Code]prometheus.Counter
@@ -43,7 +43,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	return m
 }
 
-// measure shows what the client holds.
+// measure exports what the client holds.
 func (c *Client) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Client, bool) { return c, true }).
 		Gauge("shoal_egress_exchanges_open", "Exchanges under way.",
@@ -58,7 +58,7 @@ func (c *Client) measure(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// note counts how an exchange ended.
+// note counts the error of an exchange.
 func (m *metrics) note(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// origin is what a kept-alive connection can be used for again.
+// origin is the key under which a kept-alive connection can be reused.
 type origin struct {
 	tls       bool
 	private   bool
@@ -21,7 +21,7 @@ func originOf(a address.Address, req *Request) origin {
 	return origin{tls: a.TLS, private: req.Private, authority: a.Authority, proxy: req.Proxy}
 }
 
-// conn is a connection with what the pool and the meter need to know of it.
+// conn is a connection with the state that the pool and the meter need.
 type conn struct {
 	net.Conn
 	to     origin
@@ -34,11 +34,11 @@ type conn struct {
 	err     error // the last failure of Read
 
 	idleSince    time.Time
-	older, newer *conn // neighbours among all idle connections
+	older, newer *conn // neighbours in the list of all idle connections
 	under        *conn // the next idle one of the same origin
 }
 
-// Read is metered, so that no framing trick can make an answer larger than its limit.
+// Read is metered, so that no framing trick can make a response exceed its limit.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.read >= c.limit {
 		c.err = errTooLarge
@@ -53,15 +53,14 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What an idle connection is taken to hold, in bytes: as much itself, and with TLS the buffer that
-// its records were read into.
+// Estimated bytes of an idle connection: its own, and with TLS the buffer for its records.
 const (
 	bareConn  = 2 << 10
 	tlsConn   = 10 << 10
 	tlsBuffer = 33 << 10 // at most
 )
 
-// weight is what the connection holds while it is idle, in bytes.
+// weight returns the estimated bytes that the connection holds while it is idle.
 func (c *conn) weight() int64 {
 	if !c.to.tls {
 		return bareConn
@@ -70,7 +69,7 @@ func (c *conn) weight() int64 {
 }
 
 // pool keeps idle connections, at most max and maxBytes over all origins, none longer than timeout.
-// Of one origin the last used is the first taken.
+// It reuses the last used connection of an origin first.
 type pool struct {
 	max      int
 	maxBytes int64
@@ -79,7 +78,7 @@ type pool struct {
 	mu     sync.Mutex
 	idle   map[origin]*conn
 	count  int
-	bytes  int64 // weight of all
+	bytes  int64 // total weight
 	oldest *conn
 	newest *conn
 	timer  *time.Timer // runs while anything is idle
@@ -90,8 +89,8 @@ func newPool(max int, maxBytes int64, timeout time.Duration) *pool {
 	return &pool{max: max, maxBytes: maxBytes, timeout: timeout, idle: make(map[origin]*conn)}
 }
 
-// takeConn is an idle connection that looks open, or nil. Whatever a server sent unasked, or the
-// end that it announced while the connection was idle, is seen here, before a request is written.
+// takeConn returns an idle connection that seems open, or nil. Data that a server sent unasked, or
+// its closing of an idle connection, is noticed here, before a request is written.
 func (p *pool) takeConn(to origin) *conn {
 	for {
 		p.mu.Lock()
@@ -111,7 +110,7 @@ func (p *pool) takeConn(to origin) *conn {
 	}
 }
 
-// put keeps a connection whose last answer was read whole.
+// put keeps a connection whose last response was read completely.
 func (p *pool) put(c *conn) {
 	c.idleSince, c.largest = time.Now(), max(c.largest, c.read)
 	p.mu.Lock()
@@ -143,7 +142,7 @@ func (p *pool) put(c *conn) {
 	closeAll(surplus)
 }
 
-// leave closes the idle connections straight to an authority.
+// leave closes the idle direct connections to an authority.
 func (p *pool) leave(authority string) {
 	var left []*conn
 	p.mu.Lock()
@@ -164,7 +163,7 @@ func closeAll(connections []*conn) {
 	}
 }
 
-// remove unlinks an idle connection. The lock is held.
+// remove unlinks an idle connection. The caller holds mu.
 func (p *pool) remove(c *conn) {
 	head := p.idle[c.to]
 	switch {
@@ -193,7 +192,7 @@ func (p *pool) remove(c *conn) {
 	p.bytes -= c.weight()
 }
 
-// expire closes what has been idle too long and sets the timer to the next one.
+// expire closes connections that were idle too long and sets the timer for the next one.
 func (p *pool) expire() {
 	var dead []*conn
 	p.mu.Lock()
@@ -210,7 +209,7 @@ func (p *pool) expire() {
 	closeAll(dead)
 }
 
-// close closes the idle connections; later ones are closed as they come back.
+// close closes the idle connections; later ones are closed when they return.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

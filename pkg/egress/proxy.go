@@ -17,9 +17,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Proxy is a way out through another machine, which the operator named. It is told addresses, never
-// names. What a host resolves to is found out and checked here, so a proxy cannot be made to reach
-// what the guard forbids. Every connection is a tunnel, also to port 80.
+// Proxy is a way out through another machine that the operator named. It receives addresses, never
+// names. Hosts are resolved and checked here, so a proxy cannot be made to reach what the guard
+// forbids. Every connection is a tunnel, also to port 80.
 type Proxy struct {
 	socks          bool
 	place          string // HOST:PORT
@@ -27,11 +27,11 @@ type Proxy struct {
 	login          bool
 }
 
-// maxProxyAnswer bounds a proxy's answer to a CONNECT.
+// maxProxyAnswer is the most bytes of a proxy's response to a CONNECT.
 const maxProxyAnswer = 8 << 10
 
-// ParseProxy reads http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ where the proxy
-// wants that. Its error holds nothing of the text, which may be a secret.
+// ParseProxy parses http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ if the proxy needs
+// a login. Its error quotes nothing of the text, which may hold a secret.
 func ParseProxy(text string) (*Proxy, error) {
 	parsed, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || parsed.Hostname() == "" {
@@ -74,22 +74,22 @@ func (p *Proxy) String() string {
 	return "http://" + p.place
 }
 
-// ProxyError is a connection that a proxy did not make. It is wrapped in a *fault.Error with the
-// code connect_failed or timeout.
+// ProxyError is the failure of a proxy to connect. It is wrapped in a *fault.Error with the code
+// connect_failed or timeout.
 type ProxyError struct {
-	// Own says that the proxy itself is at fault: it cannot be reached, refuses the login or does
-	// not speak its protocol. Otherwise it may be the host that is.
+	// Own says that the proxy itself failed: it cannot be reached, refuses the login or violates
+	// its protocol. Otherwise the host may be the cause.
 	Own   bool
 	Cause error
 }
 
-// Error names the cause.
+// Error includes the cause.
 func (e *ProxyError) Error() string { return "proxy: " + e.Cause.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *ProxyError) Unwrap() error { return e.Cause }
 
-// own is for failures of the proxy's. None holds a login.
+// own wraps a failure of the proxy itself. Its text contains no login.
 func own(err error) error { return &ProxyError{Own: true, Cause: err} }
 
 // connectThrough opens a tunnel through a proxy to an address that the guard has passed.
@@ -98,8 +98,8 @@ func (c *Client) connectThrough(ctx context.Context, p *Proxy, to netip.AddrPort
 	if err := c.guard.check(to.Addr()); err != nil {
 		return nil, err
 	}
-	// The operator named the proxy, so it may stand in a private network, though not where clouds
-	// keep their credentials.
+	// The operator named the proxy, so it may be in a private network, but not at a cloud metadata
+	// address.
 	dialer := net.Dialer{Deadline: deadline, KeepAlive: -1,
 		Control: func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
@@ -124,10 +124,10 @@ func (c *Client) connectThrough(ctx context.Context, p *Proxy, to netip.AddrPort
 		err = own(ctx.Err())
 	}
 	if err == nil {
-		err = conn.SetDeadline(time.Time{}) // whoever uses it sets another
+		err = conn.SetDeadline(time.Time{}) // the caller sets another deadline
 	}
 	if err != nil {
-		_ = conn.Close() // it is of no use
+		_ = conn.Close() // it is useless
 		return nil, err
 	}
 	return conn, nil
@@ -143,7 +143,7 @@ func (p *Proxy) greetHTTP(conn net.Conn, to netip.AddrPort) error {
 	if _, err := io.WriteString(conn, ask+"\r\n"); err != nil {
 		return own(err)
 	}
-	// Byte by byte, so that nothing of what comes through the tunnel is read.
+	// Byte by byte, so that nothing from inside the tunnel is read.
 	var answer []byte
 	for one := make([]byte, 1); !strings.HasSuffix(string(answer[max(0, len(answer)-4):]),
 		"\r\n\r\n"); {
@@ -168,7 +168,7 @@ func (p *Proxy) greetHTTP(conn net.Conn, to netip.AddrPort) error {
 	return own(fmt.Errorf("CONNECT was answered with %d", status))
 }
 
-// The parts of SOCKS 5 (RFC 1928, RFC 1929) that are spoken here.
+// The parts of SOCKS 5 (RFC 1928, RFC 1929) that are used here.
 const (
 	socksVersion   = 5
 	socksNoLogin   = 0
@@ -217,7 +217,7 @@ func (p *Proxy) greetSOCKS(conn net.Conn, to netip.AddrPort) error {
 	switch answer[1] {
 	case 0:
 		return nil
-	case 3, 4, 5, 6: // network, host unreachable, refused, too late
+	case 3, 4, 5, 6: // network or host unreachable, refused, timed out
 		return &ProxyError{Cause: fmt.Errorf("SOCKS answered with %d", answer[1])}
 	}
 	return own(fmt.Errorf("SOCKS answered with %d", answer[1]))
@@ -233,7 +233,7 @@ func exchangeBytes(conn net.Conn, ask, answer []byte) error {
 	return nil
 }
 
-// skipSOCKSAddress reads over the address that the proxy connected from.
+// skipSOCKSAddress skips the address that the proxy connected from.
 func skipSOCKSAddress(conn net.Conn, kind byte) error {
 	var size int
 	switch kind {

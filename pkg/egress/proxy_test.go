@@ -38,7 +38,7 @@ func TestParseProxy(t *testing.T) {
 	}
 }
 
-// dialogue is a proxy that answers one connection: it reads what is expected, and writes what it is
+// dialogue is a proxy that serves one connection: it reads what it expects, and writes what it is
 // told.
 func dialogue(t *testing.T, steps ...string) string {
 	t.Helper()
@@ -130,7 +130,7 @@ func TestTunnels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn, err := c.Tunnel(t.Context(), test.host, 443, proxy)
+			conn, err := c.Tunnel(t.Context(), "", test.host, 443, proxy)
 			if !test.ok {
 				var failed *ProxyError
 				if !errors.As(err, &failed) || failed.Own != test.own ||
@@ -151,8 +151,8 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
-// A proxy is asked for nothing that the guard forbids, and stands where the operator says, but for
-// metadata services.
+// TestTunnelsAreGuarded: a proxy never gets a forbidden address. It may itself be anywhere, except
+// at a metadata service.
 func TestTunnelsAreGuarded(t *testing.T) {
 	c,
 		err := New(Config{Resolver: &answers{
@@ -169,7 +169,7 @@ func TestTunnelsAreGuarded(t *testing.T) {
 	}
 	for _, host := range []string{"private.example", "10.0.0.1", "0x7f.1", "[::1]",
 		"169.254.169.254", "localhost"} {
-		if conn, err := c.Tunnel(t.Context(), host, 80, proxy); err == nil || conn != nil ||
+		if conn, err := c.Tunnel(t.Context(), "", host, 80, proxy); err == nil || conn != nil ||
 			fault.CodeOf(err) == fault.PageConnect {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -182,13 +182,13 @@ func TestTunnelsAreGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Tunnel(t.Context(), "ok.example", 80,
+	if _, err := c.Tunnel(t.Context(), "", "ok.example", 80,
 		metadata); fault.CodeOf(err) != fault.PageAddressForbidden {
 		t.Errorf("a metadata service as proxy: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Tunnel(ctx, "ok.example", 80, proxy); !errors.Is(err, context.Canceled) {
+	if _, err := c.Tunnel(ctx, "", "ok.example", 80, proxy); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if conn, err := net.Dial("tcp", silent); err == nil {

@@ -44,14 +44,15 @@ type names struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
-	lookups  chan struct{}
+	places   places
 
 	mu    sync.Mutex
 	known map[string]*name
 }
 
-// name is one look-up; its fields may be read once done is closed.
+// name is one look-up; but for asked, its fields may be read once done is closed.
 type name struct {
+	asked   bool // guarded by the lock of names
 	done    chan struct{}
 	addrs   []netip.Addr
 	err     error
@@ -62,7 +63,7 @@ func newNames(resolver Resolver, clock clock.Clock) *names {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &names{
 		resolver: resolver, clock: clock, ctx: ctx, cancel: cancel,
-		lookups: make(chan struct{}, maxLookups), known: make(map[string]*name),
+		places: places{free: maxLookups, of: map[string]int{}}, known: make(map[string]*name),
 	}
 }
 
@@ -73,10 +74,21 @@ func (n *names) close() {
 	n.running.Wait()
 }
 
-// lookup answers from the cache or asks. The question goes on when this caller gives up: others may
-// wait for it.
-func (n *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	entry := n.entry(host)
+// lookup answers from the cache or asks, for a caller or "". The question goes on when this caller
+// gives up: others may wait for it.
+func (n *names) lookup(ctx context.Context, caller, host string) ([]netip.Addr, error) {
+	entry, asked := n.entry(host)
+	if !asked {
+		at := n.places.enter(caller)
+		select {
+		case <-at.given:
+		case <-entry.done: // another caller had a place before
+		case <-ctx.Done():
+		}
+		if !n.begin(host, entry, at) {
+			n.places.leave(at)
+		}
+	}
 	select {
 	case <-entry.done:
 	case <-ctx.Done():
@@ -88,23 +100,38 @@ func (n *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return entry.addrs, nil
 }
 
-func (n *names) entry(host string) *name {
+// entry is what is known of a host, and whether somebody has been asked.
+func (n *names) entry(host string) (entry *name, asked bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if entry := n.known[host]; entry != nil && n.fresh(entry) {
-		return entry
+		return entry, entry.asked
 	}
-	entry := &name{done: make(chan struct{})}
-	if n.ctx.Err() != nil {
-		entry.err = n.ctx.Err()
-		close(entry.done)
-		return entry
-	}
+	entry = &name{done: make(chan struct{})}
 	n.makeRoom()
+	n.known[strings.Clone(host)] = entry
+	return entry, false
+}
+
+// begin asks for a name that nobody has asked for yet; false: it does not need the place, or has
+// none.
+func (n *names) begin(host string, entry *name, at *place) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if entry.asked || !at.isGiven() {
+		return false
+	}
+	entry.asked = true
+	if entry.err = n.ctx.Err(); entry.err != nil {
+		close(entry.done)
+		return false
+	}
 	host = strings.Clone(host)
-	n.known[host] = entry
-	n.running.Go(func() { n.ask(host, entry) })
-	return entry
+	n.running.Go(func() {
+		defer n.places.leave(at)
+		n.ask(host, entry)
+	})
+	return true
 }
 
 // fresh says whether an entry is still being asked or not yet too old.
@@ -135,13 +162,6 @@ func (n *names) ask(host string, entry *name) {
 	defer close(entry.done)
 	ctx, cancel := context.WithTimeout(n.ctx, lookupTimeout)
 	defer cancel()
-	select {
-	case n.lookups <- struct{}{}:
-		defer func() { <-n.lookups }()
-	case <-ctx.Done():
-		entry.err = ctx.Err()
-		return
-	}
 	entry.addrs, entry.err = n.resolver.LookupNetIP(ctx, "ip", host)
 	if entry.err == nil && len(entry.addrs) == 0 {
 		entry.err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
@@ -197,7 +217,7 @@ func (o origins) find(host string) (netip.AddrPort, bool) {
 
 // reachable lists a canonical host's addresses that pass the guard; at least one, or an error. The
 // port is 0 unless the origin map sets it. Nobody is asked for localhost: it is this machine.
-func (c *Client) reachable(ctx context.Context, host string) ([]netip.AddrPort, error) {
+func (c *Client) reachable(ctx context.Context, caller, host string) ([]netip.AddrPort, error) {
 	if to, ok := c.origins.find(host); ok {
 		return []netip.AddrPort{to}, c.guard.check(to.Addr())
 	}
@@ -206,7 +226,7 @@ func (c *Client) reachable(ctx context.Context, host string) ([]netip.AddrPort, 
 	addr, literal := literalAddr(host)
 	if literal {
 		addrs[0] = addr
-	} else if addrs, err = c.names.lookup(ctx, host); err != nil {
+	} else if addrs, err = c.names.lookup(ctx, caller, host); err != nil {
 		return nil, err
 	}
 	var allowed []netip.AddrPort

@@ -40,8 +40,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestDeadKeepAlive: what a server closed, or spoke on unasked, is not used again, and no request
-// is sent twice.
+// TestDeadKeepAlive: a connection that the server closed, or wrote to unasked, is not reused. No
+// request is sent twice.
 func TestDeadKeepAlive(t *testing.T) {
 	for name, after := range map[string]func(net.Conn){
 		"closed": func(c net.Conn) { c.Close() },
@@ -65,7 +65,7 @@ func TestDeadKeepAlive(t *testing.T) {
 	}
 }
 
-// awaitNotAlive waits until the server's act has arrived at the idle connection, if there is one
+// awaitNotAlive waits until the server's close or data has reached the idle connection, if one is
 // left.
 func awaitNotAlive(c *Client) {
 	c.pool.mu.Lock()
@@ -118,10 +118,10 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	if c.pool.count != 2 || len(c.pool.idle) != 2 {
 		t.Errorf("%d idle connections of %d origins", c.pool.count, len(c.pool.idle))
 	}
-	c.Close() // the servers wait for their connections' end
+	c.Close() // the servers wait for the end of their connections
 }
 
-// The bytes of idle connections are bounded over all hosts, and counted back as they go.
+// TestIdleBytesAreBounded: idle bytes are limited over all hosts, and uncounted as they go.
 func TestIdleBytesAreBounded(t *testing.T) {
 	c := newClient(t, Config{MaxIdleBytes: 3*bareConn + 1})
 	for range 5 {
@@ -142,7 +142,7 @@ func TestIdleBytesAreBounded(t *testing.T) {
 	}
 }
 
-// Leave closes what is idle to one authority, public or private, and nothing else.
+// TestLeave: Leave closes idle connections to one authority, public or private, and no others.
 func TestLeave(t *testing.T) {
 	hangUps := make(chan string, 3)
 	place := func() string {
@@ -212,7 +212,7 @@ func TestExchangesAreBounded(t *testing.T) {
 	first.Wait()
 }
 
-// However much one caller holds, and however long, another's page is read.
+// TestBodiesOfOneCallerLeaveRoom: whatever one caller holds, another's page is read.
 func TestBodiesOfOneCallerLeaveRoom(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
 		r *http.Request) {

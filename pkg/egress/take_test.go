@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A body may be read as it comes: whole, up to its bound, or as far as somebody wants. Its
-// connection is used again only when nothing is left on it.
+// TestTake: a body may be read as it comes: completely, up to its limit, or in part. Its connection
+// is only reused if nothing is left on it.
 func TestTake(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestTake(t *testing.T) {
 		case "/packed":
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			_, _ = io.WriteString(z, text) // or the client is gone
+			_, _ = io.WriteString(z, text) // fails if the client is gone
 			_ = z.Close()
 		case "/gone":
 			w.WriteHeader(http.StatusNotFound)
@@ -47,10 +47,10 @@ func TestTake(t *testing.T) {
 	for _, c := range []struct {
 		path     string
 		max      int64
-		reads    int // how far; -1: to the end
+		reads    int // how far it reads; -1: to the end
 		want     int
 		body     string
-		failed   bool // the reader is told
+		failed   bool // the reader gets an error
 		code     fault.Code
 		truncate bool
 		cut      bool
@@ -101,7 +101,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// panicking is a connection whose answer cannot be read to its end.
+// panicking is a connection that panics before the response ends.
 type panicking struct {
 	net.Conn
 	answer io.Reader
@@ -121,7 +121,7 @@ func (p *panicking) Close() error {
 	return p.Conn.Close()
 }
 
-// A panic of what reads an answer leaves nothing behind: no bytes that count, and no connection.
+// TestPanicOnTheWayIn: if reading a response panics, no counted bytes and no connection are left.
 func TestPanicOnTheWayIn(t *testing.T) {
 	url, _ := script(t, func(net.Conn, string) {})
 	c := newClient(t, Config{})
@@ -132,7 +132,7 @@ func TestPanicOnTheWayIn(t *testing.T) {
 		broken.Conn, err = connect(ctx, to, by)
 		return broken, err
 	}
-	defer func() { _ = broken.Conn.Close() }() // the server waits for it, whoever leaves it open
+	defer func() { _ = broken.Conn.Close() }() // the server waits for its end
 	func() {
 		defer func() {
 			if recover() == nil {

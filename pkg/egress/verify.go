@@ -17,24 +17,24 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// Bounds of what is remembered of certificates.
+// Bounds of the remembered certificates.
 const (
 	maxIssuers = 1024 // some 5 KB each
-	// maxSent is the longest list of certificates that the short way takes. Public sites send two
-	// or three.
+	// maxSent is the longest list of certificates for the short way. Public sites send two or
+	// three.
 	maxSent = 4
 )
 
-// verifier accepts and refuses what crypto/tls would by itself, with the same errors, and remembers
-// intermediate certificates that it has verified. Their signatures are half of what a chain costs,
-// and a few hundred of them sign most of the web (DESIGN.md).
+// verifier accepts and refuses the same certificates as crypto/tls, with the same errors, but
+// remembers verified intermediate certificates. Their signatures are half the cost of a chain, and
+// a few hundred of them sign most of the web (DESIGN.md).
 //
-// The long way is crypto/tls's own: x509's Verify with all that the server sent. The short way can
-// only accept; whatever it does not accept goes the long way.
+// The long way is that of crypto/tls: x509's Verify with all that the server sent. The short way
+// can only accept; whatever it does not accept goes the long way.
 type verifier struct {
 	roots *x509.CertPool // nil: the system's
 	now   func() time.Time
-	// forgetful: there is no short way, since the long one asks the platform.
+	// forgetful turns the short way off, since the long one asks the platform.
 	forgetful bool
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type verifier struct {
 
 // issuer is an intermediate certificate that was verified up to a root.
 type issuer struct {
-	pool        *x509.CertPool // it alone
+	pool        *x509.CertPool // with only this certificate
 	above       []*x509.Certificate
 	from, until time.Time // while it and all above it are valid
 }
@@ -55,7 +55,7 @@ func newVerifier(roots *x509.CertPool) *verifier {
 		issuers: cache.NewLRU[[sha256.Size]byte, *issuer](maxIssuers, nil)}
 }
 
-// verify is nil for certificates that lead to a root and are good for the host, now.
+// verify returns nil for certificates that lead to a root and are valid for the host, now.
 func (v *verifier) verify(sent []*x509.Certificate, host string) error {
 	if len(sent) == 0 {
 		return errors.New("the host sent no certificate")
@@ -79,8 +79,8 @@ func (v *verifier) verify(sent []*x509.Certificate, host string) error {
 	return nil
 }
 
-// isIssued is the short way: the certificate is signed by a remembered intermediate, which the
-// server sent behind it. All that depends on the certificate or the time is checked anew.
+// isIssued is the short way: a remembered intermediate signed the certificate, and the server sent
+// it right behind. Everything that depends on the certificate or the time is checked again.
 func (v *verifier) isIssued(sent []*x509.Certificate, host string, now time.Time) bool {
 	if v.forgetful || len(sent) < 2 || len(sent) > maxSent {
 		return false
@@ -95,16 +95,16 @@ func (v *verifier) isIssued(sent []*x509.Certificate, host string, now time.Time
 	}
 	for _, certificate := range by.above {
 		if bytes.Equal(leaf.RawSubject, certificate.RawSubject) {
-			return false // x509 refuses chains that come round to where they began
+			return false // x509 refuses circular chains
 		}
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: by.pool, CurrentTime: now, DNSName: host})
 	return err == nil
 }
 
-// remember takes in the intermediate right above a certificate whose chain was found valid. It does
-// not where something above the certificate bounds more than what is always the same for that
-// intermediate.
+// remember stores the intermediate right above a certificate whose chain was valid. It does not if
+// anything above the certificate has name or policy constraints: they may refuse the intermediate's
+// next certificate.
 func (v *verifier) remember(chain []*x509.Certificate) {
 	if v.forgetful || len(chain) < 3 {
 		return
@@ -129,7 +129,7 @@ func (v *verifier) remember(chain []*x509.Certificate) {
 	v.issuers.Add(sha256.Sum256(chain[1].Raw), by)
 }
 
-// Extensions that bound the contents of certificates below (RFC 5280, 4.2.1).
+// Extensions that constrain the contents of certificates below (RFC 5280, 4.2.1).
 var (
 	nameConstraints   = asn1.ObjectIdentifier{2, 5, 29, 30}
 	policyConstraints = asn1.ObjectIdentifier{2, 5, 29, 36}

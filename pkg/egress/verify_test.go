@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// noon is when the tests of chains are.
+// noon is the time at which chains are tested.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// signedBy is a certificate with its key, made by a change to a good one.
+// signedBy is a certificate with its key.
 type signedBy struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -35,7 +35,7 @@ func newKey(t *testing.T) crypto.Signer {
 	return key
 }
 
-// sign makes a certificate from a template; by nil: it signs itself.
+// sign makes a certificate from a template; if by is nil, it is self-signed.
 func sign(t *testing.T, template *x509.Certificate, key crypto.Signer, by *signedBy) *signedBy {
 	t.Helper()
 	if by == nil {
@@ -52,14 +52,14 @@ func sign(t *testing.T, template *x509.Certificate, key crypto.Signer, by *signe
 	return &signedBy{certificate, key}
 }
 
-// authorityOf is a good template of a certificate authority.
+// authorityOf returns a valid template for a certificate authority.
 func authorityOf(name string) *x509.Certificate {
 	return &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: noon.AddDate(-1, 0, 0), NotAfter: noon.AddDate(1, 0, 0), IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, MaxPathLen: -1}
 }
 
-// siteOf is a good template of a site's certificate.
+// siteOf returns a valid template for a site's certificate.
 func siteOf(host string) *x509.Certificate {
 	return &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host},
 		DNSNames: []string{host}, NotBefore: noon.AddDate(0, -1, 0),
@@ -67,13 +67,13 @@ func siteOf(host string) *x509.Certificate {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 }
 
-// chainCase is a chain that differs from a good one in its templates, or in what is sent.
+// chainCase is a chain that differs from a valid one in its templates, or in what is sent.
 type chainCase struct {
 	name               string
 	root, middle, leaf func(c *x509.Certificate)
 	key                func(t *testing.T) crypto.Signer // of the intermediate
-	untrusted          bool                             // the root is not among the roots
-	host               string                           // asked for; "": the leaf's
+	untrusted          bool                             // the root is not trusted
+	host               string                           // requested; "": the leaf's
 	at                 time.Duration                    // after noon
 	sent               func(leaf, middle, root *signedBy) []*x509.Certificate
 	valid              bool
@@ -213,11 +213,11 @@ func chainCases() []chainCase {
 	}
 }
 
-// made is a chain of certificates as a server sends it, and who trusts it.
+// made is a chain of certificates as a server sends it, and the trusted roots.
 type made struct {
 	roots *x509.CertPool
 	sent  []*x509.Certificate
-	// sibling is a good site's chain by the same intermediate.
+	// sibling is a valid site's chain from the same intermediate.
 	sibling []*x509.Certificate
 	host    string
 	now     time.Time
@@ -258,7 +258,7 @@ func (c *chainCase) make(t *testing.T) made {
 	return m
 }
 
-// stock is what crypto/tls does by itself.
+// stock verifies like crypto/tls.
 func stock(roots *x509.CertPool, sent []*x509.Certificate, host string, now time.Time) error {
 	options := x509.VerifyOptions{Roots: roots, CurrentTime: now, DNSName: host,
 		Intermediates: x509.NewCertPool()}
@@ -269,8 +269,8 @@ func stock(roots *x509.CertPool, sent []*x509.Certificate, host string, now time
 	return err
 }
 
-// TestVerifyEqualsStock verifies each chain as it is, once more, after a sibling of the same
-// intermediate was taken, and at other times. The answer is x509's each time, down to its words.
+// TestVerifyEqualsStock verifies each chain as it is, again, after a sibling of the same
+// intermediate, and at other times. The result always equals x509's, even in its text.
 func TestVerifyEqualsStock(t *testing.T) {
 	for _, c := range chainCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -304,8 +304,8 @@ func sameAnswer(t *testing.T, v *verifier, sent []*x509.Certificate, host string
 	}
 }
 
-// TestVerifyRemembers says which chains take the short way, lest the table above compares x509 with
-// itself.
+// TestVerifyRemembers checks which chains take the short way; otherwise the test above might only
+// compare x509 with itself.
 func TestVerifyRemembers(t *testing.T) {
 	long := map[string]bool{ // valid, and not remembered
 		"names the intermediate permits": true, "more than the short way takes": true,
@@ -339,7 +339,7 @@ func TestVerifyRemembers(t *testing.T) {
 	}
 }
 
-// TestVerifyComesRound: x509 refuses a chain that would hold its root's name, key and names twice.
+// TestVerifyComesRound: x509 refuses a chain with its root's name, key and names twice.
 func TestVerifyComesRound(t *testing.T) {
 	template := authorityOf("root")
 	template.DNSNames = []string{"a.example"}
@@ -358,7 +358,7 @@ func TestVerifyComesRound(t *testing.T) {
 	}
 }
 
-// TestVerifyRandomChains mixes the changes of all cases, over intermediates that are shared.
+// TestVerifyRandomChains mixes the changes of all cases, with shared intermediates.
 func TestVerifyRandomChains(t *testing.T) {
 	random := mathrand.New(mathrand.NewPCG(16, 7))
 	all := chainCases()
@@ -372,7 +372,7 @@ func TestVerifyRandomChains(t *testing.T) {
 			if random.IntN(4) > 0 {
 				roots.AddCert(root.certificate)
 			}
-			// two of one name and key, as where a root is signed by another one
+			// two with one name and key, as for cross-signed roots
 			middle := authorityOf(fmt.Sprint("middle ", i))
 			key := newKey(t)
 			middles = append(middles, sign(t, apply(pick().middle, middle), key, root),

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 const (
@@ -50,7 +51,7 @@ func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 }
 
 // CutReason shortens reason to at most MaxReason bytes.
-func CutReason(reason string) string { return cutText(reason, MaxReason) }
+func CutReason(reason string) string { return utf8text.CutText(reason, MaxReason) }
 
 // explainRecipe explains the missing rows by what the recipe looks for.
 func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) string {
@@ -125,7 +126,8 @@ func (e *Extractor) nameFields(which []int) string {
 	for _, i := range which[:min(len(which), maxNamed)] {
 		f := &e.recipe.Fields[i]
 		named = append(named,
-			fmt.Sprintf("%s (%s)", cutText(f.Name, maxShown), cutText(f.Selector, maxShown)))
+			fmt.Sprintf("%s (%s)", utf8text.CutText(f.Name, maxShown),
+				utf8text.CutText(f.Selector, maxShown)))
 	}
 	if more := len(which) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("%d more", more))
@@ -166,16 +168,4 @@ func measureText(body []byte) (letters int, scripts bool) {
 		}
 	}
 	return letters, scripts
-}
-
-// cutText shortens a text that is longer than most, in bytes.
-func cutText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most - len("…")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

@@ -1,6 +1,6 @@
 package fault
 
-// advice says of each page code what whoever launched the run can do about it.
+// advice says for each page code what the person who launched the run can do.
 var advice = map[Code]string{
 	PageRobots: "The site asks robots to stay away from these pages. Leave them out, or ask its " +
 		"owner.",
@@ -45,5 +45,5 @@ var advice = map[Code]string{
 	PageDailyLimit: "What a day allows is used up. Run the failed links again tomorrow.",
 }
 
-// Advice is what can be done about a link's error, "" for a code that no link has.
+// Advice returns what can be done about a link's error, "" for a code that no link has.
 func Advice(code Code) string { return advice[code] }

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Every error of a link says what can be done about it; errors of the API do so in their details.
+// TestEveryPageCodeHasAdvice: link errors have advice; API errors have it in their details.
 func TestEveryPageCodeHasAdvice(t *testing.T) {
 	for code, entry := range fault.Catalog() {
 		advice := fault.Advice(code)

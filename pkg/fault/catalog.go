@@ -2,18 +2,17 @@ package fault
 
 import "maps"
 
-// Code names a kind of error. API codes are what a client switches on; page codes are what a link's
-// error says.
+// Code names a kind of error. Clients switch on API codes; page codes are in a link's error.
 type Code string
 
-// Entry describes a code. Status 0 marks a page code: it stands on a link or a job, never on an
-// answer of its own.
+// Entry describes a code. Status 0 marks a page code: it appears on a link or a job, never as the
+// code of an API response.
 type Entry struct {
 	Status int
 	Title  string
 }
 
-// Codes that an API answer can carry.
+// Codes of API responses.
 const (
 	Internal              Code = "internal_error"
 	Unavailable           Code = "unavailable"
@@ -122,7 +121,7 @@ const (
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
 
-// Codes that a link's error or a job's error message can carry.
+// Codes of a link's error or a job's error message.
 const (
 	PageRobots            Code = "robots_forbidden"
 	PageAddressForbidden  Code = "address_forbidden"
@@ -154,7 +153,7 @@ const (
 	PageBodyGone          Code = "body_gone"
 )
 
-// catalog is the closed list: a code that is not here does not exist.
+// catalog is the closed list of codes: no others exist.
 var catalog = map[Code]Entry{
 	Internal:              {500, "Unexpected error"},
 	Unavailable:           {503, "Not available at the moment"},
@@ -292,17 +291,17 @@ var catalog = map[Code]Entry{
 	PageBodyGone:          {0, "The page's body is not kept any more"},
 }
 
-// Catalog is a copy of the closed list, for documentation and tests.
+// Catalog returns a copy of the closed list, for documentation and tests.
 func Catalog() map[Code]Entry { return maps.Clone(catalog) }
 
-// Known says whether a code is one of the list.
+// Known reports whether a code is in the list.
 func Known(code Code) bool {
 	_, known := catalog[code]
 	return known
 }
 
-// Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents
-// one.
+// Lookup returns the entry of a code. It returns Internal's for an unknown code, so that a mistake
+// never invents one.
 func Lookup(code Code) Entry {
 	if entry, ok := catalog[code]; ok {
 		return entry

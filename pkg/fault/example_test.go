@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A code survives the wrapping of its error, and says which status answers it.
+// A code survives the wrapping of its error, and determines the response's status.
 func ExampleCodeOf() {
 	err := fmt.Errorf("read page: %w",
 		fault.Invalid(fault.InvalidFilter, "filters", "depth is at most %d", 8))

@@ -1,6 +1,6 @@
 // Package fault owns the closed catalogue of coded errors. Every error that a user can meet has a
-// Code here, with its title and HTTP status. It does not write responses (apiserver does) and knows
-// no resource.
+// Code here, with its title and HTTP status. The package does not write responses (apiserver does)
+// and knows no resource.
 package fault
 
 import (
@@ -9,8 +9,8 @@ import (
 )
 
 // Error is an error with a catalogue code. Detail is a sentence for the user and may be empty.
-// Field names the input that is at fault, as a path (`itemsConfig[2].selector`), and may be empty.
-// Cause is for logs and never shown.
+// Field names the invalid input as a path (`itemsConfig[2].selector`), and may be empty. Cause is
+// for logs and never shown.
 type Error struct {
 	Code   Code
 	Detail string
@@ -23,17 +23,17 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes a coded error that names the input at fault.
+// Invalid makes a coded error that names the invalid input.
 func Invalid(code Code, field, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes a coded error around a cause that only logs see.
+// Wrap makes a coded error around a cause that only logs show.
 func Wrap(code Code, cause error, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// Error is for logs: it names the cause.
+// Error is for logs: it includes the cause.
 func (e *Error) Error() string {
 	text := string(e.Code)
 	if e.Field != "" {
@@ -57,8 +57,8 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// CodeOf is the code of the first coded error in err's chain; Internal when there is none, "" when
-// err is nil.
+// CodeOf returns the code of the first coded error in err's chain, Internal if there is none, and
+// "" if err is nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -70,10 +70,10 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// List is several errors about one input. The first one gives the answer its code.
+// List is several errors about one input. The first one determines the response's code.
 type List []*Error
 
-// Error is that of the first, and how many more there are.
+// Error returns the first error's text, and the number of further ones.
 func (l List) Error() string {
 	if len(l) == 0 {
 		return "no errors"
@@ -85,7 +85,7 @@ func (l List) Error() string {
 	return text
 }
 
-// Unwrap lets errors.Is and errors.As look into each.
+// Unwrap lets errors.Is and errors.As examine each error.
 func (l List) Unwrap() []error {
 	errs := make([]error, len(l))
 	for i, e := range l {
@@ -94,7 +94,7 @@ func (l List) Unwrap() []error {
 	return errs
 }
 
-// OrNil is the list as an error, nil when it is empty.
+// OrNil returns the list as an error, nil if it is empty.
 func (l List) OrNil() error {
 	if len(l) == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 )
 
-// Text that is a number counts as that number where the operand is one.
+// Text that is a number counts as that number if the operand is a number.
 func ExampleParse() {
 	node,
 		err := filter.Parse([]byte(`{"price": {"$gt": 10}, "$or": [{"stock": true}, {"title": {"contains": "chair"}}]}`))

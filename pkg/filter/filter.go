@@ -1,24 +1,24 @@
 // Package filter owns the filter tree (decision 18): the one form in which every filter of the API
 // is parsed, checked and printed. Each row store prints it to its own SQL; the package runs none.
-// Match says what a filter means, and the stores are tested against it.
+// Match defines what a filter means, and the stores are tested against it.
 //
 // # Meaning
 //
-// A row is a flat JSON object. A field name names one member of it: a dot is a part of the name,
-// never a path.
+// A row is a flat JSON object. A field name names one member: a dot is a part of the name, never a
+// path.
 //
 // A value is null, a boolean, a number, text, or other (an array or an object). A missing member
-// counts as null for every operator but exists. Values of different kinds are never equal and never
-// less or greater than each other, with one exception. Text that is a number (see ParseNumber) also
-// counts as that number where the operand is a number. It does not work the other way round: a text
-// operand meets text only. Numbers are compared as 64-bit floats, text by its UTF-8 bytes; text
-// that looks like a date is text.
+// counts as null for every operator but exists. Values of different kinds are never equal, and
+// never less or greater than each other, with one exception. Text that is a number (see
+// ParseNumber) also counts as that number if the operand is a number. The converse does not hold: a
+// text operand only compares with text. Numbers are compared as 64-bit floats, text by its UTF-8
+// bytes. Text that looks like a date is text.
 //
 //   - eq, in: some operand equals the value. null equals null and missing.
 //   - ne, nin: not eq, not in; so they hold for missing members unless null is an operand.
 //   - gt, gte, lt, lte, between (both ends included): operands are numbers or text, between has two
 //     of one kind.
-//   - exists: the member is there, be it null, or is not.
+//   - exists: the member exists, even as null, or does not.
 //   - contains, startsWith, endsWith: for text only, whatever the case: letters are equal that
 //     Unicode's simple folding makes equal (see Fold), as under (?i) in RE2.
 //   - regex: for text only: RE2, found anywhere, case matters unless the pattern says (?i).
@@ -29,9 +29,9 @@ package filter
 
 import "shoal.dev/shoal/pkg/pattern"
 
-// Bounds of decision 18, and of what it leaves open.
+// Bounds of decision 18, and further ones.
 const (
-	MaxDepth      = 8         // nested objects of conditions, the outermost included
+	MaxDepth      = 8         // nesting of objects of conditions, including the outermost
 	MaxNodes      = 100       // comparisons and groups
 	MaxOperands   = 1_000     // of in and nin
 	MaxPattern    = 256       // characters of a regex
@@ -39,7 +39,7 @@ const (
 	MaxBytes      = 256 << 10 // of a whole filter
 )
 
-// Node is a checked filter: an And, Or, Nor or Compare. A nil Node lets everything pass.
+// Node is a checked filter: an And, Or, Nor or Compare. A nil Node passes everything.
 type Node interface{ node() }
 
 // And holds when every node holds. It has at least one.
@@ -72,17 +72,17 @@ const (
 	Between    Op = "between"
 )
 
-// Compare compares a field with operands: two for Between, up to MaxOperands for In and Nin (none
-// is allowed), one boolean for Exists, one otherwise.
+// Compare compares a field with operands: two for Between, up to MaxOperands for In and Nin (even
+// none), one boolean for Exists, one otherwise.
 type Compare struct {
 	Field   string
 	Op      Op
 	Values  []Value
-	Pattern *pattern.Pattern // of Regex, else nil
+	Pattern *pattern.Pattern // for Regex; otherwise nil
 }
 
-// Each visits the comparisons of a node, in the order in which they were given, until visit fails.
-// Its error is that of visit. nil has none.
+// Each visits the comparisons of a node, in their original order, until visit fails. Its error is
+// visit's. A nil node has no comparisons.
 func Each(node Node, visit func(Compare) error) error {
 	var inside []Node
 	switch n := node.(type) {
@@ -114,7 +114,7 @@ const (
 	Text
 )
 
-// Value is an operand. Only the member that its kind names is set.
+// Value is an operand. Only the field of its kind is set.
 type Value struct {
 	Kind   Kind
 	Bool   bool

@@ -203,7 +203,7 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// Folding must be what a store gets that has only RE2 to do it with.
+// TestFoldIsRE2Folding: folding equals what a store gets that only has RE2 for it.
 func TestFoldIsRE2Folding(t *testing.T) {
 	alphabet := []rune("aAkKK sSſßẞiIİıäÄσςΣ中é0.")
 	rapid.Check(t, func(t *rapid.T) {
@@ -239,7 +239,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Patterns within their length that would compile to a great deal are refused before they do.
+// TestPatternSize: short patterns that would compile to very much are refused beforehand.
 func TestPatternSize(t *testing.T) {
 	for pattern, ok := range map[string]bool{
 		`^[a-z]{1,63}(\.[a-z]{1,63}){1,8}$`: true, `\pL+`: true, `(?i)[äöü]{100}`: true,
@@ -255,7 +255,7 @@ func TestPatternSize(t *testing.T) {
 	}
 }
 
-// TestEach visits all comparisons in their order, and ends with the first error.
+// TestEach visits all comparisons in order, and stops at the first error.
 func TestEach(t *testing.T) {
 	node := filter.And{is("a", filter.Exists, boolean(true)), filter.Nor{
 		is("b", filter.Eq, text("x")), filter.Or{is("c", filter.Eq, number(1))}}}

@@ -6,16 +6,16 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// MaxJoined bounds the comparisons and groups of filters that are joined. Their patterns together
-// have the bound of one filter's.
+// MaxJoined is the most comparisons and groups of joined filters. Their patterns together have the
+// limits of a single filter's.
 const MaxJoined = 4 * MaxNodes
 
-// Join is what some of anyOf lets pass, and also does, too. Without any of anyOf it is also. Its
-// errors carry the code invalid_filter and name filters.
+// Join returns a filter that passes what passes any of anyOf, and also. Without anyOf it is also.
+// Its errors have the code invalid_filter and name filters.
 func Join(anyOf []Node, also Node) (Node, error) {
 	joined := also
 	if len(anyOf) > 0 {
-		// One that lets everything pass makes the others idle.
+		// A filter that passes everything makes the others irrelevant.
 		some := Or{}
 		for _, node := range anyOf {
 			if node == nil {
@@ -44,7 +44,7 @@ func Join(anyOf []Node, also Node) (Node, error) {
 	return joined, nil
 }
 
-// measure is how large a tree is.
+// measure is the size of a tree.
 type measure struct {
 	nodes    int
 	patterns pattern.Total
@@ -67,7 +67,7 @@ func (m *measure) add(n Node) {
 			m.err = m.patterns.Add(n.Pattern.Size())
 		}
 	default:
-		panic(fmt.Sprintf("filter: a node %T", n)) // there are but four
+		panic(fmt.Sprintf("filter: a node %T", n)) // there are only four
 	}
 	for _, node := range inside {
 		m.add(node)

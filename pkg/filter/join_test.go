@@ -36,7 +36,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Filters that are joined have bounds together: of conditions and groups, and of patterns.
+// TestJoinIsBounded: joined filters share limits: on conditions and groups, and on patterns.
 func TestJoinIsBounded(t *testing.T) {
 	parse := func(text string) filter.Node {
 		node, err := filter.Parse([]byte(text))

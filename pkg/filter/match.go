@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Match says whether a filter lets a document pass: the definition of what filters mean. Values are
+// Match reports whether a document passes a filter: it defines the meaning of filters. Values are
 // as encoding/json decodes them into any, numbers as json.Number or float64. Patterns match without
-// a budget: documents of other people's pages belong in a row store.
+// a budget: for documents of foreign pages, use a row store.
 func Match(n Node, doc map[string]any) bool {
 	passes := func(n Node) bool { return Match(n, doc) }
 	switch n := n.(type) {
@@ -84,8 +84,8 @@ func (v Value) equals(value any) bool {
 	return ok && order == 0
 }
 
-// compare says how a value of a document stands to the operand, a number or text: before (-1),
-// equal (0), after (1).
+// compare compares a document's value with the operand, a number or text: less (-1), equal (0),
+// greater (1).
 func (v Value) compare(value any) (order int, ok bool) {
 	if v.Kind == Text {
 		text, ok := value.(string)

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Parse reads a filter from its JSON form and checks it. An empty object is the nil Node. Its
-// errors carry the code invalid_filter and name the place at fault as a path that begins with
+// Parse parses a filter from its JSON form and checks it. An empty object is the nil Node. Its
+// errors have the code invalid_filter and name the invalid place as a path that begins with
 // `filters`.
 func Parse(data []byte) (Node, error) {
 	if len(data) > MaxBytes {
@@ -46,7 +46,7 @@ func invalid(path, format string, args ...any) error {
 	return fault.Invalid(fault.InvalidFilter, path, format, args...)
 }
 
-// all is the conjunction of one or more nodes.
+// all returns the conjunction of one or more nodes.
 func all(nodes []Node) Node {
 	if len(nodes) == 1 {
 		return nodes[0]
@@ -60,7 +60,7 @@ type parser struct {
 	patterns pattern.Total
 }
 
-// conditions reads the members of an object that was opened, to its end: fields and groups.
+// conditions reads the members of an open object to its end: fields and groups.
 func (p *parser) conditions(path string, depth int) ([]Node, error) {
 	if depth > MaxDepth {
 		return nil, invalid(path, "nested more than %d deep", MaxDepth)
@@ -80,7 +80,7 @@ func (p *parser) conditions(path string, depth int) ([]Node, error) {
 	return nodes, err
 }
 
-// members calls visit for each member of an object that was opened, with its name and path.
+// members calls visit for each member of an open object, with its name and path.
 func (p *parser) members(path string, visit func(name, path string) error) error {
 	seen := map[string]bool{}
 	for p.tokens.More() {
@@ -88,7 +88,7 @@ func (p *parser) members(path string, visit func(name, path string) error) error
 		if err != nil {
 			return err
 		}
-		name := token.(string) // in an object, the decoder lets nothing else stand here
+		name := token.(string) // in an object, the decoder accepts only a name here
 		at := path + "." + name
 		if seen[name] {
 			return invalid(at, "given twice")
@@ -171,8 +171,8 @@ func (p *parser) field(name, path string) (Node, error) {
 	return all(nodes), nil
 }
 
-// IsField says whether a field can have this name in filters and sorts. It has 1 to MaxFieldBytes
-// bytes, none of them a control character, a quote or a backslash.
+// IsField reports whether a field can have this name in filters and sorts. It has 1 to
+// MaxFieldBytes bytes, and no control characters, quotes or backslashes.
 func IsField(name string) bool {
 	return name != "" && len(name) <= MaxFieldBytes && !strings.ContainsFunc(name, unspeakable)
 }
@@ -227,7 +227,7 @@ func (p *parser) compare(field string, op Op, path string) (Node, error) {
 	return c, nil
 }
 
-// check holds the operands against what the operator takes.
+// check checks the operands for the operator.
 func (c Compare) check(path string) error {
 	kind := Null
 	if len(c.Values) > 0 {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseNumber reads text that is a number: an optional sign, decimal digits, optionally a point
-// with more digits, and optionally an exponent. It takes nothing around it, and nothing beyond a
-// 64-bit float.
+// ParseNumber parses text that is a number: an optional sign, decimal digits, optionally a point
+// with more digits, and optionally an exponent. It accepts nothing else around it, and nothing
+// beyond a 64-bit float.
 func ParseNumber(text string) (float64, bool) {
 	if !numeric(text) {
 		return 0, false
@@ -42,7 +42,7 @@ func numeric(text string) bool {
 	return ok && text == ""
 }
 
-// skipDigits cuts the leading digits off; ok says that there was one.
+// skipDigits cuts off leading digits; ok reports that there was one.
 func skipDigits(text string) (rest string, ok bool) {
 	n := 0
 	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
@@ -51,10 +51,10 @@ func skipDigits(text string) (rest string, ok bool) {
 	return text[n:], n > 0
 }
 
-// Fold maps texts that differ only in case to one form, by Unicode's simple folding: the letters
-// that RE2 takes for equal under (?i).
+// Fold maps texts that differ only in case to one form, by Unicode's simple folding. RE2 uses the
+// same folding for (?i).
 func Fold(text string) string {
-	for i := range len(text) { // most text is folded already, and bytes tell so sooner than runes
+	for i := range len(text) { // most text is folded already, and checking bytes is faster
 		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
 			return text[:i] + strings.Map(foldRune, text[i:])
 		}
@@ -62,8 +62,8 @@ func Fold(text string) string {
 	return text
 }
 
-// foldRune is the least rune of r's folding orbit, but for ASCII the lower-case letter, so that
-// common text stays as it is.
+// foldRune returns the least rune of r's folding orbit. For ASCII it returns the lower-case letter,
+// so that common text stays unchanged.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {

@@ -1,6 +1,6 @@
 // Package ids owns identifiers: 12-byte object ids, written as 24 lower-case hex digits (decision
-// 3). It does not decide who makes one: a caller that needs new ids is handed a Source, so that
-// tests and replayed commands are exact.
+// 3). It does not decide who makes ids. A caller that needs new ids gets a Source, so that tests
+// and replayed commands are exact.
 package ids
 
 import (
@@ -34,10 +34,10 @@ func Parse(text string) (ID, error) {
 // String writes 24 lower-case hex digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero says whether id means "none".
+// IsZero reports whether id means "none".
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Seconds is the Unix time in the id's first four bytes.
+// Seconds returns the Unix time in the id's first four bytes.
 func (id ID) Seconds() int64 { return int64(binary.BigEndian.Uint32(id[:4])) }
 
 // MarshalText writes the hex form; a zero id is the empty text.
@@ -70,7 +70,7 @@ type Source interface {
 // Random is the production Source: the clock's seconds and crypto/rand.
 type Random struct{ Now func() time.Time }
 
-// New makes an id no other call makes.
+// New makes an id that no other call makes.
 func (r Random) New() ID {
 	var id ID
 	binary.BigEndian.PutUint32(id[:4], uint32(r.Now().Unix()))

@@ -1,5 +1,5 @@
-// Package jsontext owns how a string is written as JSON where rows and documents are put
-// together without encoding/json. It also owns how refusals of that package are said.
+// Package jsontext writes strings as JSON for rows and documents that are assembled without
+// encoding/json. It also words the refusals of encoding/json.
 package jsontext
 
 import "unicode/utf8"
@@ -7,13 +7,13 @@ import "unicode/utf8"
 const hexDigits = "0123456789abcdef"
 
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD. U+2028 and
-// U+2029 are escaped, so that what is written is also a JavaScript literal.
+// U+2029 are escaped, so that the result is also a JavaScript literal.
 func AppendString(dst []byte, s string) []byte {
-	// No copy: the compiler sees that nothing keeps or changes the bytes.
+	// No copy: the compiler sees that the bytes are neither kept nor changed.
 	return AppendBytes(dst, []byte(s))
 }
 
-// AppendBytes appends text as AppendString does.
+// AppendBytes appends text like AppendString.
 func AppendBytes(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	done := 0
@@ -44,7 +44,7 @@ func AppendBytes(dst, s []byte) []byte {
 	return append(append(dst, s[done:]...), '"')
 }
 
-// appendEscape appends an ASCII character that cannot stand in a JSON string as it is.
+// appendEscape appends an ASCII character that must be escaped in a JSON string.
 func appendEscape(dst []byte, b byte) []byte {
 	switch b {
 	case '"', '\\':

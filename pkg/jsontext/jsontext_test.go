@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzAppendString holds AppendString to what encoding/json reads and writes, for text and for
+// FuzzAppendString compares AppendString with what encoding/json reads and writes, for text and for
 // bytes.
 func FuzzAppendString(f *testing.F) {
 	every := make([]byte, 0, 512)

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Reason says why encoding/json has refused a document, in the terms of JSON. It answers which
-// member is wrong, "" when it is the whole, and what with it. It names no type of a program.
+// Reason says in JSON's terms why encoding/json has refused a document: which member is wrong ("":
+// the whole document), and what is wrong with it. It names no type of the program.
 func Reason(err error) (member, said string) {
 	var mistyped *json.UnmarshalTypeError
 	var malformed *json.SyntaxError
 	unknown, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
 	switch {
 	case errors.As(err, &mistyped):
-		given, _, _ := strings.Cut(mistyped.Value, " ") // from a number that does not fit
+		given, _, _ := strings.Cut(mistyped.Value, " ") // after a number that does not fit
 		return mistyped.Field, "must be " + nameOf(mistyped.Type, given)
 	case errors.As(err, &malformed):
 		return "", "is not valid JSON: " + malformed.Error()
@@ -29,7 +29,7 @@ func Reason(err error) (member, said string) {
 	return "", "cannot be read"
 }
 
-// nameOf names what JSON has for a type. Of a number that does not fit it says so.
+// nameOf returns the JSON name of a type. For a number that does not fit it says so.
 func nameOf(t reflect.Type, given string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// TestReasons: what is wrong with a document is said in its own terms.
+// TestReasons: faults of a document are explained in the document's own terms.
 func TestReasons(t *testing.T) {
 	type inner struct {
 		Deep []string `json:"deep"`

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 )
 
-// Parts start in their order and stop in the opposite one.
+// Parts start in order and stop in reverse.
 func ExampleRun() {
 	ctx, stop := context.WithCancel(context.Background())
 	part := func(name string, after func()) lifecycle.Part {

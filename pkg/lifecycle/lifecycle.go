@@ -1,5 +1,5 @@
-// Package lifecycle owns the order in which a process's parts start and stop. It knows nothing of
-// what they do.
+// Package lifecycle starts and stops the parts of a process in order. It does not know what they
+// do.
 package lifecycle
 
 import (
@@ -12,24 +12,23 @@ import (
 // Part is one part of a process: it works until its context ends, and returns when it has stopped.
 type Part struct {
 	Name string
-	// Run returns nil after a stop that its context asked for.
+	// Run returns nil if its context asked it to stop.
 	Run func(ctx context.Context) error
-	// Ready is closed when the parts behind this one may start; nil: at once.
+	// Ready is closed when the later parts may start; nil: at once.
 	Ready <-chan struct{}
-	// Idle says that nothing is left for the part to do, once those behind it have stopped. It is
-	// asked again and again, for at most Patience, before the part is stopped. Nil: it is stopped
-	// at once.
+	// Idle reports that the part has nothing left to do, once the later parts have stopped. It is
+	// polled, for at most Patience, before the part is stopped. Nil: the part is stopped at once.
 	Idle     func() bool
 	Patience time.Duration
 }
 
-// none is the index of no part.
+// none means no part.
 const none = -1
 
-// idlePoll is how often Idle is asked.
+// idlePoll is how often Idle is polled.
 const idlePoll = 5 * time.Millisecond
 
-// await waits until there is nothing left to do, the part has ended, or its patience is over.
+// await waits until nothing is left to do, the part has ended, or its patience is over.
 func (p *Part) await(done <-chan error) {
 	if p.Idle == nil {
 		return
@@ -47,9 +46,9 @@ func (p *Part) await(done <-chan error) {
 	}
 }
 
-// Run starts the parts in order, each once the one before it is ready. It stops them in the reverse
-// order when ctx ends or one of them ends by itself. It returns when all have stopped, with what
-// went wrong, the first cause first.
+// Run starts the parts in order, each once the previous one is ready. It stops them in reverse
+// order when ctx ends or one of them ends on its own. It returns when all have stopped, with the
+// errors, the first cause first.
 func Run(ctx context.Context, parts ...Part) error {
 	type running struct {
 		part Part
@@ -61,7 +60,7 @@ func Run(ctx context.Context, parts ...Part) error {
 	early := none
 start:
 	for i, part := range parts {
-		// A part is stopped by its turn alone, not by ctx: those behind it stop first.
+		// A part is stopped in its turn, not by ctx: later parts stop first.
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		r := running{part: part, stop: cancel, done: make(chan error, 1)}
 		started = append(started, r)

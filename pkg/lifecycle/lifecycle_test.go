@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 )
 
-// journal notes what happens in which order.
+// journal notes events in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A part with something left to do is stopped when that is done, or its patience is over.
+// TestIdle: a busy part is stopped when it is done, or its patience is over.
 func TestIdle(t *testing.T) {
 	for name, left := range map[string]int{"done": 3, "never done": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestFailureStopsAll(t *testing.T) {
 	}
 }
 
-// What ended first is told first, whatever its end did to the others.
+// TestTheCauseIsToldFirst: the first end is reported first, whatever it caused.
 func TestTheCauseIsToldFirst(t *testing.T) {
 	for want, end := range map[string]error{"a: broken\nb: lost a": errors.New("broken"),
 		"a ended by itself\nb: lost a": nil} {

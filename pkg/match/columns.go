@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Columns names the columns of rows that say what a product is; "" is none.
+// Columns names the columns that describe a product; "": none.
 type Columns struct {
-	ID     string // what the catalogue calls it
+	ID     string // the product's id in the catalogue
 	Number string // its trade number
 	Brand  string
 	Model  string
 	Title  string
 }
 
-// names are what columns are called in several languages, folded and without signs. Of several in
-// a file the first here counts.
+// names are the names of these columns in several languages, folded and without signs. If a file
+// has several, the first one here counts.
 var names = [...][]string{
 	strings.Fields(`id catalogueid catalogid productid articleid artikelid produktid productcode
 		sku artikelnummer articlenumber`),
@@ -32,7 +32,7 @@ var names = [...][]string{
 		nazwa tytul`),
 }
 
-// ColumnsOf says which of a file's columns are which, by their names.
+// ColumnsOf finds the columns that describe a product by their names.
 func ColumnsOf(columns []string) Columns {
 	var found [len(names)]string
 	for i, known := range names {
@@ -52,7 +52,7 @@ func ColumnsOf(columns []string) Columns {
 		Title: found[4]}
 }
 
-// plainName is a column's name, folded, with nothing but its letters and digits.
+// plainName returns a column's name, folded, with only its letters and digits.
 func plainName(column string) string {
 	text := fold(nil, column)
 	plain := text[:0]
@@ -64,10 +64,10 @@ func plainName(column string) string {
 	return string(plain)
 }
 
-// Comparable says whether the columns say enough of a row to find its product.
+// Comparable reports whether the columns suffice to find a row's product.
 func (c Columns) Comparable() bool { return c.Number != "" || c.Title != "" || c.Model != "" }
 
-// Product is what a row says of its product. value is what a column has, "" for nothing.
+// Product returns a row's product. value returns a column's value, "": none.
 func (c Columns) Product(value func(column string) string) Product {
 	p := Product{}
 	for _, part := range [...]struct {

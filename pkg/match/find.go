@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Finder looks for rows in an index. It is for one goroutine.
+// Finder looks up rows in an index. Only one goroutine may use it.
 type Finder struct {
 	index  *Index
 	sheet  sheet
@@ -14,17 +14,17 @@ type Finder struct {
 	shared []shared
 }
 
-// shared is a product that a row shares keys with.
+// shared is a product that shares keys with a row.
 type shared struct {
 	product uint32
-	weight  uint32 // of the keys: whole numbers, whose sum is the same in any order
+	weight  uint32 // of the shared keys: integers, whose sum does not depend on the order
 }
 
-// Finder makes one.
+// Finder makes a Finder.
 func (x *Index) Finder() *Finder { return &Finder{index: x} }
 
-// Find is the product that a row is: of those that are most alike the one with the least id. It is
-// false if none is alike enough.
+// Find returns the product of a row: the most similar one, of equals the one with the least id. It
+// is false if none is similar enough.
 func (f *Finder) Find(row *Product) (Match, bool) {
 	f.read(row)
 	best := best{index: f.index}
@@ -35,7 +35,7 @@ func (f *Finder) Find(row *Product) (Match, bool) {
 	return best.match()
 }
 
-// FindSlowly is what Find would answer if it compared the row with every product. It is there to
+// FindSlowly returns what Find would if it compared the row with every product. It serves to
 // measure Find.
 func (f *Finder) FindSlowly(row *Product) (Match, bool) {
 	f.read(row)
@@ -47,8 +47,8 @@ func (f *Finder) FindSlowly(row *Product) (Match, bool) {
 	return best.match()
 }
 
-// Score says how alike two products are, by what is rare in the catalogue. Which of the two comes
-// first changes nothing.
+// Score returns how similar two products are, weighted by what is rare in the catalogue. It is
+// symmetric.
 func (f *Finder) Score(a, b *Product) (float64, Method) {
 	var second sheet
 	other := second.read(b)
@@ -61,7 +61,7 @@ func (f *Finder) Score(a, b *Product) (float64, Method) {
 // read makes the card of a row.
 func (f *Finder) read(row *Product) { f.index.weigh(f.sheet.read(row)) }
 
-// candidates are the products that share the rarest keys with the row.
+// candidates returns the products that share the rarest keys with the row.
 func (f *Finder) candidates() []shared {
 	f.shared = f.shared[:0]
 	for _, key := range f.keys.of(f.index, &f.sheet.card) {
@@ -93,7 +93,7 @@ func (f *Finder) candidates() []shared {
 	return kept
 }
 
-// best keeps the product that is most alike.
+// best keeps the most similar product.
 type best struct {
 	index   *Index
 	verdict verdict

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold appends text in small letters without accents, in the form in which signs that mean the same
-// are one. It reads at most MaxText bytes.
+// fold appends text in lower case and without accents, with equivalent signs unified. It reads at
+// most MaxText bytes.
 func fold(to []byte, text string) []byte {
 	if len(text) > MaxText {
 		text = text[:MaxText]
@@ -48,7 +48,7 @@ func foldRunes(to []byte, text string) []byte {
 	return to
 }
 
-// folded are letters and signs that no decomposition takes apart.
+// folded maps letters and signs that have no decomposition.
 var folded = map[rune]string{'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d",
 	'ð': "d", 'þ': "th", 'ı': "i", '×': "x", '″': `"`, '“': `"`, '”': `"`, '’': "'", '′': "'",
 	'–': "-", '—': "-", '‑': "-", '−': "-", '·': " ", '®': " ", '™': " ", '©': " "}

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// A block is the products that share a key: a trade number, a rare token, or several that are not.
+// A block is the products that share a key: a trade number, a rare token, or several common tokens.
 const (
-	rareTokens = 96  // products that a token may have to be a key by itself
-	mostShared = 512 // products of a block that are looked at
-	paired     = 6   // tokens that are keys in pairs, the rarest
-	tripled    = 5   // tokens that are keys by threes
-	candidates = 64  // products that a row is compared with, those with the rarest keys
+	rareTokens = 96  // the most products of a token that alone is a key
+	mostShared = 512 // the most products of a block that are read
+	paired     = 6   // number of rarest tokens that form keys in pairs
+	tripled    = 5   // number of tokens that form keys in threes
+	candidates = 64  // products compared with a row: those with the rarest keys
 )
 
-// record is where a product's card is.
+// record locates a product's card.
 type record struct {
 	at, id, number                          uint32 // in words, ids and numbers
 	model                                   uint64
@@ -23,7 +23,7 @@ type record struct {
 	tokens, stems, brand, quantity, numbers uint8
 }
 
-// Builder takes the products of a catalogue, one after another.
+// Builder collects the products of a catalogue.
 type Builder struct {
 	sheet   sheet
 	records []record
@@ -32,7 +32,7 @@ type Builder struct {
 	numbers []Number
 }
 
-// Add takes a product. Its faults are ErrFull and ErrID.
+// Add adds a product. Its errors are ErrFull and ErrID.
 func (b *Builder) Add(id string, p *Product) error {
 	switch {
 	case id == "" || len(id) > MaxID:
@@ -54,7 +54,7 @@ func (b *Builder) Add(id string, p *Product) error {
 	return nil
 }
 
-// Build is the index of the products that were added. The builder is used up. The error is a
+// Build returns the index of the added products. The builder is used up. The error is a
 // *DuplicateError.
 func (b *Builder) Build() (*Index, error) {
 	x := &Index{records: b.records, words: b.words, ids: b.ids, numbers: b.numbers}
@@ -68,21 +68,21 @@ func (b *Builder) Build() (*Index, error) {
 	return x, nil
 }
 
-// Index is a catalogue as it is searched. It never changes, and any number of Finders may share it.
+// Index is a searchable catalogue. It never changes, and any number of Finders may share it.
 type Index struct {
 	records []record
 	words   []uint64
 	ids     []byte
 	numbers []Number
-	ranks   []uint32 // of products by their ids: what decides between equal ones
-	rare    []uint8  // how rare each word is, beside words
-	terms   table    // tokens, with how many products have each
-	blocks  []uint64 // keys in the upper half, products in the lower, in order
-	starts  []uint32 // where the blocks begin whose keys have the same upper bits
-	logs    float64  // logarithm of how many products there are
+	ranks   []uint32 // of products by their ids: the tie-breaker
+	rare    []uint8  // rarity of each word, parallel to words
+	terms   table    // tokens, with the number of products of each
+	blocks  []uint64 // key in the upper half, product in the lower, sorted
+	starts  []uint32 // starts of the blocks whose keys share their upper bits
+	logs    float64  // logarithm of the number of products
 }
 
-// Products is how many there are.
+// Products returns the number of products.
 func (x *Index) Products() int { return len(x.records) }
 
 func (x *Index) idOf(p uint32) []byte {
@@ -109,7 +109,7 @@ func (x *Index) rankProducts() error {
 	return nil
 }
 
-// card makes the card of a product into c.
+// card fills in c with the card of a product.
 func (x *Index) card(p uint32, c *card) {
 	r := &x.records[p]
 	at := r.at
@@ -144,17 +144,17 @@ func (x *Index) countTokens() {
 	x.logs = math.Log(float64(len(x.records)) + 2)
 }
 
-// rarest is how rare a token is that one product has at most.
+// rarest is the rarity of a token that at most one product has.
 const rarest = 250
 
-// rarity is how rare a token is, from 1 to rarest: the more the fewer products have it.
+// rarity returns how rare a token is, from 1 to rarest.
 func (x *Index) rarity(token uint64) uint8 {
 	lacking := x.logs - math.Log(float64(max(x.terms.count(token), 1)))
 	share := (0.1 + lacking) / (0.1 + x.logs) * classWeights[classOf(token)]
 	return uint8(math.Round(1 + share*(rarest-1)))
 }
 
-// classWeights are what tokens of each class count beside words.
+// classWeights are the weights of token classes, relative to words.
 var classWeights = [...]float64{isWord: 1, isNumber: 0.7, isCode: 1, isMeasure: 0.7, isColour: 0.6,
 	isStem: 0}
 
@@ -169,7 +169,7 @@ func (x *Index) weighProducts() {
 	}
 }
 
-// weigh fills in how rare the tokens of a card are.
+// weigh fills in the rarities of a card's tokens.
 func (x *Index) weigh(c *card) {
 	c.rare, c.weight = c.rare[:0], 0
 	for _, t := range c.tokens {
@@ -209,7 +209,7 @@ func (x *Index) fillBlocks() {
 
 const startBits = 20
 
-// block is the products of a key, as blocks has them.
+// block returns the products of a key, as stored in blocks.
 func (x *Index) block(key uint32) []uint64 {
 	bucket := key >> (32 - startBits)
 	list := x.blocks[x.starts[bucket]:x.starts[bucket+1]]
@@ -234,7 +234,7 @@ type counted struct {
 	count uint32
 }
 
-// of is the keys under which a product stands, and is looked for. It holds until the next call.
+// of returns the keys under which a product is stored and searched, valid until the next call.
 func (k *keyring) of(x *Index, c *card) []uint32 {
 	k.keys, k.common = k.keys[:0], k.common[:0]
 	for _, n := range c.numbers {

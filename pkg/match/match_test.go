@@ -33,7 +33,7 @@ func ExampleFinder_Find() {
 	//   false
 }
 
-// indexOf makes an index of the products of n numbers, in an order.
+// indexOf makes an index of products, added in an order.
 func indexOf(t testing.TB, of matchtest.Catalogue, order []int) *match.Index {
 	t.Helper()
 	var b match.Builder
@@ -92,13 +92,13 @@ func TestProductsAreFound(t *testing.T) {
 	}
 }
 
-// TestRowsOfNoProductAreNotFound has rows of another catalogue.
+// TestRowsOfNoProductAreNotFound searches rows of another catalogue.
 func TestRowsOfNoProductAreNotFound(t *testing.T) {
 	finder := indexOf(t, matchtest.New(1), upTo(20_000)).Finder()
 	other, found := matchtest.New(99), 0
 	for n := range 2_000 {
 		row := other.Row(n)
-		row.Numbers = nil // both count from one
+		row.Numbers = nil // both number from one
 		if _, ok := finder.Find(&row); ok {
 			found++
 		}
@@ -195,8 +195,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Of goods by mass or volume only a pack of the same count matches, or one of the same amount,
-// however the count is written.
+// TestPacksDiffer: for goods by mass or volume, only a pack of the same count or the same total
+// amount matches, however the count is written.
 func TestPacksDiffer(t *testing.T) {
 	const one, two, all = "Brew Gold instant coffee 450 g jar",
 		"Brew Gold instant coffee 2 x 450 g jar", "Brew Gold instant coffee 900 g jar"
@@ -211,7 +211,7 @@ func TestPacksDiffer(t *testing.T) {
 		{"Fizz Cola 6 x 33 cl", "Fizz Cola 330 ml, pack of 6", true},
 		{one, "Brew Gold instant coffee 1 x 450 g jar", true}, {two, two, true}, {all, two, true},
 		{two, all, true}, {two, "Brew Gold instant coffee jar 450 g, pack of 2", true},
-		{"Mill whisk, steel", "Mill whisk, steel, pack of 2", true}, // words of packs alone
+		{"Mill whisk, steel", "Mill whisk, steel, pack of 2", true}, // only pack words
 	} {
 		var b match.Builder
 		for id, title := range []string{c.product, "a spoon", "a fork of 3 kg"} {

@@ -2,7 +2,7 @@ package match
 
 import "math"
 
-// dimension is what a measure is of.
+// dimension is the dimension of a measure.
 type dimension uint8
 
 const (
@@ -17,15 +17,15 @@ const (
 	pixels                         // in megapixels
 )
 
-// unit is a unit of measure, as a multiple of its dimension's.
+// unit is a unit of measure, as a multiple of its dimension's base unit.
 type unit struct {
 	of     dimension
 	factor float64
-	// glued says that it is one only where it stands right behind its number: apart it is a word.
+	// glued says that it is a unit only directly after its number: apart it is a word.
 	glued bool
 }
 
-// units are those of several languages, folded.
+// units maps the names of units in several languages, folded.
 var units = map[string]unit{
 	"mg": {mass, 0.001, false}, "g": {mass, 1, false}, "gr": {mass, 1, false},
 	"gram": {mass, 1, false}, "grams": {mass, 1, false}, "gramm": {mass, 1, false},
@@ -71,7 +71,7 @@ var units = map[string]unit{
 }
 
 // A quantity is a measure as one number: the dimension in the upper bits, and a logarithm of the
-// value in the lower. Two that differ by a fiftieth at most are the same.
+// value in the lower. Two quantities are the same if they differ by at most 2%.
 type quantity uint32
 
 const (
@@ -81,7 +81,7 @@ const (
 	zeroAt       = 1 << 27
 )
 
-// quantityOf is false for what is no measure: nothing, or beyond all things.
+// quantityOf returns false for no measure: nothing, or an impossibly large value.
 func quantityOf(of dimension, value float64) (quantity, bool) {
 	if !(value > 1e-9 && value < 1e12) {
 		return 0, false
@@ -99,7 +99,7 @@ func (q quantity) same(other quantity) bool {
 	return max(q, other)-min(q, other) <= sameSteps
 }
 
-// unitAt is the unit that the runs from i on are, after a number, and how many they are.
+// unitAt returns the unit that follows a number in the runs from i on, and its number of runs.
 func unitAt(runs []run, i int) (unit, int) {
 	if i >= len(runs) || runs[i].digits {
 		return unit{}, 0
@@ -113,25 +113,25 @@ func unitAt(runs []run, i int) (unit, int) {
 	case !known, apart && (u.glued || runs[i].before != ' ' && runs[i].before != '-'):
 		return unit{}, 0
 	case gluedNext && !(runs[i].text[0] == '"' || times(runs, i+1)):
-		return unit{}, 0 // "5g2" is no weight
+		return unit{}, 0 // "5g2" is not a weight
 	}
 	return u, 1
 }
 
-// times says whether a run is the sign between factors, with a number behind it.
+// times reports whether a run is the sign between factors and a number follows.
 func times(runs []run, i int) bool {
 	return i+1 < len(runs) && !runs[i].digits && string(runs[i].text) == "x" && runs[i+1].digits
 }
 
-// measured reads what the runs from i on measure: a number with its unit, or how many of it there
-// are. used is how many runs that takes, 0: none.
+// measured reads a measure in the runs from i on: a number with its unit, or a pack size. used is
+// the number of runs that it takes, 0: none.
 func (s *sheet) measured(i int) (used int) {
 	runs := s.runs
 	if !runs[i].digits {
 		return s.packed(i)
 	}
 	if i > 0 && runs[i].before == 0 && !times(runs, i-1) {
-		return 0 // a part of a code
+		return 0 // part of a code
 	}
 	if u, n := unitAt(runs, i+1); n > 0 {
 		s.add(u, runs[i].value, 1)
@@ -151,7 +151,7 @@ func (s *sheet) measured(i int) (used int) {
 	return s.packed(i)
 }
 
-// add notes a measure, of which a pack has several.
+// add notes a measure, which a pack contains several times.
 func (s *sheet) add(u unit, value, several float64) {
 	q, ok := quantityOf(u.of, value*u.factor)
 	if !ok || len(s.quantities) >= maxQuantities {
@@ -167,7 +167,7 @@ func (s *sheet) add(u unit, value, several float64) {
 	}
 }
 
-// roundQuantity is what measures that are about the same have in common, mostly.
+// roundQuantity maps similar measures to the same value, mostly.
 func roundQuantity(q quantity) uint64 { return uint64((q + sameSteps/2) / sameSteps) }
 
 // Bounds of measures.
@@ -176,7 +176,7 @@ const (
 	maxQuantities = 12
 )
 
-// packed reads how many a pack has: "6 pack", "pack of 6", "6er", "lot de 6", "6 stück".
+// packed reads a pack size: "6 pack", "pack of 6", "6er", "lot de 6", "6 stück".
 func (s *sheet) packed(i int) (used int) {
 	runs := s.runs
 	word := func(n int) string {

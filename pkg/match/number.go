@@ -2,15 +2,15 @@ package match
 
 import "strings"
 
-// Number is a trade number with a right check digit, as the 14 digits of a GTIN.
+// Number is a trade number with a valid check digit, as the 14 digits of a GTIN.
 type Number uint64
 
-// isbnPrefix is where books stand among the trade numbers.
+// isbnPrefix is the GTIN prefix of books.
 const isbnPrefix = 978
 
-// ParseNumber reads a GTIN of 8, 12, 13 or 14 digits, or an ISBN of 10 or 13. Spaces and hyphens
-// between digits go. It is false for what has a wrong check digit. It is false for numbers that
-// tell no product, too: zeros, and those that shops and coupons give themselves.
+// ParseNumber parses a GTIN of 8, 12, 13 or 14 digits, or an ISBN of 10 or 13. It ignores spaces
+// and hyphens between digits. It is false if the check digit is wrong. It is also false for numbers
+// that identify no product: zeros, and numbers for internal use by shops and coupons.
 func ParseNumber(text string) (Number, bool) {
 	var digits [14]byte
 	n := 0
@@ -39,7 +39,7 @@ func ParseNumber(text string) (Number, bool) {
 	return 0, false
 }
 
-// ofISBN is the trade number of a book's ten digits, the last of which may be 10.
+// ofISBN returns the trade number for a book's ten digits. The last one may be 10.
 func ofISBN(digits []byte) (Number, bool) {
 	sum := 0
 	for i, d := range digits {
@@ -58,7 +58,7 @@ func ofISBN(digits []byte) (Number, bool) {
 	return Number(value*10 + checkDigit(value)), true
 }
 
-// checkDigit is that of the digits before it.
+// checkDigit returns the check digit for the digits before it.
 func checkDigit(value uint64) uint64 {
 	sum, weight := uint64(0), uint64(3)
 	for ; value > 0; value /= 10 {
@@ -82,8 +82,8 @@ func ofDigits(digits []byte) (Number, bool) {
 	return Number(value), true
 }
 
-// restricted says of a number whether its prefix is one that tells no product in the world. Those
-// are of shops, of companies and of coupons (GS1 General Specifications 1.4).
+// restricted reports whether a number has a prefix that identifies no product worldwide. Such
+// prefixes belong to shops, companies and coupons (GS1 General Specifications 1.4).
 func restricted(value uint64, digits int) bool {
 	if digits == 8 {
 		first := value / 10_000_000

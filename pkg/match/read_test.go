@@ -65,7 +65,7 @@ func TestMeasuresAreRead(t *testing.T) {
 	}
 }
 
-// TestWritingsAreOne has pairs of texts that have the same tokens.
+// TestWritingsAreOne checks pairs of texts with the same tokens.
 func TestWritingsAreOne(t *testing.T) {
 	for _, c := range [][2]string{
 		{"Crème Brûlée", "creme brulee"},
@@ -155,8 +155,8 @@ func FuzzColumns(f *testing.F) {
 	})
 }
 
-// Codes that differ are told apart, however many there are: a chance meeting of two is a wrong
-// match of almost no doubt.
+// TestCodesAreToldApart: different codes have different tokens, however many there are: a collision
+// would be a wrong match with high confidence.
 func TestCodesAreToldApart(t *testing.T) {
 	seen := map[uint64]bool{}
 	const codes = 200_000

@@ -5,23 +5,22 @@ import (
 	"unicode/utf8"
 )
 
-// run is letters or digits that stand together. Letters hold what is no letter, too, if it is an
-// inch sign behind digits.
+// run is a sequence of letters or of digits. An inch sign after digits counts as letters.
 type run struct {
 	text   []byte
 	digits bool
 	value  float64 // of digits
-	// before is the byte that stands before it. It is 0 where the run is glued to the one before,
-	// and a space where more than one stand, or none.
+	// before is the byte before the run. It is 0 if the run is glued to the previous one, and a
+	// space if there are several bytes or none.
 	before byte
 }
 
-// maxRuns bounds what is read of a title.
+// maxRuns is the most runs read of a title.
 const maxRuns = 160
 
-// appendRuns takes folded text apart.
+// appendRuns splits folded text into runs.
 func appendRuns(to []run, text []byte) []run {
-	before, free := byte(' '), false // free: something stood between
+	before, free := byte(' '), false // free: something was in between
 	for i := 0; i < len(text) && len(to) < maxRuns; {
 		c := text[i]
 		r, size := rune(c), 1
@@ -80,7 +79,7 @@ func isLetter(r rune) bool {
 	return unicode.IsLetter(r)
 }
 
-// scanNumber reads digits from i on, with the groups and the decimal part that belong to them.
+// scanNumber reads digits from i on, with their groups and decimal part.
 func scanNumber(text []byte, i int) (end int, value float64) {
 	value, end = digitsAt(text, i)
 	for end+3 < len(text) && text[end] == ',' && end-i <= 3 {

@@ -5,52 +5,51 @@ import (
 	"slices"
 )
 
-// What two products have in common, and what stands between them, as numbers from 0 to 1. Each is
-// the same whichever of the two comes first.
+// Similarities and differences of two products, as numbers from 0 to 1. All are symmetric.
 const (
 	bias         = iota // always 1
-	alike               // weight of what is in both, of that of either
-	contained           // the same, of that of the shorter
-	squared             // the square of alike: few words in common say less than half as much
-	sameCode            // how rare the rarest code of both is
-	sameStem            // codes differ, but for letters at their end
-	otherCode           // both have codes, and none in common
+	alike               // weight of the common tokens, relative to that of all tokens
+	contained           // the same, relative to that of the lighter product
+	squared             // the square of alike: a few common words say less than half as much
+	sameCode            // how rare the rarest common code is
+	sameStem            // codes differ only in letters at their end
+	otherCode           // both have codes, but none in common
 	sameModel           // the model of one is a code of the other
 	otherBrand          // both have brands, and neither is in the other
-	sameMeasure         // share of the dimensions in both that agree
-	otherMeasure        // share of the dimensions in both that do not
-	otherNumber         // of the one with fewer: share of its bare numbers that the other lacks
-	otherColour         // share of its colours that the other does not have
+	sameMeasure         // share of the common dimensions that agree
+	otherMeasure        // share of the common dimensions that differ
+	otherNumber         // of the product with fewer: share of its bare numbers that the other lacks
+	otherColour         // share of its colours that the other lacks
 	otherPack           // packs of different counts
-	missing             // how rare the rarest token is that only one has: of the two the less
+	missing             // how rare the rarest token is that only one has: the lesser of the two
 	features
 )
 
-// weights say what each counts. They are those of a logistic regression on the pairs of public sets
-// that are for training, rounded (bench/match/README.md). What stands between brands and packs
-// counts for more than there: those pairs hardly have any.
+// weights are the weights of the features, from a logistic regression on the training pairs of
+// public data sets, rounded (bench/match/README.md). Differences of brands and packs weigh more
+// than in the regression, since those pairs hardly have any.
 var weights = [features]float64{
 	bias: -2.3, alike: 0.9, contained: 1.1, squared: 2, sameCode: 2.3, sameStem: 0.7,
 	otherCode: -1.5, sameModel: 0.7, otherBrand: -1.5, sameMeasure: 0.9, otherMeasure: -1.5,
 	otherNumber: -1.2, otherColour: -2.1, otherPack: -1.5, missing: -0.8,
 }
 
-// otherTrade is what two products lose whose trade numbers differ: each is of one product alone.
+// otherTrade is the penalty for different trade numbers: each identifies one product.
 const otherTrade = -6.0
 
-// otherAmount is what two products by mass or volume lose in packs of other counts. Twice 450 g is
-// not 450 g, however alike they are. Among other goods words of packs say less.
+// otherAmount is the penalty for different pack sizes, if products have a mass or volume. Twice 450
+// g is not 450 g, however similar the rest is. For other goods, pack words say less.
 const otherAmount = -6.0
 
 const steps = 10_000 // of a score
 
-// verdict is what comes of comparing two products.
+// verdict is the result of comparing two products.
 type verdict struct {
 	steps  int // of the score
 	method Method
 }
 
-// compare says how sure it is that two products are one.
+// compare returns how certain it is that two products are the same.
 func compare(a, b *card) verdict {
 	if sharesAny(a.numbers, b.numbers) {
 		return verdict{steps: steps, method: ByNumber}
@@ -74,12 +73,12 @@ func compare(a, b *card) verdict {
 	return v
 }
 
-// featuresOf compares two products.
+// featuresOf returns the features of two products.
 func featuresOf(a, b *card) [features]float64 {
 	f := [features]float64{bias: 1}
-	var seen, left, right [isStem]int // tokens of each class in both, in a alone, in b alone
+	var seen, left, right [isStem]int // tokens of each class: in both, only in a, only in b
 	var common int
-	var code, ofA, ofB uint8 // the rarest code of both, and the rarest tokens of one alone
+	var code, ofA, ofB uint8 // the rarest common code, and the rarest tokens of each one alone
 	for i, j := 0, 0; i < len(a.tokens) || j < len(b.tokens); {
 		switch {
 		case j == len(b.tokens) || i < len(a.tokens) && a.tokens[i] < b.tokens[j]:
@@ -121,7 +120,7 @@ func featuresOf(a, b *card) [features]float64 {
 	return f
 }
 
-// share is what one is of both.
+// share returns the part that one has of the sum.
 func share(one, other int) float64 { return float64(one) / float64(one+other) }
 
 func truth(is bool) float64 {
@@ -131,8 +130,8 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// compareCodes fills in what codes and models say. seen, left and right count the codes that are in
-// both, in a and in b.
+// compareCodes fills in the features of codes and models. seen, left and right count the codes in
+// both products, only in a and only in b.
 func compareCodes(f *[features]float64, a, b *card, seen, left, right int) {
 	f[sameModel] = truth(a.model != 0 && has(b.tokens, a.model) ||
 		b.model != 0 && has(a.tokens, b.model))
@@ -153,8 +152,8 @@ func compareBrands(f *[features]float64, a, b *card) {
 	f[otherBrand] = truth(!found && len(a.brand) > 0 && len(b.brand) > 0)
 }
 
-// compareMeasures fills in what measures say: each dimension that both have agrees if they have one
-// value of it in common.
+// compareMeasures fills in the features of measures: a common dimension agrees if both have a
+// common value in it.
 func compareMeasures(f *[features]float64, a, b []quantity) {
 	agree, differ := 0.0, 0.0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -180,14 +179,14 @@ func compareMeasures(f *[features]float64, a, b []quantity) {
 	}
 }
 
-// hasAmount says whether there is a mass or a volume.
+// hasAmount reports whether there is a mass or a volume.
 func hasAmount(of []quantity) bool {
 	return slices.ContainsFunc(of, func(q quantity) bool {
 		return q.of() == mass || q.of() == volume
 	})
 }
 
-// samePack says whether a has as many as b, or as much as all that b's pack has.
+// samePack reports whether a has the count of b's pack, or its total amount.
 func samePack(a, b *card) bool {
 	if max(a.pack, 1) == max(b.pack, 1) {
 		return true
@@ -204,7 +203,7 @@ func samePack(a, b *card) bool {
 	return false
 }
 
-// near says whether a value is in both lists.
+// near reports whether the lists have a common value.
 func near(a, b []quantity) bool {
 	for _, one := range a {
 		for _, other := range b {
@@ -216,7 +215,7 @@ func near(a, b []quantity) bool {
 	return false
 }
 
-// sharesAny says whether two lists in order have anything in common.
+// sharesAny reports whether two sorted lists have a common element.
 func sharesAny[T uint64 | Number](a, b []T) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {

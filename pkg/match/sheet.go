@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// class is what a token is.
+// class is the class of a token.
 type class uint64
 
 const (
@@ -15,17 +15,17 @@ const (
 	isCode // a model or a part number
 	isMeasure
 	isColour
-	isStem    // the part of a code that makers and shops agree about
+	isStem    // the part of a code on which makers and shops agree
 	classBits = 3
 )
 
-// token is a word, number, code or measure as a hash of 61 bits and its class. A million codes
-// against a million others have two of one hash once in two million such matches.
+// token is a word, number, code or measure as a hash of 61 bits and its class. Matching a million
+// codes against another million, one of two million such matches has a collision.
 func token(hash uint64, of class) uint64 { return hash<<classBits | uint64(of) }
 
 func classOf(token uint64) class { return class(token & (1<<classBits - 1)) }
 
-// hashText is FNV-1a with its bits mixed, so that all of them may be used.
+// hashText is FNV-1a with mixed bits, so that all of them can be used.
 func hashText(text []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range text {
@@ -42,20 +42,20 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// card is a product as it is compared. Its lists are in order, and have nothing twice.
+// card is a product in the form for comparison. Its lists are sorted and have no duplicates.
 type card struct {
 	tokens     []uint64
 	stems      []uint64
-	brand      []uint64 // words of its brand, which are tokens, too
+	brand      []uint64 // words of its brand, which are also tokens
 	quantities []quantity
 	numbers    []Number
-	pack       uint16  // how many a pack has, 0: it is not said
-	model      uint64  // token of its model, 0: it is not said
-	rare       []uint8 // how rare the tokens are, beside them
+	pack       uint16  // number of items in a pack; 0: unknown
+	model      uint64  // token of its model; 0: unknown
+	rare       []uint8 // rarities of the tokens, parallel to them
 	weight     uint32  // sum of rare
 }
 
-// sheet is where products are read, one after another.
+// sheet is reusable memory for reading products.
 type sheet struct {
 	card
 	runs []run
@@ -63,7 +63,7 @@ type sheet struct {
 	join []byte
 }
 
-// read makes the card of a product. It holds until the next call.
+// read makes the card of a product, valid until the next call.
 func (s *sheet) read(p *Product) *card {
 	c := &s.card
 	c.tokens, c.stems, c.brand = c.tokens[:0], c.stems[:0], c.brand[:0]
@@ -97,7 +97,7 @@ func (s *sheet) readBrand(text string) {
 	}
 }
 
-// readModel takes a model as one code, whatever stands between its parts.
+// readModel reads a model as one code, whatever separates its parts.
 func (s *sheet) readModel(text string) {
 	s.text = fold(s.text[:0], text)
 	s.runs = appendRuns(s.runs[:0], s.text)
@@ -115,7 +115,7 @@ func (s *sheet) readModel(text string) {
 const (
 	minCode = 3
 	maxCode = 32
-	// bareCode is how many digits are a code by themselves.
+	// bareCode is how many digits alone are a code.
 	bareCode = 5
 )
 
@@ -139,12 +139,12 @@ func (s *sheet) readTitle(text string) {
 	}
 }
 
-// joins says of what stands between two runs whether they may be parts of one code.
+// joins reports whether two runs with that separator may be parts of one code.
 func joins(between byte) bool {
 	return between == 0 || between == '-' || between == '.' || between == '_'
 }
 
-// group reads runs that stand together: a code, or words and numbers.
+// group reads adjacent runs: a code, or words and numbers.
 func (s *sheet) group(runs []run) {
 	if s.isCode(runs) {
 		s.join = s.join[:0]
@@ -169,8 +169,8 @@ func (s *sheet) group(runs []run) {
 	}
 }
 
-// isCode says whether runs that stand together are one code: letters and digits without a gap, or
-// with few letters beside the digits.
+// isCode reports whether adjacent runs are one code: letters and digits without a gap, or with few
+// letters besides the digits.
 func (s *sheet) isCode(runs []run) bool {
 	length, digits, mixed := 0, 0, false
 	for i, r := range runs {
@@ -189,7 +189,7 @@ func (s *sheet) isCode(runs []run) bool {
 	return mixed && digits > 0 && length >= minCode && length <= maxCode
 }
 
-// code notes a code, and what is left of it without the letters at its end.
+// code notes a code, and its stem without the letters at the end.
 func (s *sheet) code(text []byte) {
 	s.put(token(hashText(text), isCode))
 	end := len(text)
@@ -208,7 +208,7 @@ func (s *sheet) stem(text []byte) {
 	}
 }
 
-// pair notes a short word with a number behind it: who writes them together means a code.
+// pair notes a short word followed by a number: if written together, they are a code.
 func (s *sheet) pair(first, second run) {
 	if !first.digits && second.digits && len(first.text) <= 4 && second.before == ' ' &&
 		!passedOver[string(first.text)] && bytes.IndexByte(second.text, '.') < 0 {
@@ -219,7 +219,7 @@ func (s *sheet) pair(first, second run) {
 	}
 }
 
-// word notes a word by what it means.
+// word notes a word by its meaning.
 func (s *sheet) word(text []byte) {
 	if passedOver[string(text)] {
 		return

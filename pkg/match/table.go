@@ -2,7 +2,7 @@ package match
 
 import "slices"
 
-// table counts tokens. Its places are found by their upper bits.
+// table counts tokens. An index on their upper bits speeds up look-ups.
 type table struct {
 	tokens []uint64
 	counts []uint32
@@ -11,7 +11,7 @@ type table struct {
 
 const tableBits = 16
 
-// newTable counts the tokens of a list in order.
+// newTable counts the tokens of a sorted list.
 func newTable(all []uint64) table {
 	distinct := 0
 	for i := range all {
@@ -37,7 +37,7 @@ func newTable(all []uint64) table {
 	return t
 }
 
-// count is how often a token was in the list.
+// count returns how often a token was in the list.
 func (t *table) count(token uint64) uint32 {
 	bucket := token >> (64 - tableBits)
 	from := t.starts[bucket]

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Words of packs, in several languages and folded.
+// Words for packs, in several languages, folded.
 var (
 	packWords = wordset.Of(`pack packs pk packung packungen set sets bundle box boxes case cases
 		multipack lot lots paquet paquets boite boites paquete paquetes caja cajas confezione
@@ -18,7 +18,7 @@ var (
 	ofWords = wordset.Of("of von mit a de da di van z")
 )
 
-// passedOver are words that tell no product from another.
+// passedOver are words that distinguish no products.
 var passedOver = wordset.Of(`the a an and or of for with in on to by from at as is it this that new
 	und oder fur mit von der die das den dem ein eine im am zu neu aus
 	le la les un une des du de et ou pour avec sur en dans au aux neuf
@@ -30,7 +30,7 @@ var passedOver = wordset.Of(`the a an and or of for with in on to by from at as 
 	buy online price kaufen preis achat prix acheter comprar precio prezzo kopen prijs sale shop store
 	free shipping versand livraison envio best deal`)
 
-// same are words of several languages that mean the same, by the word that stands for all.
+// same are words of several languages with the same meaning, by the word for all.
 var same = sameWords(`
 	black schwarz noir negro nero zwart czarny preto schwarze
 	white weiss blanc blanco bianco wit bialy branco weisse blanche
@@ -68,11 +68,11 @@ var same = sameWords(`
 	chocolate schokolade chocolat cioccolato chocolade czekolada
 	cd cdrom dvd`)
 
-// colours are the words of same that name one, of which two differ where products do.
+// colours are the words of same that name a colour. Different colours mean different products.
 var colours = wordset.Of(`black white red blue green yellow grey silver gold brown pink orange
 	purple beige`)
 
-// sameWords reads lists of words: a line each, the word that stands for all first.
+// sameWords parses lists of words: one per line, beginning with the word for all.
 func sameWords(lists string) map[string]string {
 	words := map[string]string{}
 	for line := range strings.SplitSeq(lists, "\n") {

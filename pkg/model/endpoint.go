@@ -2,31 +2,31 @@ package model
 
 import "strings"
 
-// Tags of endpoints: what reads pages instead of fields, and has a price row "plugin:" + tag.
+// Tags of endpoints, which read pages instead of fields, and have a price row "plugin:" + tag.
 const (
-	ProductPageTag  = "/plugin/marketplace/pdp" // of MARKETPLACE, unless told otherwise
+	ProductPageTag  = "/plugin/marketplace/pdp" // of MARKETPLACE by default
 	ProductListTag  = "/plugin/marketplace/search"
 	SearchTag       = "/plugin/search"  // of SEARCH_ENGINE_SEARCH
-	WebsiteContacts = "websitecontacts" // specification 4.14, for list runs alone
+	WebsiteContacts = "websitecontacts" // specification 4.14, only for list runs
 )
 
-// pluginTags begin so.
+// pluginTags is the prefix of the plugins' tags.
 const pluginTags = "/plugin/"
 
-// Endpoint is what reads pages under a tag of its own.
+// Endpoint reads pages under its own tag.
 type Endpoint struct {
 	Tag    string
 	Charge Charge
 	Daily  DailyLimits
-	// Tiers are those that its pages are fetched by, none: those that the scraper allows.
+	// Tiers are the tiers for its pages; none: those that the scraper allows.
 	Tiers TierSet
-	// Restricted says that only keys of the scope LLM_FULL may run it.
+	// Restricted says that only keys with the scope LLM_FULL may run it.
 	Restricted bool
-	// MaxLinks bounds a list in addresses, 0: as any list.
+	// MaxLinks is the most addresses of a list; 0: no special limit.
 	MaxLinks int
 }
 
-// EndpointRow is the price row of a tag, "" for none.
+// EndpointRow returns the price row of a tag, "" for none.
 func EndpointRow(tag string) string {
 	if tag == "" {
 		return ""
@@ -34,7 +34,7 @@ func EndpointRow(tag string) string {
 	return "plugin:" + tag
 }
 
-// EndpointOf is the endpoint of a tag.
+// EndpointOf returns the endpoint of a tag.
 func EndpointOf(tag string) (Endpoint, bool) {
 	e := Endpoint{Tag: tag, Charge: Charge{Row: EndpointRow(tag)}}
 	switch {
@@ -52,22 +52,22 @@ func EndpointOf(tag string) (Endpoint, bool) {
 // SearchEngine is a search engine that the operator has configured.
 type SearchEngine struct {
 	Name string `json:"name" cbor:"1,keyasint"`
-	// URL is the address of a search; {query} stands for the query in the value of one parameter.
+	// URL is the address of a search; {query} in one parameter's value stands for the query.
 	URL string `json:"url" cbor:"2,keyasint"`
-	// PageParam is the query parameter of further pages, "" when there are none. PageStart is its
-	// value for the first page and PageStep the difference from page to page, each 1 unless told.
+	// PageParam is the query parameter for further pages, "" if there are none. PageStart is its
+	// value for the first page, and PageStep the increment per page. Both default to 1.
 	PageParam string `json:"pageParam,omitempty" cbor:"3,keyasint,omitempty"`
 	PageStart *int   `json:"pageStart,omitempty" cbor:"4,keyasint,omitempty"`
 	PageStep  *int   `json:"pageStep,omitempty" cbor:"5,keyasint,omitempty"`
-	// Results are the fields of result pages that are HTML: title first, url, and snippet or kind
-	// if there are. Without them answers are JSON as SearXNG gives it.
+	// Results are the fields of HTML result pages: title first, then url, and optionally snippet or
+	// kind. Without them, responses are JSON like SearXNG's.
 	Results []Field `json:"results,omitempty" cbor:"6,keyasint,omitempty"`
-	// IgnoreRobots reads the engine whatever its robots.txt says: for the operator's own.
+	// IgnoreRobots reads the engine whatever its robots.txt says: for the operator's own engine.
 	IgnoreRobots bool `json:"ignoreRobots,omitempty" cbor:"7,keyasint,omitempty"`
 }
 
-// search completes the recipe of a scraper of the type SEARCH_ENGINE_SEARCH: what it pages through
-// is the engine's to say, how far is the scraper's.
+// search completes the recipe of a SEARCH_ENGINE_SEARCH scraper. The engine defines how to page;
+// the scraper defines how far.
 func (s *Scraper) search(r *Recipe) {
 	r.Endpoint, r.Search, r.Pagination = SearchTag, s.Search, nil
 	if s.Search == nil {

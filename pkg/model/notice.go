@@ -2,11 +2,11 @@ package model
 
 import "slices"
 
-// Event names what a customer is told of (decision 26).
+// Event is something that a customer is notified of (decision 26).
 type Event string
 
-// The events. MoreNotices stands for notices that found no room. It has no preference,
-// and neither has WebhookTest, which goes to the webhook that is tested.
+// The events. MoreNotices replaces notices that found no room. It has no preference, and neither
+// has WebhookTest, which goes to the webhook under test.
 const (
 	RunFailed         Event = "SCRAPER_RUN_FAILED"
 	RunCompleted      Event = "SCRAPER_RUN_COMPLETED"
@@ -29,14 +29,14 @@ const (
 	WebhookTest Event = "WEBHOOK_TEST"
 )
 
-// Events are all that have a preference, in the order of decision 26.
+// Events returns all events that have a preference, in the order of decision 26.
 func Events() []Event {
 	return []Event{RunFailed, RunCompleted, RunStoppedBalance, WalletLowBalance, TopUpApplied,
 		TopUpFailed, QuotaNearLimit, MergeCompleted, MatchCompleted, MatchFailed, GroupShared,
 		RunAnomaly, RunChanged, APIKeyCreated, WebhookDisabled, StartRefused}
 }
 
-// NoticePreference says how a customer wants to be told of an event.
+// NoticePreference is how a customer wants to be notified of an event.
 type NoticePreference string
 
 // The preferences.
@@ -47,10 +47,10 @@ const (
 	NotAtAll NoticePreference = "NONE"
 )
 
-// Values are the identifiers of all events that customers may name.
+// Values returns the identifiers of all events that customers may name.
 func (Event) Values() []string { return texts(Events()) }
 
-// Values are all preferences.
+// Values returns all preferences.
 func (NoticePreference) Values() []string { return texts(NoticePreferences()) }
 
 func texts[T ~string](list []T) []string {
@@ -61,13 +61,13 @@ func texts[T ~string](list []T) []string {
 	return made
 }
 
-// NoticePreferences are all preferences.
+// NoticePreferences returns all preferences.
 func NoticePreferences() []NoticePreference {
 	return []NoticePreference{ByEmail, InApp, BothWays, NotAtAll}
 }
 
-// Preference is what holds for a customer who said nothing of the event. Failures, balance,
-// security and what was asked for are told both ways, the rest in the application.
+// Preference returns the default for an event. Failures, balance, security and explicit requests
+// are told both ways, the rest in the application.
 func (e Event) Preference() NoticePreference {
 	if slices.Contains([]Event{RunFailed, RunStoppedBalance, WalletLowBalance, TopUpFailed,
 		QuotaNearLimit, MatchFailed, RunAnomaly, RunChanged, APIKeyCreated, WebhookDisabled,

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Decision 26 says what holds for a customer who said nothing.
+// TestPreferencesUnlessTold checks the defaults of decision 26.
 func TestPreferencesUnlessTold(t *testing.T) {
 	want := map[model.Event]model.NoticePreference{
 		model.RunFailed: model.BothWays, model.RunCompleted: model.InApp,

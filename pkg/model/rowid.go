@@ -9,24 +9,24 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// RowID names a stored row for good: the run and the unit that brought it, and its place among the
-// rows of their page. So it leads to the page's record, in every row store, and a page that is
-// fetched again has the same.
+// RowID names a stored row for good: its run and unit, and its place among the rows of the page. So
+// it leads to the page's record in every row store, and stays the same if the page is fetched
+// again.
 type RowID struct {
 	Job   ids.ID
 	Unit  Unit
 	Place uint32 // from 0
 }
 
-// maxRowID bounds the bytes of one: the id of the run, and three numbers.
+// maxRowID is the most bytes of a RowID: the run's id, and three numbers.
 const maxRowID = len(ids.ID{}) + 3*binary.MaxVarintLen32
 
-// MaxRowIDText bounds the characters of one: 36.
+// MaxRowIDText is the most characters of a RowID's text: 36.
 const MaxRowIDText = (maxRowID*4 + 2) / 3
 
 var errNoRowID = errors.New("is no id of a row")
 
-// AppendText appends the id as people see it: opaque, of characters that an address may hold.
+// AppendText appends the id as people see it: opaque, in characters that an address may hold.
 func (r RowID) AppendText(to []byte) ([]byte, error) {
 	raw := make([]byte, 0, maxRowID)
 	raw = append(raw, r.Job[:]...)
@@ -39,13 +39,13 @@ func (r RowID) AppendText(to []byte) ([]byte, error) {
 // MarshalText implements encoding.TextMarshaler.
 func (r RowID) MarshalText() ([]byte, error) { return r.AppendText(nil) }
 
-// String is the id as people see it.
+// String returns the id as people see it.
 func (r RowID) String() string {
 	text, _ := r.AppendText(nil) // never fails
 	return string(text)
 }
 
-// UnmarshalText reads what AppendText writes, and nothing else: an id has one text.
+// UnmarshalText reads only what AppendText writes: an id has exactly one text.
 func (r *RowID) UnmarshalText(text []byte) error {
 	if len(text) > MaxRowIDText {
 		return errNoRowID

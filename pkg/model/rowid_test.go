@@ -27,7 +27,7 @@ func TestRowID(t *testing.T) {
 		seen[text] = true
 	}
 	for _, text := range []string{"", "x", "AAAA", model.RowID{}.String() + "AA",
-		"AAAAAAAAAAAAAAAAgAAAAA", // a zero of two bytes
+		"AAAAAAAAAAAAAAAAgAAAAA", // a zero in two bytes
 		"AAAAAAAAAAAAAAAAgICAgAgAAA", "AAAAAAAAAAAAAAAA////////AAA",
 		"68e5b1c2d3f4a5b6c7d8e9f0"} {
 		var got model.RowID
@@ -37,7 +37,7 @@ func TestRowID(t *testing.T) {
 	}
 }
 
-// Only its one text is an id.
+// FuzzRowID: an id has exactly one text.
 func FuzzRowID(f *testing.F) {
 	f.Add([]byte(model.RowID{Job: ids.ID{1}, Place: 300}.String()))
 	f.Fuzz(func(t *testing.T, text []byte) {

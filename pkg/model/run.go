@@ -16,15 +16,15 @@ const (
 	Stopped   JobState = "STOPPED"
 )
 
-// Values are all states, in the order in which a run may have them.
+// Values returns all states, in the order in which a run may have them.
 func (JobState) Values() []string {
 	return texts([]JobState{Pending, Running, Completed, Failed, Stopped})
 }
 
-// Final says whether the state never changes any more.
+// Final reports whether the state never changes again.
 func (s JobState) Final() bool { return s == Completed || s == Failed || s == Stopped }
 
-// StopReason says why a run was stopped by something other than its owner.
+// StopReason is why a run was stopped.
 type StopReason string
 
 // The reasons.
@@ -34,7 +34,7 @@ const (
 	MaxChargeReached    StopReason = "MAX_CHARGE_REACHED"
 )
 
-// Source says which call made a run (specification 2.9).
+// Source is the call that made a run (specification 2.9).
 type Source string
 
 // The sources. All but SourceRun make trials: runs of one address that only their caller and the
@@ -46,8 +46,8 @@ const (
 	SourcePreviewCurl Source = "PREVIEW_CURL"
 )
 
-// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime. The rest is
-// for what comes before and after, so that the caller hears why there is no page.
+// The caller of a trial waits TrialWait for it. The trial's page may take TrialTime of that. The
+// rest is for what comes before and after, so that the caller learns why there is no page.
 const (
 	TrialWait = 55 * time.Second
 	TrialTime = 45 * time.Second
@@ -64,7 +64,7 @@ const (
 )
 
 // Scraper is the part of a scraper that its owner writes: the body of PUT /api/scraper without ids
-// and stamps.
+// and timestamps.
 type Scraper struct {
 	Name             string            `json:"name" cbor:"1,keyasint"`
 	Type             ScraperType       `json:"type" cbor:"2,keyasint"`
@@ -74,9 +74,9 @@ type Scraper struct {
 	PostProcessRules []PostProcessRule `json:"postProcessRules,omitempty" cbor:"6,keyasint,omitempty"`
 	Schedule         string            `json:"schedule,omitempty" cbor:"7,keyasint,omitempty"`
 	Config           *ScraperConfig    `json:"config,omitempty" cbor:"8,keyasint,omitempty"`
-	// ScheduleTimezone is the time zone of Schedule, "": UTC.
+	// ScheduleTimezone is the time zone of Schedule; "": UTC.
 	ScheduleTimezone string `json:"scheduleTimezone,omitempty" cbor:"10,keyasint,omitempty" since:"2"`
-	// Search is the engine of the newest launch, nobody's to write: searches belong to the
+	// Search is the engine of the newest launch. Nobody can write it: searches belong to the
 	// operator's engines.
 	Search *SearchEngine `json:"-" cbor:"9,keyasint,omitempty"`
 }
@@ -97,17 +97,17 @@ type SchemaRef struct {
 	ID string `json:"id" cbor:"1,keyasint" required:"true" max:"64"`
 }
 
-// ScraperConfig holds a scraper's settings beside what it extracts.
+// ScraperConfig holds a scraper's settings besides what it extracts.
 type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" min:"1" doc:"Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
 	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" max:"200" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays"`
 	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" max:"4" unique:"true" each:"enum=plain,render,super,render+super" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
-	// KeepBodyDays is nil for a scraper whose bodies are not kept.
+	// KeepBodyDays is nil if the scraper's bodies are not kept.
 	KeepBodyDays *int `json:"keepBodyDays,omitempty" cbor:"5,keyasint,omitempty" since:"2" min:"1" max:"30" doc:"Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept"`
 }
 
-// MaxKeepDays is for how many days bodies are kept at most.
+// MaxKeepDays is the most days for which bodies are kept.
 const MaxKeepDays = 30
 
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
@@ -119,7 +119,7 @@ type PostProcessRule struct {
 	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`
 }
 
-// Prelaunch is where the values of a curl command's placeholders come from (specification 2.3). It
+// Prelaunch is the source of the values for a curl command's placeholders (specification 2.3). It
 // is stored as written.
 type Prelaunch struct {
 	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint" max:"8192" doc:"Page that is read for them"`
@@ -135,7 +135,7 @@ type TokenRule struct {
 	ValidatePattern string `json:"validatePattern,omitempty" cbor:"4,keyasint,omitempty" max:"512" doc:"What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told"`
 }
 
-// Recipe is what a fetcher needs of the scraper.
+// Recipe returns the part of the scraper that a fetcher needs.
 func (s *Scraper) Recipe() Recipe {
 	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination,
 		Curl:      s.SourceConfig.Curl,
@@ -159,13 +159,13 @@ func (s *Scraper) Recipe() Recipe {
 	return r
 }
 
-// Tiers are what the scraper allows, and what its pagination needs, of all tiers that there are.
+// Tiers returns the tiers that the scraper allows and its pagination works with.
 func (s *Scraper) Tiers() TierSet {
 	allowed := AllTiers
 	if s.Config != nil && len(s.Config.Tiers) > 0 {
 		allowed = 0
 		for _, name := range s.Config.Tiers {
-			if t, ok := ParseTier(name); ok {
+			if t, ok := parseTier(name); ok {
 				allowed |= TiersOf(t)
 			}
 		}
@@ -174,7 +174,7 @@ func (s *Scraper) Tiers() TierSet {
 		allowed &= Rendering
 	}
 	if s.SourceConfig.Curl != "" {
-		allowed &^= Rendering // a browser asks as browsers do, not as a command says
+		allowed &^= Rendering // a browser sends its own requests, not a command's
 	}
 	return allowed
 }
@@ -182,31 +182,31 @@ func (s *Scraper) Tiers() TierSet {
 // Charge is how the pages of a run are charged, frozen with the run. The zero value charges each
 // page by its tier.
 type Charge struct {
-	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one.
+	// Row is the price row of a page by tier plain, instead of the tier's own; "": the tier's own.
 	// Dearer tiers cost their own.
 	Row string `cbor:"1,keyasint,omitempty"`
-	// Quantity is how many times its price row a page costs; 0 means 1. More than 1 goes with
-	// PaidOnly: a free request pays for one.
+	// Quantity is how many times its price row a page costs; 0 means 1. More than 1 requires
+	// PaidOnly, since a free request pays for one.
 	Quantity uint32 `cbor:"2,keyasint,omitempty"`
-	// PaidOnly says that free requests do not pay.
+	// PaidOnly says that free requests cannot pay.
 	PaidOnly bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Of is the price row of a page by a tier, and how many times it is charged. The page's domain has
-// no price of its own.
+// Of returns the price row of a page by a tier, and how many times it is charged. The page's domain
+// has no price of its own.
 func (c Charge) Of(tier Tier) (row string, quantity uint32) { return c.At("").Of(tier) }
 
-// At is how a page is charged whose domain has that price row; "": it has none.
+// At returns how a page is charged if its domain has that price row; "": none.
 func (c Charge) At(domain string) PageCharge { return PageCharge{Charge: c, Domain: domain} }
 
-// PageCharge is how a page is charged. Domain is the price row of its domain, "" for none.
+// PageCharge is how a page is charged. Domain is the price row of its domain; "": none.
 type PageCharge struct {
 	Charge
 	Domain string
 }
 
-// Of is the price row of the page by a tier, and how many times it is charged. A domain's row
-// replaces those of tiers, not that of an endpoint.
+// Of returns the price row of the page by a tier, and how many times it is charged. A domain's row
+// replaces those of tiers, but not that of an endpoint.
 func (c PageCharge) Of(tier Tier) (row string, quantity uint32) {
 	row, quantity = tier.PriceRow(), max(c.Quantity, 1)
 	switch {
@@ -218,10 +218,10 @@ func (c PageCharge) Of(tier Tier) (row string, quantity uint32) {
 	return row, quantity
 }
 
-// DailyLimits bound what a customer may read in a day (UTC), over all runs of an endpoint. The zero
-// value sets no bound.
+// DailyLimits limit what a customer may read per day (UTC), over all runs of an endpoint. Zero
+// values mean no limit.
 type DailyLimits struct {
-	Reads     uint32 `cbor:"1,keyasint,omitempty"` // begun
-	Uncharged uint32 `cbor:"2,keyasint,omitempty"` // ended uncharged
-	PerDomain uint32 `cbor:"3,keyasint,omitempty"` // of one registrable domain
+	Reads     uint32 `cbor:"1,keyasint,omitempty"` // reads begun
+	Uncharged uint32 `cbor:"2,keyasint,omitempty"` // reads that ended uncharged
+	PerDomain uint32 `cbor:"3,keyasint,omitempty"` // reads of one registrable domain
 }

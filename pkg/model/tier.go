@@ -2,8 +2,7 @@ package model
 
 import "strings"
 
-// Tier is a way of fetching a page. Its number is what records keep; the order in which tiers are
-// tried is that of Tiers.
+// Tier is a way of fetching a page. Records keep its number. Tiers are tried in the order of Tiers.
 type Tier uint8
 
 // The tiers of the specification (2.9).
@@ -12,14 +11,14 @@ const (
 	Super
 	Render
 	RenderSuper
-	TierCount // how many there are
+	TierCount // number of tiers
 )
 
-// byPrice is the order in which tiers are tried: the cheapest working method first (2.9), by the
+// byPrice is the order in which tiers are tried: the cheapest working one first (2.9), by the
 // specification's prices.
 var byPrice = [TierCount]Tier{Plain, Render, Super, RenderSuper}
 
-// String is the tier's name in configurations, price rows and receipts.
+// String returns the tier's name in configurations, price rows and receipts.
 func (t Tier) String() string {
 	switch t {
 	case Plain:
@@ -34,8 +33,8 @@ func (t Tier) String() string {
 	return "unknown"
 }
 
-// ParseTier is the tier of a name.
-func ParseTier(name string) (Tier, bool) {
+// parseTier returns the tier with a name.
+func parseTier(name string) (Tier, bool) {
 	for _, t := range byPrice {
 		if t.String() == name {
 			return t, true
@@ -44,10 +43,10 @@ func ParseTier(name string) (Tier, bool) {
 	return 0, false
 }
 
-// PriceRow is the stable key of the tier's price (2.9).
+// PriceRow returns the stable key of the tier's price (2.9).
 func (t Tier) PriceRow() string { return "tier:" + t.String() }
 
-// Renders says whether a page comes out of a browser.
+// Renders reports whether the tier uses a browser.
 func (t Tier) Renders() bool { return t == Render || t == RenderSuper }
 
 // TierSet is a set of tiers, one bit each.
@@ -68,7 +67,7 @@ func TiersOf(tiers ...Tier) TierSet {
 	return set
 }
 
-// Has says whether t is in the set.
+// Has reports whether t is in the set.
 func (s TierSet) Has(t Tier) bool { return s&(1<<t) != 0 }
 
 // Tiers lists the set, cheapest first.

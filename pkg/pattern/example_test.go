@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// A budget pays for matching; when it is spent, nothing matches any more.
+// A budget pays for matching; once it is spent, nothing matches any more.
 func ExamplePattern_Find() {
 	price, err := pattern.Compile(`(\d+)\.(\d\d)`, pattern.MaxSize)
 	if err != nil {

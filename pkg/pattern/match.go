@@ -8,28 +8,27 @@ import (
 )
 
 const (
-	// instructionsPerStep is how many instructions a step makes for a byte.
+	// instructionsPerStep is how many instructions a step executes for a byte.
 	instructionsPerStep = 4
-	// leastCost is what a byte costs at least, in steps.
+	// leastCost is the least cost of a byte, in steps.
 	leastCost = 4
-	// atOnce is what a match may cost that is paid for before it is looked for, and not ended in
-	// the middle: half a second. Go's regexp is several times as fast with a text at hand as with
-	// one that is read.
+	// atOnce is the highest cost of a match that is paid in advance and never interrupted: half a
+	// second. Go's regexp is several times as fast on a string as on a reader.
 	atOnce = 10_000_000
 )
 
-// Unpaid matches a text without a budget, for texts and patterns that a bound of their own keeps
-// short.
+// Unpaid matches a text without a budget. It is for texts and patterns that are otherwise known to
+// be short.
 func (p *Pattern) Unpaid(text string) bool { return p.re.MatchString(text) }
 
-// price is what a byte costs, in steps.
+// price returns the cost of a byte, in steps.
 func (p *Pattern) price() int { return max(leastCost, p.weight/instructionsPerStep) }
 
-// cost is what one look at a text takes at most, in steps.
+// cost returns the highest cost of one match in a text, in steps.
 func (p *Pattern) cost(text string) int { return (len(text) + 1) * p.price() }
 
-// Match says whether a text has a match. Where the budget ends first, the answer is false and does
-// not count.
+// Match reports whether a text has a match. If the budget ends first, it returns false, and the
+// result is meaningless.
 func (p *Pattern) Match(b *Budget, text string) bool {
 	if cost := p.cost(text); cost <= atOnce {
 		return b.Spend(cost) && p.re.MatchString(text)
@@ -38,8 +37,8 @@ func (p *Pattern) Match(b *Budget, text string) bool {
 	return found && b.err == nil
 }
 
-// Find is the first match, as regexp's FindStringSubmatchIndex; nil, too, where the budget ends
-// first.
+// Find returns the first match, like regexp's FindStringSubmatchIndex. It also returns nil if the
+// budget ends first.
 func (p *Pattern) Find(b *Budget, text string) []int {
 	if cost := p.cost(text); cost <= atOnce {
 		if !b.Spend(cost) {
@@ -54,7 +53,7 @@ func (p *Pattern) Find(b *Budget, text string) []int {
 	return match
 }
 
-// paid is a text whose reader pays for each byte. It ends early where the budget does.
+// paid reads a text and pays for each byte. It ends early when the budget is spent.
 type paid struct {
 	b     *Budget
 	price int
@@ -77,14 +76,14 @@ func (r *paid) ReadRune() (rune, int, error) {
 // Replacer replaces the matches of a pattern. It is safe for concurrent use.
 type Replacer struct {
 	first *Pattern
-	// next finds a match behind the first character, which is there for what looks back at it: \b,
-	// ^ and their like.
+	// next finds a match after the first character. That character is there for \b, ^ and other
+	// assertions that look back.
 	next        *regexp.Regexp
 	replacement string
-	groups      int // in replacement, at most
+	groups      int // the most groups in replacement
 }
 
-// NewReplacer makes one of a replacement in which $1 or ${name} stand for groups, and $$ for a
+// NewReplacer makes a Replacer. In the replacement, $1 or ${name} stand for groups, and $$ for a
 // dollar sign.
 func NewReplacer(p *Pattern, replacement string) (*Replacer, error) {
 	next, err := regexp.Compile(`\A(?s:.)(?s:.*?)(` + p.String() + `)`)
@@ -95,16 +94,16 @@ func NewReplacer(p *Pattern, replacement string) (*Replacer, error) {
 		groups: strings.Count(replacement, "$")}, nil
 }
 
-// Replace is the text with every match replaced, as regexp's ReplaceAllString. It is false when
-// that would have more than most bytes. What it makes does not count where the budget ends first.
-// Each byte is paid for as often as it is looked at. A pattern may look at the whole rest of the
-// text for each of its matches.
+// Replace returns the text with every match replaced, like regexp's ReplaceAllString. It is false
+// if the result would exceed most bytes. If the budget ends first, the result is meaningless. Each
+// byte is paid for whenever it is read. A pattern may read the whole rest of the text for each of
+// its matches.
 func (r *Replacer) Replace(b *Budget, text string, most int) (clean string, ok bool) {
 	var out []byte
-	done, at := 0, 0 // what was copied, where the next match may begin
+	done, at := 0, 0 // end of what was copied, and where the next match may begin
 	for match := r.first.Find(b, text); match != nil; match = r.after(b, text, at) {
 		out = append(out, text[done:match[0]]...)
-		if match[1] > done || match[0] == 0 { // not for nothing right behind another match
+		if match[1] > done || match[0] == 0 { // no empty match right after another match
 			if len(out)+len(r.replacement)+r.groups*(match[1]-match[0]) > most {
 				return "", false
 			}
@@ -122,7 +121,7 @@ func (r *Replacer) Replace(b *Budget, text string, most int) (clean string, ok b
 	return string(append(out, text[done:]...)), true
 }
 
-// after is the first match at a place or behind it, nil if there is none.
+// after returns the first match at or after a place, nil if there is none.
 func (r *Replacer) after(b *Budget, text string, at int) []int {
 	_, size := utf8.DecodeLastRuneInString(text[:at])
 	from := at - size

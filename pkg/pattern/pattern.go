@@ -1,6 +1,6 @@
-// Package pattern owns the regular expressions of customers (RE2): it alone compiles them, under
-// bounds, and matches them at a price that a Budget pays. It does not own what a pattern is for,
-// nor the codes of what is refused.
+// Package pattern owns the regular expressions of customers (RE2): only it compiles them, within
+// bounds, and matches them at a price that a Budget pays. It does not know what a pattern is for,
+// nor the codes of refusals.
 package pattern
 
 import (
@@ -12,21 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a pattern. A few characters, such as (\pL{100}){10}, can ask for a great many
+// Bounds of a pattern. A few characters, such as (\pL{100}){10}, can produce very many
 // instructions.
 const (
-	// MaxSize bounds what a pattern compiles to: its instructions and the ends of the ranges of its
-	// classes, more for many groups.
+	// MaxSize is the largest size of a compiled pattern: its instructions and the range ends of its
+	// classes. Many groups count extra.
 	MaxSize = 10_000
-	// MaxTotal bounds the instructions and ranges of all patterns of one scraper, or of one schema,
-	// together.
+	// MaxTotal is the most instructions and ranges of all patterns of one scraper, or of one
+	// schema, together.
 	MaxTotal = 5 * MaxSize
-	// groupsPerSize is how many capture groups double the memory that matching takes for an
+	// groupsPerSize is how many capture groups double the memory that matching takes per
 	// instruction.
 	groupsPerSize = 8
 )
 
-// Errors of Compile, beside those of the syntax.
+// Errors of Compile, besides syntax errors.
 var (
 	ErrTooLarge = errors.New("its repetitions, classes and groups make it too large")
 	ErrTooMany  = fmt.Errorf("the patterns are too large together: at most %d instructions and "+
@@ -36,11 +36,11 @@ var (
 // Pattern is a compiled pattern. It is safe for concurrent use.
 type Pattern struct {
 	re     *regexp.Regexp
-	size   int // what it counts for in a Total
-	weight int // what it looks at for a byte
+	size   int // counted in a Total
+	weight int // work per byte
 }
 
-// Compile compiles a pattern of up to most characters.
+// Compile compiles a pattern of at most most characters.
 func Compile(source string, most int) (*Pattern, error) {
 	if n := utf8.RuneCountInString(source); n > most {
 		return nil, fmt.Errorf("it has %d characters, at most %d are allowed", n, most)
@@ -52,7 +52,7 @@ func Compile(source string, most int) (*Pattern, error) {
 	return compile(tree, source)
 }
 
-// CompileTree compiles a pattern that was parsed, and possibly changed since.
+// CompileTree compiles a pattern that was parsed and possibly changed.
 func CompileTree(tree *syntax.Regexp) (*Pattern, error) {
 	if sizeOf(tree) > MaxSize {
 		return nil, ErrTooLarge
@@ -77,7 +77,7 @@ func compile(tree *syntax.Regexp, source string) (*Pattern, error) {
 		nil
 }
 
-// sizeOf estimates what a tree compiles to, and stops counting above MaxSize.
+// sizeOf estimates the compiled size of a tree, and stops counting above MaxSize.
 func sizeOf(tree *syntax.Regexp) int {
 	size := 1 + len(tree.Rune)
 	for _, sub := range tree.Sub {
@@ -91,7 +91,7 @@ func sizeOf(tree *syntax.Regexp) int {
 	return size
 }
 
-// rangesOf counts the ends of a tree's ranges. Repetitions share them.
+// rangesOf counts the range ends in a tree. Repetitions share them.
 func rangesOf(tree *syntax.Regexp) int {
 	ranges := len(tree.Rune)
 	for _, sub := range tree.Sub {
@@ -100,8 +100,8 @@ func rangesOf(tree *syntax.Regexp) int {
 	return ranges
 }
 
-// weightOf counts a program's instructions; those that look a character up in many ranges count for
-// more.
+// weightOf counts a program's instructions. Those that search many ranges for a character count
+// extra.
 func weightOf(program *syntax.Prog) int {
 	weight := 0
 	for i := range program.Inst {
@@ -110,23 +110,23 @@ func weightOf(program *syntax.Prog) int {
 	return weight
 }
 
-// Size is what the pattern counts for in a Total: its instructions, and the ends of the ranges that
-// they share.
+// Size returns what the pattern counts in a Total: its instructions, and the range ends that they
+// share.
 func (p *Pattern) Size() int { return p.size }
 
-// Groups is how many capture groups the pattern has.
+// Groups returns the number of capture groups in the pattern.
 func (p *Pattern) Groups() int { return p.re.NumSubexp() }
 
-// String is the pattern's source.
+// String returns the pattern's source.
 func (p *Pattern) String() string { return p.re.String() }
 
-// Total adds the sizes of the patterns that are kept together. The zero Total has none.
+// Total adds up the sizes of patterns that are kept together. The zero Total is empty.
 type Total struct{ size int }
 
-// Size is what was added.
+// Size returns the sum.
 func (t *Total) Size() int { return t.size }
 
-// Add counts a pattern's Size, or that of several; its error is ErrTooMany.
+// Add adds a pattern's Size, or that of several; its error is ErrTooMany.
 func (t *Total) Add(size int) error {
 	if t.size += size; t.size > MaxTotal {
 		return ErrTooMany

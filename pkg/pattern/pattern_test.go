@@ -94,8 +94,8 @@ func TestAllTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAllTogether holds what the patterns of a scraper take to the bound that MaxTotal is
-// for.
+// TestMemoryOfAllTogether checks the memory of a scraper's patterns against the limit behind
+// MaxTotal.
 func TestMemoryOfAllTogether(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -118,8 +118,8 @@ func TestMemoryOfAllTogether(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestTheBudgetIsWhatMatchingCosts: the steps are in proportion to the program and the text, and
-// end.
+// TestTheBudgetIsWhatMatchingCosts: steps are proportional to the program and the text, and run
+// out.
 func TestTheBudgetIsWhatMatchingCosts(t *testing.T) {
 	text := strings.Repeat("a", 4096)
 	for _, c := range []struct {
@@ -149,7 +149,7 @@ func TestTheBudgetIsWhatMatchingCosts(t *testing.T) {
 	}
 }
 
-// TestALoopOfMatchesPaysForEach: `.*z|a` looks at the whole rest of a text for each of its letters.
+// TestALoopOfMatchesPaysForEach: `.*z|a` reads the whole rest of a text for each letter.
 func TestALoopOfMatchesPaysForEach(t *testing.T) {
 	r, err := pattern.NewReplacer(compile(t, `.*z|a`), "b")
 	if err != nil {
@@ -174,7 +174,7 @@ func TestALoopOfMatchesPaysForEach(t *testing.T) {
 	}
 }
 
-// leaving is a context that ends when it has been asked so often.
+// leaving is a context that ends after a number of checks.
 type leaving struct {
 	context.Context
 	asked, end int
@@ -192,7 +192,7 @@ func (l *leaving) Err() error {
 func TestWhoHasGoneIsNotMatchedFor(t *testing.T) {
 	const all = 1 << 40
 	slow := compile(t, strings.Repeat("a{0,999}", 3)+"z")
-	text := strings.Repeat("a", 1<<20) // which costs too much to be looked at at once
+	text := strings.Repeat("a", 1<<20) // too costly to be matched at once
 	replacer, err := pattern.NewReplacer(compile(t, `.*z|a`), "b")
 	if err != nil {
 		t.Fatal(err)
@@ -259,8 +259,7 @@ func TestReplaceStopsWhereItsTextIsTooLong(t *testing.T) {
 	}
 }
 
-// FuzzCompile: whatever a pattern is, it is refused or is within its bounds, and matches what it is
-// given at the price said.
+// FuzzCompile: any pattern is refused or within its bounds, and matches at the stated price.
 func FuzzCompile(f *testing.F) {
 	for _, source := range attacks {
 		f.Add(source, "aaaaaaaa")
@@ -281,7 +280,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// BenchmarkWorst is what a step takes with patterns that keep many instructions busy.
+// BenchmarkWorst measures a step with patterns that keep many instructions busy.
 func BenchmarkWorst(b *testing.B) {
 	text := strings.Repeat("a", 4096)
 	for name, source := range map[string]string{"optional": strings.Repeat("a?", 250) + "z",

@@ -10,21 +10,21 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// Names of the values that FindBuild answers.
+// Names of the values that FindBuild returns.
 const (
 	BuildID      = "buildId"
 	DeploymentID = "deploymentId"
 )
 
-// buildID is what can be a build's or a deployment's id.
+// buildID matches the id of a build or a deployment.
 var buildID = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,200}$`)
 
-// dataPath is how a framework's data files begin: the segment behind it is the id of the site's
-// build, which changes with each release.
+// dataPath matches addresses of a framework's data files. The segment after the path is the id of
+// the site's build, which changes with each release.
 var dataPath = regexp.MustCompile(`^(https?://[^/?#]+)((?:/[^/?#]+)*?/_next/data/)([^/?#]+)(/[^?#]*)`)
 
-// BuildOf is the build id in an address, and the host root, where the newest one is found. It is
-// false for an address that has none.
+// BuildOf returns the build id in an address, and the host's root, where the newest id is found. It
+// is false for an address without one.
 func BuildOf(address string) (id, root string, ok bool) {
 	match := dataPath.FindStringSubmatch(address)
 	if match == nil {
@@ -34,7 +34,7 @@ func BuildOf(address string) (id, root string, ok bool) {
 }
 
 // FindBuild reads a site's newest build id from its embedded framework data. It also reads its
-// deployment id, where there is one, from the meta element that names it.
+// deployment id, if there is one, from its meta element.
 func FindBuild(page []byte) (map[string]string, error) {
 	d := &document{body: page}
 	id, err := d.pointed("/buildId")
@@ -54,9 +54,9 @@ func FindBuild(page []byte) (map[string]string, error) {
 	return values, nil
 }
 
-// WithBuild is a request for the address with the values of FindBuild in the place of older ones.
-// The build id stands in the path. Where the request has a deployment id, that stands in the query
-// (dpl) or the header (x-deployment-id).
+// WithBuild returns a request for the address in which the values of FindBuild replace older ones.
+// The build id is in the path. A deployment id, if the request has one, is in the query (dpl) or
+// the header (x-deployment-id).
 func WithBuild(r *curl.Request, address string, values map[string]string) (*curl.Request, string) {
 	match := dataPath.FindStringSubmatchIndex(address)
 	if match == nil || values[BuildID] == "" {

@@ -1,6 +1,6 @@
-// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3). It has
-// the rules by which values are found on a page, checked and compiled once. It also finds the build
-// id of a site's framework, without rules. It fetches and keeps nothing (the fetcher does).
+// Package prelaunch finds the values of placeholders in a curl command (specification 2.3). Its
+// rules, checked and compiled once, say how to find them on a page. It also finds the build id of a
+// site's framework, without rules. It fetches and keeps nothing (the fetcher does).
 package prelaunch
 
 import (
@@ -29,7 +29,7 @@ import (
 const (
 	FrameworkData = "FRAMEWORK_DATA" // a JSON pointer into the page's embedded framework data
 	Meta          = "META"           // a meta element, by its name
-	// the first group of a regular expression on the page as it came
+	// the first group of a regular expression, applied to the page as received
 	Regex = "REGEX"
 )
 
@@ -44,7 +44,7 @@ const (
 	maxValue      = 4_096 // bytes
 )
 
-// DefaultPattern is what a value must match unless its rule says otherwise.
+// DefaultPattern is what a value must match by default.
 const DefaultPattern = `^[A-Za-z0-9._=+/~-]{1,4096}$`
 
 var names = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -59,7 +59,7 @@ type Rules struct {
 	patterns int
 }
 
-// Patterns is the size of the rules' regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the rules' regular expressions, as pattern.Total counts it.
 func (r *Rules) Patterns() int {
 	if r == nil {
 		return 0
@@ -73,8 +73,8 @@ type token struct {
 	pattern *pattern.Pattern
 }
 
-// Compile checks and compiles a configuration; the rules are nil for one without tokens. It does
-// not check where the discovery address leads. Faults have the code schema_validation_failed.
+// Compile checks and compiles a configuration; without tokens, the rules are nil. It does not check
+// where the discovery address leads. Faults have the code schema_validation_failed.
 func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	if p == nil || len(p.Tokens) == 0 {
 		return nil, nil
@@ -107,7 +107,7 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	return r, nil
 }
 
-// checker compiles rules, and notes what is wrong with them.
+// checker compiles rules, and collects their faults.
 type checker struct {
 	patterns pattern.Total
 	faults   fault.List
@@ -118,7 +118,7 @@ func (c *checker) invalid(member, format string, args ...any) {
 		"sourceConfig.prelaunch."+member, format, args...))
 }
 
-// token compiles the rule that stands at a place, behind others.
+// token compiles the rule at a place, after earlier ones.
 func (c *checker) token(at string, rule *model.TokenRule, before *Rules) token {
 	t := token{name: rule.Name}
 	switch {
@@ -137,7 +137,7 @@ func (c *checker) token(at string, rule *model.TokenRule, before *Rules) token {
 	}
 	valid := rule.ValidatePattern
 	if valid == "" || valid == DefaultPattern {
-		// RE2 counts only to 1,000, and no value is longer anyway
+		// RE2 counts only to 1,000, and Find checks the length anyway
 		valid = `^[A-Za-z0-9._=+/~-]+$`
 	}
 	if t.pattern, err = compilePattern(valid, maxPattern, &c.patterns); err != nil {
@@ -155,13 +155,13 @@ func hash(p *model.Prelaunch) uint64 {
 	return xxh3.Hash(text)
 }
 
-// What is wrong with a configuration or a page.
+// Errors of a configuration or a page.
 var (
 	errSource  = errors.New("must be one of FRAMEWORK_DATA, META, REGEX")
 	errNoBuild = errors.New("the build id of the page is none")
 )
 
-// compilePattern compiles one of the patterns of a configuration.
+// compilePattern compiles a pattern of a configuration.
 func compilePattern(source string, most int, patterns *pattern.Total) (*pattern.Pattern, error) {
 	compiled, err := pattern.Compile(source, most)
 	if err == nil {
@@ -211,7 +211,7 @@ func finder(source, expression string, patterns *pattern.Total) (func(*document)
 				return "", d.budget.Err()
 			case match == nil:
 				return "", errors.New("the expression does not match the page")
-			case match[2] < 0: // the group took no part
+			case match[2] < 0: // the group did not participate
 				return "", nil
 			}
 			return d.text[match[2]:match[3]], nil
@@ -220,16 +220,16 @@ func finder(source, expression string, patterns *pattern.Total) (func(*document)
 	return nil, errSource
 }
 
-// Has says whether there is a rule for a placeholder.
+// Has reports whether there is a rule for a placeholder.
 func (r *Rules) Has(name string) bool {
 	return r != nil && slices.ContainsFunc(r.tokens, func(t token) bool { return t.name == name })
 }
 
-// findSteps is what the patterns of one discovery may cost: some 5 s at worst.
+// findSteps is the budget for the patterns of one discovery: some 5 s at worst.
 const findSteps = 100_000_000
 
-// Find reads the values of all tokens from a page. Its error names the first token without one,
-// never a value.
+// Find reads the values of all tokens from a page. Its error names the first token without a value,
+// and never quotes a value.
 func (r *Rules) Find(ctx context.Context, page []byte) (map[string]string, error) {
 	d := &document{body: page, budget: pattern.NewBudget(ctx, findSteps)}
 	values := make(map[string]string, len(r.tokens))
@@ -249,10 +249,10 @@ func (r *Rules) Find(ctx context.Context, page []byte) (map[string]string, error
 	return values, nil
 }
 
-// document is a page, read as far as is needed.
+// document is a page that is parsed as far as needed.
 type document struct {
 	body []byte
-	text string // of body, once a pattern has asked for it
+	text string // of body, once a pattern has needed it
 	data any    // embedded framework data
 	read bool
 	err  error
@@ -260,10 +260,10 @@ type document struct {
 	budget *pattern.Budget
 }
 
-// The ids of the script elements in which frameworks embed their data as JSON.
+// frameworkIDs are the ids of script elements in which frameworks embed their data as JSON.
 var frameworkIDs = []string{"__NEXT_DATA__", "__NUXT_DATA__"}
 
-// framework is the embedded data.
+// framework returns the embedded data.
 func (d *document) framework() (any, error) {
 	if d.read {
 		return d.data, d.err
@@ -292,7 +292,7 @@ func (d *document) framework() (any, error) {
 	return d.data, d.err
 }
 
-// pointed is the text, number or boolean that a JSON pointer names.
+// pointed returns the text, number or boolean at a JSON pointer.
 func (d *document) pointed(pointer string) (string, error) {
 	value, err := d.framework()
 	if err != nil {
@@ -327,7 +327,7 @@ func (d *document) pointed(pointer string) (string, error) {
 	return "", errors.New("the pointer leads to no text or number")
 }
 
-// meta is the content of the first meta element whose name is meant.
+// meta returns the content of the first meta element whose name passes meant.
 func (d *document) meta(meant func(name string) bool) (content string, found bool) {
 	tokens := html.NewTokenizer(bytes.NewReader(d.body))
 	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
@@ -345,7 +345,7 @@ func (d *document) meta(meant func(name string) bool) (content string, found boo
 	return "", false
 }
 
-// attributes are those of the tag at hand, by name; the first of a name counts.
+// attributes returns the attributes of the current tag; the first one of a name counts.
 func attributes(tokens *html.Tokenizer) map[string]string {
 	found := map[string]string{}
 	for more := true; more; {

@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 	for _, c := range []struct{ source, expression, pattern, want string }{
 		{Meta, "csrf-token", "", "a/b+c=~"},
 		{Meta, "CSRF-Token", "", "a/b+c=~"},
-		{Meta, "amp", "", "error"}, // not among the characters of the default pattern
+		{Meta, "amp", "", "error"}, // has characters outside the default pattern
 		{Meta, "amp", "^a&b$", "a&b"},
 		{Meta, "p", "", "error"},
 		{FrameworkData, "/buildId", "", "b1"},
@@ -206,8 +206,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// Patterns that would compile to a great deal are refused, each and together, and what they cost on
-// a page is bounded.
+// TestPatternsAreBounded: patterns that would compile to very much are refused, alone and together.
+// Their cost on a page is limited.
 func TestPatternsAreBounded(t *testing.T) {
 	taken, large := strings.Repeat("(a{0,400})", 3), strings.Repeat("(a{0,999})", 20)
 	tokens := func(n int, expression, valid string) *model.Prelaunch {

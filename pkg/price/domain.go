@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// MaxDomains is how many rows of domains a list has at most. It is less than a byte holds, which is
-// what names the row of a unit.
+// MaxDomains is the most domain rows in a list. A byte, which names the row of a unit, can hold
+// more.
 const MaxDomains = 100
 
 const domainKeys = "domain:"
@@ -16,12 +16,12 @@ const domainKeys = "domain:"
 // maxName is the length of the longest host name.
 const maxName = 253
 
-// DomainKey is the key of a registrable domain's row.
+// DomainKey returns the key of a registrable domain's row.
 func DomainKey(domain string) string { return domainKeys + domain }
 
-// DomainOf is the domain of a row's key. Not ok: the key is not one of a name as canonical
-// addresses have it. Whether the name can be registered, a list of public suffixes says, which is
-// not the same on all nodes.
+// DomainOf returns the domain of a row's key. Not ok: the key holds no name as in canonical
+// addresses. It does not check whether the name can be registered: lists of public suffixes differ
+// between nodes.
 func DomainOf(key string) (domain string, ok bool) {
 	domain, ok = strings.CutPrefix(key, domainKeys)
 	if !ok || domain == "" || len(domain) > maxName {
@@ -35,7 +35,7 @@ func DomainOf(key string) (domain string, ok bool) {
 	return domain, true
 }
 
-// Domains are the rows of domains that are on, in their order.
+// Domains returns the enabled rows of domains, in order.
 func (l List) Domains() (rows []Row) {
 	for _, row := range l {
 		if row.Kind == Domain && !row.Off {
@@ -45,7 +45,7 @@ func (l List) Domains() (rows []Row) {
 	return rows
 }
 
-// KeyAt is the key of the row at a place among List.Domains, from 1; "": there is none.
+// KeyAt returns the key of the row at a place in List.Domains, from 1; "": there is none.
 func KeyAt(domains []Row, place uint8) string {
 	if place == 0 || int(place) > len(domains) {
 		return ""
@@ -53,10 +53,10 @@ func KeyAt(domains []Row, place uint8) string {
 	return domains[place-1].RowKey
 }
 
-// Places finds the row of a page's domain. What it answers is a place among List.Domains, from 1.
+// Places finds the row of a page's domain, as a place in List.Domains, from 1.
 type Places map[string]uint8
 
-// Places are those of the list; nil where it has no row of a domain.
+// Places returns the list's Places; nil if it has no domain rows.
 func (l List) Places() Places {
 	rows := l.Domains()
 	if len(rows) == 0 {
@@ -71,7 +71,7 @@ func (l List) Places() Places {
 	return places
 }
 
-// Of is the place of the row of an authority's registrable domain; 0: it has none.
+// Of returns the place of the row of an authority's registrable domain; 0: it has none.
 func (p Places) Of(authority string) uint8 {
 	if len(p) == 0 {
 		return 0
@@ -79,7 +79,7 @@ func (p Places) Of(authority string) uint8 {
 	return p[address.DomainOf(authority)]
 }
 
-// At is how a page of an authority is charged under the list.
+// At returns how a page of an authority is charged under the list.
 func (l List) At(charge model.Charge, authority string) model.PageCharge {
 	domain := address.DomainOf(authority)
 	for _, row := range l.Domains() {

@@ -15,7 +15,7 @@ func domainRow(domain string, micros int64) price.Row {
 	return price.Row{RowKey: price.DomainKey(domain), Kind: price.Domain, Micros: micros}
 }
 
-// A domain's row is that of all its hosts, and of no others.
+// TestDomainOfAHost: a domain's row applies to all its hosts, and no others.
 func TestDomainOfAHost(t *testing.T) {
 	list := price.List{{RowKey: "tier:plain", Kind: price.Tier, Micros: 150},
 		domainRow("shop.example", 1), domainRow("shop.co.uk", 2), domainRow("me.github.io", 3),
@@ -48,7 +48,7 @@ func TestDomainOfAHost(t *testing.T) {
 	}
 }
 
-// A domain's row replaces the prices of all tiers, and that of no endpoint.
+// TestDomainReplacesTiers: a domain's row replaces the prices of all tiers, but of no endpoint.
 func TestDomainReplacesTiers(t *testing.T) {
 	list := append(price.Standard(), domainRow("shop.example", 40))
 	for tag, plain := range map[string]int64{"": 40, model.ProductPageTag: 150,
@@ -67,7 +67,7 @@ func TestDomainReplacesTiers(t *testing.T) {
 	}
 }
 
-// What stands at a place is the row of the domain that has it.
+// TestPlaces: a place leads to the row of its domain.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawList(t)

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// The prices of the specification: 2.9 for tiers, 2.9 and 4.14 for endpoints.
+// TestStandard checks the prices of the specification: 2.9 for tiers, 2.9 and 4.14 for endpoints.
 func TestStandard(t *testing.T) {
 	want := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500,
 		"tier:render+super": 3750, "plugin:/plugin/marketplace/pdp": 150,
@@ -37,7 +37,7 @@ func contacts() model.Endpoint {
 	return endpoint
 }
 
-// drawList is a list of some rows, at prices that are often equal.
+// drawList draws a list of some rows, often with equal prices.
 func drawList(t *rapid.T) price.List {
 	list := slices.DeleteFunc(price.Standard(), func(price.Row) bool {
 		return rapid.IntRange(0, 3).Draw(t, "without") == 0
@@ -53,7 +53,7 @@ func drawList(t *rapid.T) price.List {
 	return list
 }
 
-// TestLaws: what is asked of a list agrees, whatever its rows are.
+// TestLaws: the results of a list's functions agree, whatever its rows.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawList(t)
@@ -106,7 +106,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// What a website's contacts cost, and what 1,000 plain pages do.
+// The price of a website's contacts, and of 1,000 plain pages.
 func ExampleList() {
 	list := price.Standard()
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)

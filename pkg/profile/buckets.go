@@ -6,53 +6,53 @@ import (
 	"sort"
 )
 
-// Numbers of a field lie in buckets. Those in one begin with the same bits as a float64: the sign,
-// the exponent and a part of the mantissa. Where there are too many buckets, one more bit is left
-// out, and each two that differ in it alone become one. Which ones there are depends on the numbers
-// alone, neither on their order nor on how they were divided.
+// Numbers of a field are counted in buckets. The numbers in one bucket share their first bits as a
+// float64: the sign, the exponent and a part of the mantissa. If there are too many buckets, one
+// more bit is left out, which merges pairs of buckets. The result depends only on the numbers, not
+// on their order or how they were divided.
 const (
-	// MaxBuckets are kept of a field.
+	// MaxBuckets is the most buckets of a field.
 	MaxBuckets = 32
-	// finest is how many bits the finest buckets leave out: the numbers of one are within 3%.
+	// finest is how many bits the finest buckets leave out: numbers in one differ by at most 3%.
 	finest = 47
-	// coarsest is how many more may be left out. What is left then is the sign: two buckets.
+	// coarsest is how many more bits may be left out. Only the sign is left then: two buckets.
 	coarsest = 63 - finest
-	// fewShown may be shown of however few numbers. Of more it is twice the cube root of how many.
+	// fewShown buckets may be shown of any numbers. Of many, twice the cube root of their count.
 	fewShown = 8
-	// least is what no edge but zero is below: what is with zero in a bucket is zero
+	// least is the smallest edge but zero: numbers that share a bucket with zero count as zero
 	least = 1e-300
 )
 
-// Bucket is how many numbers lie from one to another. A positive number on the border of two is in
-// the upper one, and a negative one in the lower.
+// Bucket is how many numbers lie between two bounds. A positive number on the border of two buckets
+// is in the upper one, a negative one in the lower.
 type Bucket struct {
 	From, To float64
 	Count    uint64
 }
 
-// buckets are those of a field's numbers, ascending. There are none while all numbers are equal.
+// buckets are those of a field's numbers, ascending; none while all numbers are equal.
 type buckets struct {
 	coarse uint8 // bits left out beyond the finest
 	counts []counted
-	// unknown says that earlier programs summed up some of the numbers, without buckets
+	// unknown says that an older program summed up some numbers without buckets
 	unknown bool
 }
 
 type counted struct {
-	at    int64 // the bits that are not left out, inverted of negative numbers
+	at    int64 // the remaining bits, inverted for negative numbers
 	count uint64
 }
 
-// placeOf is which bucket a number is in.
+// placeOf returns the bucket of a number.
 func (b *buckets) placeOf(number float64) int64 {
 	out := finest + b.coarse
 	if number < 0 {
 		return ^int64(math.Float64bits(-number) >> out)
 	}
-	return int64(math.Float64bits(number+0) >> out) // of the two zeros, one
+	return int64(math.Float64bits(number+0) >> out) // make -0 a 0
 }
 
-// edge is the least number whose bits begin like this, or the greatest of all where none does.
+// edge returns the least number with these first bits, or the greatest of all without any.
 func (b *buckets) edge(at int64) float64 {
 	bits := uint64(at) << (finest + b.coarse)
 	edge := math.Float64frombits(min(bits, math.Float64bits(math.MaxFloat64)))
@@ -62,7 +62,7 @@ func (b *buckets) edge(at int64) float64 {
 	return edge
 }
 
-// limits are between which numbers a bucket is.
+// limits returns the numbers between which a bucket lies.
 func (b *buckets) limits(at int64) (from, to float64) {
 	if at < 0 {
 		return -b.edge(^at + 1), -b.edge(^at) + 0
@@ -70,7 +70,7 @@ func (b *buckets) limits(at int64) (from, to float64) {
 	return b.edge(at), b.edge(at + 1)
 }
 
-// add adds so many numbers of a bucket.
+// add adds count numbers to a bucket.
 func (b *buckets) add(at int64, count uint64) {
 	n := sort.Search(len(b.counts), func(n int) bool { return b.counts[n].at >= at })
 	if n < len(b.counts) && b.counts[n].at == at {
@@ -81,7 +81,7 @@ func (b *buckets) add(at int64, count uint64) {
 	b.cut(MaxBuckets)
 }
 
-// cut makes buckets coarser until there are at most so many, which are two or more.
+// cut makes buckets coarser until there are at most most, which is two or more.
 func (b *buckets) cut(most int) {
 	for len(b.counts) > most {
 		b.coarsen()
@@ -102,7 +102,7 @@ func (b *buckets) coarsen() {
 	b.counts = kept
 }
 
-// atMost is a copy with at most so many.
+// atMost returns a copy with at most most buckets.
 func (b *buckets) atMost(most int) buckets {
 	made := *b
 	if len(b.counts) > most {
@@ -112,7 +112,7 @@ func (b *buckets) atMost(most int) buckets {
 	return made
 }
 
-// bucket adds so many equal numbers to the buckets. It goes before they are counted.
+// bucket adds count equal numbers to the buckets. Call it before they are counted.
 func (f *Field) bucket(number float64, count uint64) {
 	if f.Numbers() == 0 || f.Min == f.Max && f.Min == number || f.buckets.unknown {
 		return
@@ -121,14 +121,14 @@ func (f *Field) bucket(number float64, count uint64) {
 	f.buckets.add(f.buckets.placeOf(number), count)
 }
 
-// spread makes the bucket of numbers that were all equal.
+// spread makes the bucket for numbers that were all equal.
 func (f *Field) spread() {
 	if len(f.buckets.counts) == 0 && f.Numbers() > 0 {
 		f.buckets.add(f.buckets.placeOf(f.Min), f.Numbers())
 	}
 }
 
-// mergeBuckets goes before the other field's numbers are counted.
+// mergeBuckets merges the other field's buckets. Call it before its numbers are counted.
 func (f *Field) mergeBuckets(from *Field) {
 	b, other := &f.buckets, &from.buckets
 	switch {
@@ -147,9 +147,9 @@ func (f *Field) mergeBuckets(from *Field) {
 	}
 }
 
-// Histogram says where the numbers of a field lie, the least first. Few numbers have few buckets,
-// of which those without one are left out. The first may begin before the least number, and the
-// last one end behind the greatest. nil: there are no numbers, or earlier programs summed them up.
+// Histogram returns the distribution of a field's numbers, ascending. Few numbers have few buckets,
+// and empty ones are left out. The first bucket may begin below the least number, and the last one
+// end above the greatest. nil: there are no numbers, or an older program summed them up.
 func (f *Field) Histogram() (made []Bucket) {
 	if f.Numbers() == 0 || f.buckets.unknown {
 		return nil

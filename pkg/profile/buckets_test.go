@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered are sums of rows with one number each.
+// numbered returns the sums of rows with one number each.
 func numbered(numbers ...float64) *Sums {
 	s := &Sums{}
 	for _, n := range numbers {
@@ -54,8 +54,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// However numbers are divided, and in whatever order their sums merge, encoded or not, the buckets
-// are those of all. Each has the numbers that lie in it.
+// TestHistogramsMerge: however numbers are divided, in whatever order their sums merge, encoded or
+// not, the buckets are the same. Each bucket counts the numbers in its range.
 func TestHistogramsMerge(t *testing.T) {
 	number := rapid.OneOf(rapid.SampledFrom([]float64{0, 1, -1, 2.5}), rapid.Float64Range(1, 40),
 		rapid.Float64Range(-1e300, 1e300))
@@ -96,8 +96,8 @@ func TestHistogramsMerge(t *testing.T) {
 	})
 }
 
-// Sums that the first version encoded are read as they are. Those of numbers that differ have no
-// buckets, and neither has what they merge with.
+// TestSumsWithoutBuckets: sums in the first version's encoding can be read. If their numbers
+// differ, they have no buckets, and neither has a sum that they merge into.
 func TestSumsWithoutBuckets(t *testing.T) {
 	read, err := Decode([]byte(firstVersion))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestSumsWithoutBuckets(t *testing.T) {
 	}
 }
 
-// Pages with many fields keep fewer buckets of each, and all numbers are in them.
+// TestBucketsOfManyFields: pages with many fields keep fewer buckets for each, with all numbers.
 func TestBucketsOfManyFields(t *testing.T) {
 	const fields = 200
 	s := &Sums{}
@@ -155,7 +155,7 @@ func TestBucketsOfManyFields(t *testing.T) {
 	}
 }
 
-// What the sums of a page cost whose rows have numbers.
+// BenchmarkPageOfNumbers measures the sums of a page whose rows have numbers.
 func BenchmarkPageOfNumbers(b *testing.B) {
 	var rows [][]byte
 	for n := range 24 {
@@ -174,7 +174,7 @@ func BenchmarkPageOfNumbers(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes/page")
 }
 
-// firstVersion is how the first version encoded {"one":3,"many":3,"text":"x"}, {"one":3,"many":4}.
+// firstVersion encodes {"one":3,"many":3,"text":"x"}, {"one":3,"many":4} in the first version.
 const firstVersion = "\x01\x02\x00\x03\x03one\x84\x02\x00\x00\x00\x00\x00\x00\b@\x01\xf0t\x94~" +
 	"\x1e\xdc$s\x04many\x04\x02\x00\x00\x00\x00\x00\x00\b@\x00\x00\x00\x00\x00\x00\x10@\x00\x00" +
 	"\x00\x00\x00\x00\x1c@\x02\xf0t\x94~\x1e\xdc$s?\x80\xcf\x7f\x02\x11\x89\xe2\x04text\x81\x01" +

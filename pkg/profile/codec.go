@@ -7,27 +7,27 @@ import (
 	"slices"
 )
 
-// The encoding of sums begins with its version. Numbers are uvarints and, where they are fractions
-// or hashes, 8 bytes, little-endian. The first version had no buckets.
+// The encoding of sums begins with its version. Numbers are uvarints, except that fractions and
+// hashes are 8 bytes, little-endian. The first version had no buckets.
 const (
 	version       = 2
 	withoutBucket = 1
 )
 
-// Bounds of an encoding. One of MaxFields long names with numbers has about 250 KiB.
+// Bounds of an encoding. With MaxFields long names and numbers it takes about 250 KiB.
 const (
-	// allBuckets of all fields are encoded; at least fewBuckets of each
+	// allBuckets is the most buckets encoded for all fields, but at least fewBuckets for each
 	allBuckets = 512
 	fewBuckets = 4
-	// mostHashes of one field are encoded, and allHashes of all; at least fewHashes of each
+	// mostHashes of one field are encoded, and allHashes of all, but at least fewHashes of each
 	mostHashes = 256
 	allHashes  = 8_192
 	fewHashes  = 16
 )
 
-// What the first byte of a field says beside its kinds.
+// Flags in a field's first byte, besides its kinds.
 const (
-	hasBound = 1 << kinds // not all hashes are there
+	hasBound = 1 << kinds // some hashes are missing
 	hasOne   = hasBound << 1
 )
 
@@ -35,7 +35,7 @@ var errSums = errors.New("profile: not an encoding of sums")
 
 // Append appends the encoding of sums.
 func (s *Sums) Append(to []byte) []byte {
-	to = slices.Grow(to, 16+32*len(s.Fields)) // what a page with one row takes
+	to = slices.Grow(to, 16+32*len(s.Fields)) // enough for a page with one row
 	to = binary.AppendUvarint(append(to, version), s.Rows)
 	more := byte(0)
 	if s.More {
@@ -96,7 +96,7 @@ func (f *Field) append(to []byte, most, mostBuckets int) []byte {
 	return to
 }
 
-// append appends the buckets, and that there are none if they are unknown.
+// append encodes the buckets, or that there are none if they are unknown.
 func (b *buckets) append(to []byte, most int) []byte {
 	few := b.atMost(most)
 	to = append(to, byte(len(few.counts)), few.coarse)
@@ -179,7 +179,7 @@ func (f *Field) read(r *reader, of byte) {
 	}
 }
 
-// read reads the buckets of so many numbers.
+// read decodes the buckets of some numbers.
 func (b *buckets) read(r *reader, numbers uint64) {
 	count := r.byte()
 	b.coarse, b.unknown = r.byte(), count == 0
@@ -201,7 +201,7 @@ func (b *buckets) read(r *reader, numbers uint64) {
 	r.failed = r.failed || numbers != 0 && !b.unknown
 }
 
-// reader reads an encoding. Once it has failed all that it reads is zero.
+// reader reads an encoding. Once it has failed, everything it reads is zero.
 type reader struct {
 	left   []byte
 	failed bool

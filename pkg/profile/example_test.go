@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/profile"
 )
 
-// The sums of two pages are in their records, and make those of the run.
+// The sums of two pages are in their records, and merge to those of the run.
 func Example() {
 	var first, second, run profile.Sums
 	first.Add([]byte(`{"sku":"a","price":"12.50"}`))

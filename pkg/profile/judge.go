@@ -8,15 +8,15 @@ import (
 
 // Bounds of a judgement.
 const (
-	// FewestBefore runs are needed to judge one by: fewer do not tell what is usual.
+	// FewestBefore is the fewest earlier runs needed for a judgement: fewer do not show the usual.
 	FewestBefore = 3
-	// MostBefore runs are looked at.
+	// MostBefore is the most earlier runs that are considered.
 	MostBefore = 10
-	// fewestValues of a field are needed in a run to compare more than how many there are.
+	// fewestValues is the fewest values of a field in a run to compare more than their number.
 	fewestValues = 10
 )
 
-// Aspect is what of a run is odd.
+// Aspect is the respect in which a run is odd.
 type Aspect string
 
 // The aspects.
@@ -29,35 +29,35 @@ const (
 	Variety    Aspect = "VARIETY"
 )
 
-// Values implements the API's enums.
+// Values lists the aspects for the API's enums.
 func (Aspect) Values() []string {
 	return []string{string(RowCount), string(FillRate), string(Types), string(Values),
 		string(TextLength), string(Variety)}
 }
 
-// Oddity is something in which a run is unlike those before it. Field is "" of a RowCount.
+// Oddity is a respect in which a run differs from earlier ones. Field is "" for a RowCount.
 type Oddity struct {
 	Aspect Aspect
 	Field  string
 	Text   string // why, in words
 }
 
-// How far beyond all runs before a run may be, at the least. More is allowed by as much as these
-// runs differ among each other, and by what chance does to so few values. Rates are shares of 1;
-// the others are logarithms, so that half is as far away as double.
+// Deviations from the range of earlier runs that are always allowed. More is allowed by the width
+// of that range, and by chance with few values. Rates are shares of 1; the others are logarithms,
+// so that half is as far away as double.
 const (
 	freeRows    = 0.45 // a factor of 1.6
 	freeRate    = 0.2
 	freeMean    = 0.8 // a factor of 2.2
 	freeLength  = 0.5 // a factor of 1.6
 	freeVariety = 1.1 // a factor of 3
-	// chance is how many standard deviations are chance
+	// chance is how many standard deviations count as chance
 	chance = 4
 )
 
-// Judge says in what a run is unlike the sound runs before it; nil: in nothing, or there are too
-// few of them. It goes by what all of those had. One of them that was odd hides a fault like its
-// own, and makes none up.
+// Judge returns in what a run differs from the sound runs before it; nil: in nothing, or there are
+// too few of them. It compares with the range of all of them. An odd one among them may hide a
+// similar fault, but never makes one up.
 func Judge(run *Sums, before []*Sums) []Oddity {
 	if len(before) < FewestBefore {
 		return nil
@@ -80,7 +80,7 @@ func Judge(run *Sums, before []*Sums) []Oddity {
 	return odd
 }
 
-// namesOf are the fields of all, each once: those of the run first.
+// namesOf returns the fields of all runs, each once: those of run first.
 func namesOf(run *Sums, before []*Sums) (names []string) {
 	seen := map[string]struct{}{}
 	for _, s := range slices.Concat([]*Sums{run}, before) {
@@ -99,10 +99,10 @@ type judging struct {
 	run    *Sums
 	before []*Sums
 	name   string
-	other  bool // the run has other numbers of rows, and so another variety
+	other  bool // the run has another number of rows, and so another variety
 }
 
-// of is the field in sums; one without a value if it is not there.
+// of returns the field in sums, or an empty one if it is missing.
 func (j *judging) of(s *Sums) *Field {
 	for _, f := range s.Fields {
 		if f.Name == j.name {
@@ -135,7 +135,7 @@ func (j *judging) field() (odd []Oddity) {
 	if numeric.leaves(numbers, freeRate, chance*deviation(numeric.middle(), now.Filled())) {
 		add(Types, "%.0f%% of the values are numbers, where it was %.0f%% to %.0f%%", 100*numbers,
 			100*numeric.low, 100*numeric.high)
-		return odd // which makes all else other, too
+		return odd // which changes all other aspects, too
 	}
 	few := chance / math.Sqrt(float64(now.Filled()))
 	if mean, is := meanOf(now); is {
@@ -159,7 +159,7 @@ func (j *judging) field() (odd []Oddity) {
 	return odd
 }
 
-// usual is that of a field with enough values.
+// usual returns the usual range for a field, from runs with enough values.
 func (j *judging) usual(of func(f *Field) (float64, bool)) usual {
 	return usualOf(j.before, func(s *Sums) (float64, bool) {
 		f := j.of(s)
@@ -170,7 +170,7 @@ func (j *judging) usual(of func(f *Field) (float64, bool)) usual {
 	})
 }
 
-// usual is what some runs had of something.
+// usual is the range of a quantity over some runs.
 type usual struct {
 	low, high float64
 	runs      int
@@ -192,8 +192,8 @@ func usualOf(before []*Sums, of func(s *Sums) (float64, bool)) (u usual) {
 
 func (u usual) middle() float64 { return (u.low + u.high) / 2 }
 
-// leaves says whether a value is farther beyond them than is free, than they are from each other,
-// and than chance.
+// leaves reports whether a value is outside the range by more than free, the range's own width, and
+// chance.
 func (u usual) leaves(value, free, chance float64) bool {
 	if u.runs < FewestBefore {
 		return false
@@ -209,14 +209,14 @@ func share(part, of uint64) float64 {
 	return min(float64(part)/float64(of), 1)
 }
 
-// deviation is the standard deviation of a share of so many.
+// deviation returns the standard deviation of a share of that many values.
 func deviation(share float64, of uint64) float64 {
 	return math.Sqrt(share*(1-share)/float64(max(of, 1))) + 1/float64(max(of, 1))
 }
 
 func logOf(number float64) float64 { return math.Log(1 + number) }
 
-// meanOf is the size of a field's numbers, which most of its values are.
+// meanOf returns the size of a field's mean, if most of its values are numbers.
 func meanOf(f *Field) (float64, bool) {
 	numbers := f.Numbers()
 	if 2*numbers < f.Filled() || numbers == 0 {
@@ -229,12 +229,12 @@ func meanOf(f *Field) (float64, bool) {
 	return math.Copysign(math.Log(1+100*math.Abs(mean)), mean), true
 }
 
-// shown is what meanOf made, as a number.
+// shown formats a result of meanOf as a number.
 func shown(size float64) string {
 	return fmt.Sprintf("%.4g", math.Copysign((math.Exp(math.Abs(size))-1)/100, size))
 }
 
-// lengthOf is the length of a field's texts.
+// lengthOf returns the mean length of a field's texts.
 func lengthOf(f *Field) (float64, bool) {
 	texts := f.Kinds[Text] + f.Kinds[Numeric]
 	if texts == 0 {
@@ -243,7 +243,7 @@ func lengthOf(f *Field) (float64, bool) {
 	return logOf(float64(f.Length) / float64(texts)), true
 }
 
-// varietyOf is the share of a field's values that are different ones.
+// varietyOf returns the share of distinct values among a field's values.
 func varietyOf(f *Field) (float64, bool) {
 	distinct, _ := f.Distinct()
 	return math.Log(max(share(distinct, f.Filled()), 1e-9)), true

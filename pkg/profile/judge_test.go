@@ -8,26 +8,26 @@ import (
 	"testing"
 )
 
-// site is what the runs of a simulated scraper come from. Its figures move from run to run.
+// site is the source of a simulated scraper's runs. Its figures change from run to run.
 type site struct {
 	*rand.Rand
 	rows   float64
 	noise  float64 // of the rows, from run to run
-	growth float64 // of the rows, a run
+	growth float64 // of the rows, per run
 	fields []siteField
-	number uint64 // of different values so far
+	number uint64 // of distinct values so far
 }
 
-// siteField is a field of a site. A text has no mean.
+// siteField is a field of a site. A text field has no mean.
 type siteField struct {
 	name    string
 	fill    float64
 	mean    float64 // of numbers
 	spread  float64 // of their logarithms
-	drift   float64 // of their mean, a run
+	drift   float64 // of their mean, per run
 	numeric float64 // share of values that are numbers
 	length  float64 // of texts
-	variety int     // different values that there are
+	variety int     // number of distinct values
 }
 
 func newSite(seed uint64) *site {
@@ -49,7 +49,7 @@ func newSite(seed uint64) *site {
 	return s
 }
 
-// run is the sums of the next run.
+// run returns the sums of the next run.
 func (s *site) run() *Sums {
 	s.rows *= 1 + s.growth
 	rows := max(uint64(s.rows*math.Exp(s.noise*s.NormFloat64())), 1)
@@ -62,7 +62,7 @@ func (s *site) run() *Sums {
 	return sums
 }
 
-// field draws the sums of a field, as if of its rows.
+// field draws the sums of a field, as if from its rows.
 func (s *site) field(f *siteField, rows uint64) *Field {
 	made := &Field{Name: f.name}
 	values := map[uint64]struct{}{}
@@ -88,8 +88,8 @@ func (s *site) field(f *siteField, rows uint64) *Field {
 	return made
 }
 
-// faults are what goes wrong with a run: what was read of a site is not what it was. False: the run
-// has no field for it.
+// faults are what can go wrong with a run, so that its rows differ from the site. False: the run
+// has no suitable field.
 var faults = []struct {
 	name string
 	do   func(s *site, sums *Sums) bool
@@ -128,7 +128,7 @@ var faults = []struct {
 	}},
 }
 
-// some is a field that a fault can be put into, without a name if there is none.
+// some returns a field suitable for a fault, without a name if there is none.
 func (s *site) some(sums *Sums, fits func(f *Field) bool) *Field {
 	var found []*Field
 	for _, f := range sums.Fields {
@@ -142,7 +142,7 @@ func (s *site) some(sums *Sums, fits func(f *Field) bool) *Field {
 	return found[s.IntN(len(found))]
 }
 
-// shrink has so many times as many rows.
+// shrink multiplies the number of rows.
 func shrink(sums *Sums, times float64) bool {
 	scale := func(n uint64) uint64 { return uint64(float64(n) * times) }
 	sums.Rows = scale(sums.Rows)
@@ -155,10 +155,10 @@ func shrink(sums *Sums, times float64) bool {
 	return true
 }
 
-// judged are the figures of some histories.
+// judged counts the results for some histories.
 type judged struct{ faults, held, sound, heldSound int }
 
-// judge simulates a history that ends with a sound run and, in its place, one with a fault.
+// judge simulates a history that ends with a sound run and, in its place, a faulty one.
 func (j *judged) judge(t *testing.T, seed uint64, missed map[string]int) {
 	s := newSite(seed)
 	var before []*Sums
@@ -174,7 +174,7 @@ func (j *judged) judge(t *testing.T, seed uint64, missed map[string]int) {
 	for first := s.IntN(len(faults)); ; first++ {
 		fault := faults[first%len(faults)]
 		if !fault.do(s, sound) {
-			continue // the site has no field for it
+			continue // the site has no suitable field
 		}
 		j.faults++
 		if Judge(sound, before) != nil {
@@ -186,9 +186,9 @@ func (j *judged) judge(t *testing.T, seed uint64, missed map[string]int) {
 	}
 }
 
-// TestSimulatedHistories: of 1,000 histories at least 95% of the faults are told. At most 1% of the
-// sound runs are called odd. The seeds below 500 are there to choose what is free by; the others
-// show what it is worth.
+// TestSimulatedHistories: of 1,000 histories, at least 95% of the faults are found. At most 1% of
+// the sound runs are called odd. The free deviations were tuned with seeds below 500; the other
+// seeds validate them.
 func TestSimulatedHistories(t *testing.T) {
 	for name, first := range map[string]uint64{"chosen by": 0, "shown on": 500} {
 		var j judged
@@ -204,7 +204,7 @@ func TestSimulatedHistories(t *testing.T) {
 	}
 }
 
-// What is odd is said in words, and nothing is odd without runs to judge by.
+// TestJudge: oddities are explained in words, and without enough earlier runs nothing is odd.
 func TestJudge(t *testing.T) {
 	run := func(rows, filled int, price, title string) *Sums {
 		s := &Sums{}

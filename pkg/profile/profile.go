@@ -1,7 +1,7 @@
-// Package profile owns what is known of a run's rows field by field. That is how many have a value,
-// of which kinds, the least and the greatest, where the numbers lie, and about how many different
-// ones. Sums of some rows merge to those of all, in any order, and have a bounded size. A run is
-// judged by them against those before it. It stores nothing.
+// Package profile summarizes a run's rows field by field. It tells how many have a value, the kinds
+// of values, the least and the greatest, and the distribution of numbers. It also estimates the
+// number of distinct values. Sums of some rows merge to those of all, in any order, and have a
+// bounded size. They serve to judge a run against earlier ones. It stores nothing.
 package profile
 
 import (
@@ -17,16 +17,16 @@ import (
 
 // Bounds of sums.
 const (
-	// MaxFields are summed up; what rows have beyond them is not.
+	// MaxFields is the most fields that are summed up; rows may have more.
 	MaxFields = 512
-	// MaxName is how many bytes the name of a field may have that is summed up.
+	// MaxName is the most bytes in the name of a field that is summed up.
 	MaxName = 256
-	// heldHashes tell different values of a field apart. Up to so many are counted exactly, more
-	// with an error of about 3%.
+	// heldHashes is the most hashes held of a field's distinct values. Up to it the count is exact,
+	// beyond it the error is about 3%.
 	heldHashes = 1_024
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds.
@@ -40,28 +40,28 @@ const (
 	kinds
 )
 
-// String is the kind's name in the API.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	return [...]string{"text", "numericText", "number", "boolean", "object", "array"}[k]
 }
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Text, Numeric, Number, Boolean, Object, Array} }
 
-// Field is what is known of one field. A row without it, and one with null, has no value.
+// Field is the summary of one field. A row without it, or with null, has no value.
 type Field struct {
 	Name  string
 	Kinds [kinds]uint64 // values
-	// of the numbers, and the texts that are numbers; 0 without one
+	// of the numbers and the texts that are numbers; 0 if there are none
 	Min, Max, Sum float64
 	Length        uint64 // bytes of all texts together
 
-	row     uint64 // that it was last found in
+	row     uint64 // row in which it was last found
 	values  sketch
 	buckets buckets
 }
 
-// Filled is how many rows have a value.
+// Filled returns how many rows have a value.
 func (f *Field) Filled() (filled uint64) {
 	for _, count := range f.Kinds {
 		filled += count
@@ -69,30 +69,30 @@ func (f *Field) Filled() (filled uint64) {
 	return filled
 }
 
-// Numbers is how many values are numbers, or texts that are.
+// Numbers returns how many values are numbers, or texts that are numbers.
 func (f *Field) Numbers() uint64 { return f.Kinds[Numeric] + f.Kinds[Number] }
 
-// Distinct is how many different values there are; exact: none is missing, else it is an estimate.
-// It is never beyond Filled.
+// Distinct returns the number of distinct values, at most Filled. If exact is false, it is an
+// estimate.
 func (f *Field) Distinct() (count uint64, exact bool) {
 	count, exact = f.values.count()
 	return min(count, f.Filled()), exact
 }
 
-// Sums are what is known of some rows. The zero value is that of none.
+// Sums summarize some rows. The zero value summarizes none.
 type Sums struct {
 	Rows   uint64
-	Fields []*Field // in the order in which they were found
-	More   bool     // there are fields that are not summed up
+	Fields []*Field // in the order of their first appearance
+	More   bool     // some fields are not summed up
 
 	byName map[string]*Field
-	next   int // the field that probably comes next
-	// spare are fields of before the last Reset, in their order: their room is used again
+	next   int // index of the field that probably comes next
+	// fields from before the last Reset, in their order, for reuse
 	spare []*Field
 }
 
-// Add adds a row, a JSON object. Members that begin with _ do not count. Of a member that is there
-// twice the first one counts.
+// Add adds a row, a JSON object. Members that begin with _ do not count. If a member occurs twice,
+// the first one counts.
 func (s *Sums) Add(row []byte) {
 	s.Rows++
 	s.next = 0
@@ -107,10 +107,10 @@ func (s *Sums) Add(row []byte) {
 	}
 }
 
-// few fields are looked for one after the other.
+// few fields are searched linearly.
 const few = 16
 
-// field is the field of a name; nil: there are too many.
+// field returns the field with a name; nil: there are too many fields, or the name is too long.
 func (s *Sums) field(name string) *Field {
 	if s.next < len(s.Fields) && s.Fields[s.next].Name == name {
 		s.next++
@@ -137,13 +137,13 @@ func (s *Sums) field(name string) *Field {
 	return f
 }
 
-// newField is an empty field, the next one.
+// newField returns an empty field, to be appended.
 func (s *Sums) newField(name string) *Field {
 	if len(s.Fields) >= len(s.spare) {
 		return &Field{Name: strings.Clone(name)}
 	}
 	f := s.spare[len(s.Fields)]
-	if f.Name != name { // else it need not be copied
+	if f.Name != name { // otherwise no copy is needed
 		f.Name = strings.Clone(name)
 	}
 	*f = Field{Name: f.Name, values: sketch{hashes: f.values.hashes[:0]},
@@ -151,7 +151,7 @@ func (s *Sums) newField(name string) *Field {
 	return f
 }
 
-// Reset forgets all rows. Sums of pages that are like each other take few allocations this way.
+// Reset forgets all rows. Reusing Sums for similar pages takes few allocations.
 func (s *Sums) Reset() {
 	s.spare = s.Fields[:max(len(s.spare), len(s.Fields))]
 	s.Fields, s.byName, s.Rows, s.More = s.Fields[:0], nil, 0, false
@@ -170,7 +170,7 @@ func (s *Sums) find(name string) *Field {
 	return nil
 }
 
-// add adds a value as it is written in a row.
+// add adds a value as written in a row.
 func (f *Field) add(value string) {
 	kind, number := kindOf(value)
 	if kind == Text || kind == Numeric {
@@ -184,7 +184,7 @@ func (f *Field) add(value string) {
 	f.values.add(xxh3.HashString(value))
 }
 
-// addNumbers adds so many numbers. It goes before they are counted.
+// addNumbers adds count numbers. Call it before they are counted.
 func (f *Field) addNumbers(count uint64, least, most, sum float64) {
 	if count == 0 {
 		return
@@ -198,7 +198,7 @@ func (f *Field) addNumbers(count uint64, least, most, sum float64) {
 func kindOf(value string) (Kind, float64) {
 	switch value[0] {
 	case '"':
-		// what is escaped is no number
+		// a text with escapes is not a number
 		if number, is := filter.ParseNumber(value[1 : len(value)-1]); is {
 			return Numeric, number
 		}
@@ -217,7 +217,7 @@ func kindOf(value string) (Kind, float64) {
 	return Number, number
 }
 
-// Merge adds what is known of other rows.
+// Merge adds the sums of other rows.
 func (s *Sums) Merge(other *Sums) {
 	s.Rows += other.Rows
 	s.More = s.More || other.More
@@ -237,11 +237,11 @@ func (s *Sums) Merge(other *Sums) {
 	}
 }
 
-// sketch are the least hashes of values, each once, ascending. All below the bound are there, and
-// it says what share of all possible ones that is. So sketches of other bounds merge.
+// sketch holds the least hashes of values, each once, ascending. It has all hashes below the bound,
+// which tells what share of all possible hashes that is. So sketches with different bounds merge.
 type sketch struct {
 	hashes []uint64
-	bound  uint64 // 0: none, all hashes are there
+	bound  uint64 // 0: none, all hashes are present
 }
 
 func (s *sketch) add(hash uint64) {
@@ -256,7 +256,7 @@ func (s *sketch) add(hash uint64) {
 	s.cut(heldHashes)
 }
 
-// cut keeps so many hashes.
+// cut keeps at most most hashes.
 func (s *sketch) cut(most int) {
 	if len(s.hashes) > most {
 		s.bound, s.hashes = s.hashes[most], s.hashes[:most]

@@ -20,7 +20,7 @@ func sumOf(rows ...string) *Sums {
 	return s
 }
 
-// told is what sums say of each field.
+// told returns what sums say of each field.
 func told(s *Sums) map[string]string {
 	texts := map[string]string{}
 	for _, f := range s.Fields {
@@ -54,8 +54,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// However rows are divided, and in whatever order their sums merge, all is as if one had summed
-// them up; encoded or not.
+// TestSumsMerge: however rows are divided, in whatever order their sums merge, encoded or not, the
+// result is that of summing all rows.
 func TestSumsMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.Custom(func(t *rapid.T) string {
@@ -83,7 +83,7 @@ func TestSumsMerge(t *testing.T) {
 	})
 }
 
-// Sums that were used before are as new ones, whatever they were of.
+// TestReset: reused sums are like new ones, whatever they held.
 func TestReset(t *testing.T) {
 	used, rows := &Sums{}, []string{`{"a":1,"b":"x"}`, `{"c":[],"a":2}`, `{}`,
 		`{"b":"y","a":"z","d":true,"c":3}`, `{"a":7}`}
@@ -101,7 +101,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Many different values are counted with the error that is told, on one page or on many.
+// TestDistinct: many distinct values are counted within the stated error, on one page or many.
 func TestDistinct(t *testing.T) {
 	for _, c := range []struct{ values, page int }{{1_024, 1}, {1_024, 1_024}, {256, 256},
 		{50_000, 1}, {50_000, 2_000}, {50_000, 50_000}} {
@@ -126,7 +126,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// An estimate is never beyond the values that there are.
+// TestDistinctIsAtMostAll: an estimate never exceeds the number of values.
 func TestDistinctIsAtMostAll(t *testing.T) {
 	const values = 2_000
 	for try := range 20 {
@@ -140,7 +140,7 @@ func TestDistinctIsAtMostAll(t *testing.T) {
 	}
 }
 
-// Whatever rows have, sums are within their bounds.
+// TestSumsAreBounded: sums stay within their bounds, whatever the rows hold.
 func TestSumsAreBounded(t *testing.T) {
 	s := &Sums{}
 	for n := range 300 {
@@ -165,12 +165,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add(sumOf(`{"a":1,"b":"x"}`, `{"a":2}`).Append(nil))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if s, err := Decode(data); err == nil {
-			(&Sums{}).Merge(s) // it does not panic
+			(&Sums{}).Merge(s) // it must not panic
 		}
 	})
 }
 
-// What the sums of a page cost, and how many bytes its record has more.
+// BenchmarkPage measures the sums of a page, and the bytes that they add to its record.
 func BenchmarkPage(b *testing.B) {
 	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
 	b.ReportAllocs()

@@ -1,6 +1,6 @@
-// Package reading owns what becomes of a panic in code that reads what came from outside, a page or
-// a record. It is the end of that piece of work, never the process's. It is counted, told in the
-// log, and its bytes are kept for a look.
+// Package reading handles panics in code that reads outside data, such as pages and records. A
+// panic ends that piece of work, never the process. It is counted and logged, and the data is kept
+// for inspection.
 package reading
 
 import (
@@ -21,45 +21,45 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Bounds of what is kept for a look.
+// Bounds of what is kept for inspection.
 const (
 	maxKept  = 32       // pages, the newest
 	maxBytes = 64 << 20 // of all of them together
-	maxPage  = 16 << 20 // of one page; what is behind is cut off
-	maxStack = 4 << 10  // of a stack in the log; the kept story has all of it
+	maxPage  = 16 << 20 // of one page; the rest is cut off
+	maxStack = 4 << 10  // of a stack in the log; the kept story has it all
 )
 
-// Where kept pages end: the bytes as they were read, and what is known of them.
+// Suffixes of kept pages: the bytes as read, and the story of the panic.
 const (
 	pageSuffix  = ".page"
 	storySuffix = ".txt"
 )
 
-// Config is what a Guard works with.
+// Config configures a Guard.
 type Config struct {
-	Dir     string             // where pages are kept, made when needed; "": nowhere
+	Dir     string             // where pages are kept, created if needed; "": nowhere
 	Clock   clock.Clock        // nil: the system's
 	Logger  *slog.Logger       // may be nil
 	Metrics *telemetry.Metrics // may be nil
 }
 
-// Guard runs the readers of one place. It is safe for concurrent use.
+// Guard runs the readers at one place. It is safe for concurrent use.
 type Guard struct {
 	shared *shared
 	where  string
 	panics prometheus.Counter
 }
 
-// shared is what the guards of a process have in common.
+// shared is common to the guards of a process.
 type shared struct {
 	config Config
 	panics *prometheus.CounterVec // by where
 
 	mu     sync.Mutex // guards the directory
-	number int        // of the pages that this process has kept
+	number int        // number of pages that this process has kept
 }
 
-// New makes a guard of a process, for its place where: a role's name.
+// New makes a process's guard for a place, where: a role's name.
 func New(where string, config Config) *Guard {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -77,23 +77,23 @@ func (s *shared) guard(where string) *Guard {
 	return &Guard{shared: s, where: where, panics: s.panics.WithLabelValues(where)}
 }
 
-// For is the guard of another place of the process: it keeps in the same directory, under the same
-// bounds.
+// For returns the guard for another place in the process. It keeps pages in the same directory,
+// under the same bounds.
 func (g *Guard) For(where string) *Guard { return g.shared.guard(where) }
 
-// Panic is one that was caught.
+// Panic is a caught panic.
 type Panic struct {
 	Value any
-	Stack []byte // of where it came from
+	Stack []byte // of its origin
 }
 
-// Catch calls run and returns its panic; nil: there was none. Who has no use for what it catches
-// panics with it again.
+// Catch calls run and returns its panic; nil: there was none. A caller that cannot handle it panics
+// with it again.
 func Catch(run func()) (caught *Panic) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
-		case *Panic: // from another goroutine, with the stack of that one
+		case *Panic: // from another goroutine, with that one's stack
 			caught = value
 		default:
 			caught = &Panic{Value: value, Stack: debug.Stack()}
@@ -103,20 +103,20 @@ func Catch(run func()) (caught *Panic) {
 	return nil
 }
 
-// Error implements error: so the runtime prints the value and its stack when nobody catches the
-// panic a second time.
+// Error implements error, so that the runtime prints the value and its stack if the panic is raised
+// again and not caught.
 func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Page is what is read.
+// Page is the data to read.
 type Page struct {
 	URL         string
 	ContentType string
 	Body        []byte
-	Record      func() []byte // makes the body when it is kept; nil: Body is it
+	Record      func() []byte // makes the body if it is kept; nil: use Body
 }
 
-// Run calls read, whose panic it turns into a fault with the code unparsable. It guards this
-// goroutine alone: whatever else read starts needs a guard of its own.
+// Run calls read, and turns its panic into a fault with the code unparsable. It guards only this
+// goroutine: others that read starts need their own guard.
 func (g *Guard) Run(p Page, read func()) error {
 	caught := Catch(read)
 	if caught == nil {
@@ -134,13 +134,13 @@ func (g *Guard) Run(p Page, read func()) error {
 	return fault.New(fault.PageUnparsable, "The page cannot be read.")
 }
 
-// body makes the body; of what cannot even be encoded there is none.
+// body makes the body; it is empty if not even encoding works.
 func (p Page) body() (body []byte) {
 	_ = Catch(func() { body = p.Record() })
 	return body
 }
 
-// keep writes a page and its story, and returns where; "" when that was not possible.
+// keep writes a page and its story, and returns their path; "" if that failed.
 func (s *shared) keep(p Page, story string) string {
 	if s.config.Dir == "" {
 		return ""
@@ -163,9 +163,9 @@ func (s *shared) keep(p Page, story string) string {
 	return at + pageSuffix
 }
 
-// trim removes the oldest pages beyond the bounds. It needs mu.
+// trim removes the oldest pages beyond the bounds. The caller holds mu.
 func (s *shared) trim() error {
-	entries, err := os.ReadDir(s.config.Dir) // by name, which is by age
+	entries, err := os.ReadDir(s.config.Dir) // by name, and thus by age
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ func TestPanicIsThePagesEnd(t *testing.T) {
 	}
 }
 
-// However many pages are unreadable, the newest alone are kept, and no more bytes than there may
-// be.
+// TestKeptPagesAreBounded: of any number of unreadable pages only the newest are kept, within the
+// limit of bytes.
 func TestKeptPagesAreBounded(t *testing.T) {
 	for size, want := range map[int]int{10: maxKept, maxPage + 1: maxBytes / maxPage} {
 		dir := t.TempDir()

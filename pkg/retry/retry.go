@@ -1,5 +1,5 @@
-// Package retry owns how long to wait before what failed is tried again. Which failures are worth
-// another try, and how many of them, is for its callers to say.
+// Package retry owns the pauses between attempts. Callers decide which failures to retry, and how
+// often.
 package retry
 
 import (
@@ -9,12 +9,12 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Backoff is a pause that doubles with each failure in a row, from First to Most. Both are above 0.
+// Backoff is a pause that doubles per failure in a row, from First to Most, both positive.
 type Backoff struct {
 	First, Most time.Duration
 }
 
-// After is the pause after so many failures in a row, 1 or more.
+// After returns the pause after a number of failures in a row, 1 or more.
 func (b Backoff) After(failures int) time.Duration {
 	pause := b.First
 	for ; failures > 1 && pause < b.Most; failures-- {
@@ -23,7 +23,7 @@ func (b Backoff) After(failures int) time.Duration {
 	return min(pause, b.Most)
 }
 
-// Wait waits for that pause; false when ctx ended.
+// Wait waits for that pause; false if ctx ends.
 func (b Backoff) Wait(ctx context.Context, c clock.Clock, failures int) bool {
 	return clock.Pause(ctx, c, b.After(failures))
 }

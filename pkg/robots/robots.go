@@ -1,6 +1,6 @@
-// Package robots owns what a robots.txt says (RFC 9309, sitemaps.org). That is which paths it
-// leaves to an agent, how long that is to wait between requests, and where sitemaps are. It fetches
-// nothing and keeps nothing.
+// Package robots interprets robots.txt files (RFC 9309, sitemaps.org): which paths they allow an
+// agent, how long it must wait between requests, and where sitemaps are. It fetches nothing and
+// keeps nothing.
 package robots
 
 import (
@@ -13,28 +13,28 @@ import (
 	"github.com/jimsmart/grobotstxt"
 )
 
-// Bounds of what is read of a file.
+// Bounds of reading a file.
 const (
-	// MaxBody is how many bytes of a file are read: what RFC 9309 wants at least.
+	// MaxBody is how many bytes of a file are read: the minimum in RFC 9309.
 	MaxBody = 500 << 10
-	// MaxDelay is the longest Crawl-delay that is heeded.
+	// MaxDelay is the longest Crawl-delay that is respected.
 	MaxDelay = 30 * time.Second
-	// MaxSitemaps is how many sitemaps a file may name; the others are passed over.
+	// MaxSitemaps is the most sitemaps read from a file; others are ignored.
 	MaxSitemaps = 1_000
 )
 
-// Path is where the file of a site is.
+// Path is the path of the file on a site.
 const Path = "/robots.txt"
 
-// Rules are the lines of a robots.txt that concern an agent, ready to be matched. The file is read
-// once by grobotstxt; its own matcher would read it again for every page. They never change.
+// Rules are the lines of a robots.txt for an agent, ready for matching. They never change.
+// grobotstxt parses the file once; its own matcher would parse it again for every page.
 type Rules struct {
 	lines []rule
 	// Delay is the Crawl-delay, at most MaxDelay; 0: none.
 	Delay time.Duration
-	// Size is how many bytes the rules hold, about.
+	// Size is the approximate size of the rules in bytes.
 	Size int
-	// Sitemaps are the addresses that the file names for everyone, as they are written.
+	// Sitemaps are the addresses of sitemaps in the file, as written. They apply to all agents.
 	Sitemaps []string
 }
 
@@ -42,15 +42,15 @@ type Rules struct {
 type rule struct {
 	allow    bool
 	priority int      // the longest pattern wins
-	parts    []string // what stands between the asterisks
-	anchored bool     // the pattern ended in $
+	parts    []string // between the asterisks
+	anchored bool     // the pattern ends in $
 }
 
-// Parse picks the groups for an agent, or those for everyone where none names it. An absent file
-// is an empty one.
+// Parse selects the groups for an agent, or those for everyone if none names it. A missing file is
+// an empty one.
 func Parse(body, agent string) *Rules {
 	reader := &groups{agent: agent}
-	// its own change of escapes to upper case spoils their digits
+	// grobotstxt's own upper-casing of escapes corrupts their digits
 	grobotstxt.Parse(sameEscapes(body), reader)
 	found := &reader.everyone
 	if reader.named {
@@ -63,7 +63,7 @@ func Parse(body, agent string) *Rules {
 	return found
 }
 
-// Allow says whether a path with its query may be fetched. The longest matching pattern decides;
+// Allow reports whether a path with its query may be fetched. The longest matching pattern decides;
 // allow wins a tie.
 func (r *Rules) Allow(path string) bool {
 	if len(r.lines) == 0 || path == Path {
@@ -91,8 +91,8 @@ func (r *Rules) add(allow bool, pattern string) {
 	r.Size += len(pattern) + 16*len(line.parts) + 64
 }
 
-// matches finds the parts in order, each at its first place; time grows with the lengths, whatever
-// the pattern.
+// matches finds the parts in order, each at its first occurrence. Its time is linear in the
+// lengths, for any pattern.
 func (l *rule) matches(path string) bool {
 	rest, ok := strings.CutPrefix(path, l.parts[0])
 	if !ok {
@@ -115,8 +115,8 @@ func (l *rule) matches(path string) bool {
 	return strings.Contains(rest, l.parts[last])
 }
 
-// escape writes as percent escapes what addresses cannot have otherwise, as both clients and sites
-// may have done.
+// escape percent-encodes characters that addresses cannot contain, as both clients and sites may
+// have done.
 func escape(s string) string {
 	plain := 0
 	for plain < len(s) && isInAddress(s[plain]) {
@@ -136,14 +136,14 @@ func escape(s string) string {
 	return string(out)
 }
 
-// isInAddress says whether a character of an address stands for itself: the unreserved, the
-// reserved, and the percent.
+// isInAddress reports whether an address may contain a character unescaped: unreserved ones,
+// reserved ones, and the percent sign.
 func isInAddress(c byte) bool {
 	return isUnreserved(c) || strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0
 }
 
-// sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters
-// plain, the others in upper case.
+// sameEscapes normalizes percent escapes for comparison, as in RFC 9309: unreserved characters
+// unescaped, the others in upper case.
 func sameEscapes(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -174,7 +174,7 @@ func isUnreserved(c byte) bool {
 		strings.IndexByte("-._~", c) >= 0
 }
 
-// ProductToken is the name of a user agent: "Shoal" of "Shoal/1.0 (+https://…)".
+// ProductToken returns the name of a user agent: "Shoal" for "Shoal/1.0 (+https://…)".
 func ProductToken(userAgent string) string {
 	end := strings.IndexFunc(userAgent, func(c rune) bool {
 		return !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '-')
@@ -185,31 +185,31 @@ func ProductToken(userAgent string) string {
 	return userAgent[:end]
 }
 
-// groups collects the two sets of rules while grobotstxt reads a file. A group is a run of
-// User-agent lines and the rules up to the next such run.
+// groups collects the two sets of rules while grobotstxt parses a file. A group is a sequence of
+// User-agent lines and the rules up to the next such sequence.
 type groups struct {
 	agent          string
 	ours, everyone Rules
 	sitemaps       []string
 	named          bool // some group names us
-	inOurs, inAll  bool // the group at hand is ours, everyone's
-	begun          bool // the group at hand has a rule
+	inOurs, inAll  bool // the current group applies to us, to everyone
+	begun          bool // the current group has a rule
 }
 
-// HandleRobotsStart does nothing: the set is new.
+// HandleRobotsStart does nothing: the sets are new.
 func (g *groups) HandleRobotsStart() {}
 
 // HandleRobotsEnd does nothing.
 func (g *groups) HandleRobotsEnd() {}
 
-// HandleSitemap notes where a sitemap is: sitemaps are for all and end no group.
+// HandleSitemap notes a sitemap. Sitemaps apply to all agents and end no group.
 func (g *groups) HandleSitemap(_ int, address string) {
 	if address != "" && len(g.sitemaps) < MaxSitemaps {
 		g.sitemaps = append(g.sitemaps, strings.Clone(address))
 	}
 }
 
-// HandleUserAgent begins a group or widens the one that has no rule yet.
+// HandleUserAgent begins a group, or extends one without rules.
 func (g *groups) HandleUserAgent(_ int, name string) {
 	if g.begun {
 		g.inOurs, g.inAll, g.begun = false, false, false
@@ -221,7 +221,7 @@ func (g *groups) HandleUserAgent(_ int, name string) {
 	}
 }
 
-// HandleAllow adds a rule. "/index.html" stands for its folder too.
+// HandleAllow adds a rule. "/index.html" also allows its folder.
 func (g *groups) HandleAllow(_ int, pattern string) {
 	g.rule(true, pattern)
 	if slash := strings.LastIndexByte(pattern, '/'); slash >= 0 &&
@@ -259,7 +259,7 @@ func (g *groups) rule(allow bool, pattern string) {
 	if pattern == "" {
 		return
 	}
-	// As in grobotstxt, a group for both us and everyone counts as ours.
+	// As in grobotstxt, a group for both counts as ours.
 	if g.inOurs {
 		g.ours.add(allow, pattern)
 	} else {

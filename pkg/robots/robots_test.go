@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/robots"
 )
 
-// Sitemaps stand for everyone, wherever they are written, up to a bound.
+// TestSitemapsOfAFile: sitemaps apply to everyone, wherever they are written, up to a limit.
 func TestSitemapsOfAFile(t *testing.T) {
 	found := robots.Parse("Sitemap: https://a.example/1.xml\nUser-agent: *\nsitemap: /2.xml\n"+
 		"Disallow: /x\nSitemap:\n"+strings.Repeat("Sitemap: /more\n", robots.MaxSitemaps), "Shoal")
@@ -23,8 +23,8 @@ func TestSitemapsOfAFile(t *testing.T) {
 	}
 }
 
-// TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads
-// the file every time.
+// TestRulesEqualGrobotstxt: our rules, parsed once, agree with grobotstxt's own matcher, which
+// parses the file every time.
 func TestRulesEqualGrobotstxt(t *testing.T) {
 	text := func(alphabet string, max int) *rapid.Generator[string] {
 		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, max, -1)
@@ -67,7 +67,7 @@ func TestEscapesCompareAlike(t *testing.T) {
 	}
 }
 
-// Rules and addresses may write what is no character of an address as it is or as an escape.
+// TestUnusualCharactersCompareAlike: rules and addresses may escape unusual characters or not.
 func TestUnusualCharactersCompareAlike(t *testing.T) {
 	const unusual = "{}<>\"^`|\\\x7f\u00fc"
 	for _, c := range unusual {

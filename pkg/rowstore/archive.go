@@ -7,49 +7,49 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// MaxPast is how many runs or entries one call of an Archive takes or returns.
+// MaxPast is the most runs, or entries, that one call of an Archive takes or returns.
 const MaxPast = 10_000
 
-// Archive keeps what has left the control plane's state: runs that are closed and ledger entries
-// that are sealed. Nothing of them changes any more. What they say beyond the members named here is
-// the control plane's to encode.
+// Archive keeps what has left the control plane's state: closed runs and sealed ledger entries.
+// They never change again. Beyond the fields named here, their contents are the control plane's to
+// encode.
 //
 // Every record names the generation of the state in which it was sealed, and its index there. A
-// restore goes back to an index of an older generation. What was sealed behind that index is no
-// part of the new one. So a read names the Path that it takes. A record is written under the same
-// id and generation by whoever writes it, and twice is once.
+// restore goes back to an index of an older generation. What was sealed after that index is not
+// part of the new one. So a read names the Path that it follows. Every writer gives a record the
+// same id and generation, so writing it twice stores it once.
 type Archive interface {
-	// PutPast stores runs and entries, at most MaxPast of each. It is durable when it returns.
-	// Idempotent: a record that is there stays.
+	// PutPast stores runs and entries, at most MaxPast of each. They are durable when it returns.
+	// Idempotent: an existing record stays as it is.
 	PutPast(ctx context.Context, runs []PastRun, entries []PastEntry) error
-	// PastRuns returns the runs that a query wants, in its order.
+	// PastRuns returns the runs that match a query, in its order.
 	PastRuns(ctx context.Context, q PastQuery) ([]PastRecord, error)
-	// CountPast counts a customer's runs that were queued in a span, without trials, by what they
-	// may be filtered by.
+	// CountPast counts a customer's runs that were queued in a span, per PastKind. It leaves out
+	// trials.
 	CountPast(ctx context.Context, path Path, customer string, queued PastSpan) ([]PastCount,
 		error)
-	// PastEntries returns the entries that a query wants, the newest first.
+	// PastEntries returns the entries that match a query, newest first.
 	PastEntries(ctx context.Context, q PastEntriesQuery) ([]PastEntry, error)
-	// PutAudit stores entries of the audit trail, at most MaxPast. It is durable when it returns.
-	// Idempotent: an entry that is there stays. Another one under the same number is stored beside
-	// it, so that who verifies the trail sees both.
+	// PutAudit stores entries of the audit trail, at most MaxPast. They are durable when it
+	// returns. Idempotent: an existing entry stays. A different entry under the same number is
+	// stored beside it, so that verifying the trail finds both.
 	PutAudit(ctx context.Context, entries []AuditRecord) error
-	// Audit returns the entries of the audit trail that a query wants, by their numbers.
+	// Audit returns the entries of the audit trail that match a query, by number.
 	Audit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// AuditHead is the greatest number of an entry of the audit trail on a path; 0: there is none.
+	// AuditHead returns the greatest number of an audit entry on a path; 0: there is none.
 	AuditHead(ctx context.Context, path Path) (uint64, error)
-	// PastHead is the greatest index under which the archive has anything on a path; 0: it has
-	// nothing there.
+	// PastHead returns the greatest index under which the archive holds anything on a path; 0: it
+	// holds nothing there.
 	PastHead(ctx context.Context, path Path) (uint64, error)
-	// ExpirePast removes the runs that finished before a time, the sums that were noted before it,
-	// and no entry. Idempotent; to be called again after an error.
+	// ExpirePast removes the runs that finished before a time and the sums noted before it. It
+	// removes no entries. Idempotent; call it again after an error.
 	ExpirePast(ctx context.Context, before time.Time) error
 }
 
-// Path is the way from a state back to the first of its cluster: what a read sees. Empty: nothing.
+// Path lists the generations that a state descends from: a read sees these. Empty: nothing.
 type Path []PathStep
 
-// PathStep says that what a generation sealed counts, up to an index.
+// PathStep includes what a generation sealed, up to an index.
 type PathStep struct {
 	Generation ids.ID
 	Upto       uint64
@@ -71,22 +71,22 @@ type PastRun struct {
 	Body                      []byte
 }
 
-// PastRecord is a closed run as it is read: its body says all of it.
+// PastRecord is a closed run as it is read: Body holds all of it.
 type PastRecord struct {
 	ID   ids.ID
 	Body []byte
 }
 
-// PastKind is what runs are filtered by.
+// PastKind holds the fields that runs are filtered by.
 type PastKind struct {
 	Group, Scraper ids.ID
 	State          string
 }
 
-// PastSpan is Unix milliseconds from the first on, and before the other; 0: without that end.
+// PastSpan is a range of Unix milliseconds, From inclusive, To exclusive; 0: no bound.
 type PastSpan struct{ From, To int64 }
 
-// Has says whether a time is within.
+// Has reports whether a time is within the span.
 func (s PastSpan) Has(at int64) bool { return at >= s.From && (s.To == 0 || at < s.To) }
 
 // PastCount is a number of runs.
@@ -117,23 +117,23 @@ type AuditRecord struct {
 	Body       []byte
 }
 
-// AuditQuery wants entries that meet everything it names, and of each number all there are.
+// AuditQuery selects the entries that meet every condition, including all that share a number.
 type AuditQuery struct {
 	Path     Path
 	Actor    string // "": any
 	Customer string // "": any
-	// From and To are Unix milliseconds; 0: any. What was made at To is not wanted.
+	// From and To are Unix milliseconds, To exclusive; 0: any.
 	From, To int64
-	// Beyond leaves out what does not come behind a number in the order; 0: begin with the first.
+	// Beyond skips entries up to and including this number in the order; 0: none.
 	Beyond     uint64
 	Descending bool
 	Limit      int // 1 to MaxPast
 }
 
-// PastOrder is what runs are sorted by; runs that are equal in it are sorted by id.
+// PastOrder is what runs are sorted by; equal runs are sorted by id.
 type PastOrder string
 
-// The orders of runs. SealOrder is that in which they were closed.
+// The orders of runs. BySealed is the order in which they were closed.
 const (
 	ByQueued    PastOrder = "queued"
 	ByStarted   PastOrder = "started"
@@ -150,7 +150,7 @@ const (
 	BySealed    PastOrder = "sealed"
 )
 
-// PastQuery wants runs that meet everything it names.
+// PastQuery selects the runs that meet every condition.
 type PastQuery struct {
 	Path     Path
 	Customer string     // "": any
@@ -160,9 +160,9 @@ type PastQuery struct {
 	Scraper  ids.ID     // zero: any
 	Kinds    []PastKind // nil: any
 	Queued   PastSpan   // when they were queued
-	Trials   bool       // trials, too
-	// Behind leaves out what does not come behind a place of the order; nil: begin with the first.
-	// It goes with ByQueued and BySealed.
+	Trials   bool       // include trials
+	// Behind skips runs up to and including this place in the order; nil: none. Only ByQueued and
+	// BySealed support it.
 	Behind     *PastPlace
 	By         PastOrder
 	Descending bool
@@ -170,19 +170,19 @@ type PastQuery struct {
 	Limit      int // 1 to MaxPast
 }
 
-// PastPlace is a run in an order, or an entry in that of their making: its value there, and its id.
+// PastPlace is the place of a run in its order, or of an entry in the order of creation.
 type PastPlace struct {
 	Value int64
 	ID    ids.ID
 }
 
-// PastEntriesQuery wants entries that meet everything it names.
+// PastEntriesQuery selects the entries that meet every condition.
 type PastEntriesQuery struct {
 	Path      Path
-	Customers []string // whose, several only with IDs; nil: anybody's, with IDs
+	Customers []string // nil: anybody's; nil or several need IDs
 	IDs       []ids.ID // nil: any
-	// Before leaves out what does not come before a place of the order; nil: begin with the newest.
-	// One command makes many entries of a customer where it launches many runs.
+	// Before keeps only entries before this place in the order of creation; nil: all. The place
+	// needs an id: one command that launches many runs creates many entries of a customer.
 	Before *PastPlace
 	Offset int
 	Limit  int // 1 to MaxPast

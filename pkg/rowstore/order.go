@@ -12,11 +12,11 @@ import (
 const (
 	MaxOrdered = 50_000 // rows that Order finds at once
 	MaxAt      = 1_000  // places that At reads at once
-	// KeyBytes of a text are what it is sorted by: a standing fits into a cursor.
+	// KeyBytes is how much of a text it is sorted by, so that a standing fits into a cursor.
 	KeyBytes = 256
 )
 
-// Class is what kind of value a field has, in the order of a Sort.
+// Class is the kind of value that a field has, in the order of a Sort.
 type Class uint8
 
 // The classes.
@@ -28,15 +28,15 @@ const (
 	Nones
 )
 
-// Standing is where a row stands in the order of a field.
+// Standing is the position of a row in the order of a field.
 type Standing struct {
 	Class  Class
-	Number float64 // of Numbers; of Booleans 1 for true; else 0
-	Text   string  // of Texts: their first KeyBytes
+	Number float64 // for Numbers; for Booleans 1 is true; else 0
+	Text   string  // for Texts: their first KeyBytes
 	Place  int64
 }
 
-// Valid says whether a row can stand there.
+// Valid reports whether a row can have this standing.
 func (s Standing) Valid() bool {
 	if s.Class > Nones || s.Place <= 0 || s.Class != Texts && s.Text != "" ||
 		len(s.Text) > KeyBytes || math.IsNaN(s.Number) || math.IsInf(s.Number, 0) {
@@ -45,7 +45,7 @@ func (s Standing) Valid() bool {
 	return s.Class == Numbers || s.Number == 0 || s.Class == Booleans && s.Number == 1
 }
 
-// Compare orders standings: rows with equal values by their places.
+// Compare orders standings; rows with equal values go by their places.
 func (s Sort) Compare(a, b Standing) int {
 	values := cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text))
 	if s.Descending {
@@ -64,8 +64,8 @@ type OrderQuery struct {
 	Limit  int       // 1 to MaxOrdered
 }
 
-// Cut is what of found documents bytes leave. Each comes with its number among the places that were
-// asked for. used is how many of them that read.
+// Cut returns the found documents until they reach the given bytes; bytes 0 means no limit. places
+// is how many places were asked for, and used is how many of them were read.
 func Cut(found []Numbered, places, bytes int) (docs []json.RawMessage, used int) {
 	docs = make([]json.RawMessage, 0, len(found))
 	size := 0
@@ -78,7 +78,7 @@ func Cut(found []Numbered, places, bytes int) (docs []json.RawMessage, used int)
 	return docs, places
 }
 
-// Numbered is a document, and which of the places it lies at.
+// Numbered is a document and the index of its place among those asked for.
 type Numbered struct {
 	Doc    json.RawMessage
 	Number int

@@ -8,18 +8,15 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of batches.
-const (
-	MaxBatchRows = 1 << 16 // of one batch
-	MaxBatches   = 1 << 31 // of one harvest
-)
+// MaxBatchRows bounds the rows of one batch.
+const MaxBatchRows = 1 << 16
 
 // Batch is a part of what a harvest knows. Number counts from 0. Rows are JSON objects, at least
 // one and at most MaxBatchRows.
 type Batch struct {
 	Harvest ids.ID
 	Number  uint32
-	Fetch   ids.ID // names this try to write it
+	Fetch   ids.ID // names this attempt to write it
 	Rows    [][]byte
 }
 
@@ -27,19 +24,18 @@ type Batch struct {
 type EntriesQuery struct {
 	Harvest ids.ID
 	Filter  filter.Node // nil: all
-	Sort    []Sort      // ties, and without one all, are in the order in which they were stored
+	Sort    []Sort      // ties, and all rows if there is no Sort, are in stored order
 	Offset  int
 	Limit   int // 1 to 1,000
 }
 
-// Sitemaps keeps what harvests know: what sitemaps name, and how far their reading is.
+// Sitemaps keeps what harvests know: what sitemaps name, and how far they have been read.
 type Sitemaps interface {
-	// PutBatch stores a batch, as a whole, unless the harvest has one of that number. It answers
-	// which try stands: of two at once one does. A zero answer is of a harvest that was dropped.
+	// PutBatch stores a whole batch, unless the harvest has one with that number. It returns the
+	// Fetch of the batch that stands, also after a race. Zero: the harvest was dropped.
 	PutBatch(ctx context.Context, batch Batch) (stands ids.ID, err error)
-	// Batches returns rows behind a place (0: from the first), in the order of their batches. They
-	// are at most most, and last is the place of the last one. There are no more when there is
-	// none.
+	// Batches returns at most most rows after a place (0: from the first), in the order of their
+	// batches. last is the place of the last row. No rows: the end.
 	Batches(ctx context.Context, harvest ids.ID, after int64, most int) (docs []json.RawMessage,
 		last int64, err error)
 	// Entries returns a page of rows, each as it was stored.
@@ -52,8 +48,8 @@ type Sitemaps interface {
 	DropHarvest(ctx context.Context, harvest ids.ID) error
 }
 
-// PlaceOf is the place of a batch's row. None is 0.
+// PlaceOf returns the place of a batch's row. No row has place 0.
 func PlaceOf(batch uint32, row int) int64 { return (int64(batch)+1)<<16 | int64(row) }
 
-// BatchAt is the number of the batch at a place.
+// BatchAt returns the number of the batch at a place.
 func BatchAt(place int64) uint32 { return uint32(place>>16 - 1) }

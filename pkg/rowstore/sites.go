@@ -2,6 +2,7 @@ package rowstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/zeebo/xxh3"
 
@@ -9,28 +10,29 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// MaxSitePart is how many links one call of PutSiteLinks or PutLinkStates takes.
+// MaxSitePart is the most links that one call of PutSiteLinks or PutLinkStates takes, and that one
+// of SiteLinks or FindSiteLinks returns.
 const MaxSitePart = 10_000
 
-// LinkState is what the newest run of a site that came to a link made of it. It is stored: numbers
+// LinkState is the result of the newest run of a site that reached a link. It is stored: numbers
 // never change.
 type LinkState uint8
 
 // The states of a site's links.
 const (
-	LinkPending LinkState = iota // no run has come to it
+	LinkPending LinkState = iota // no run has reached it
 	LinkVisited
-	LinkErrored // its page, or one that follows it, was not delivered
+	LinkErrored // its page, or a later page of its chain, was not delivered
 )
 
-// Values implements the API's enums.
+// Values lists the states for the API's enums.
 func (LinkState) Values() []string { return []string{"PENDING", "VISITED", "ERRORED"} }
 
-// String is the state as customers read it.
+// String returns the state as customers read it.
 func (s LinkState) String() string { return s.Values()[min(s, LinkErrored)] }
 
-// SiteLink is a link of a site. Hash is LinkHash of its canonical form. State is told by reads, and
-// not stored with a link.
+// SiteLink is a link of a site. Hash is LinkHash of its canonical form. Reads fill in State, which
+// is not stored with a link.
 type SiteLink struct {
 	Seq              uint32
 	Hash             uint64
@@ -38,18 +40,18 @@ type SiteLink struct {
 	State            LinkState
 }
 
-// LinkHash is what the states of a site's links stand under, by the canonical form of the address
-// (decision 15). So a state stays while a site is replaced.
+// LinkHash is the key of a link's state: a hash of the canonical form of its address (decision 15).
+// So states survive when a site is replaced.
 func LinkHash(canonical string) uint64 { return xxh3.HashString(canonical) }
 
-// LinkOutcome is what a run made of a link.
+// LinkOutcome is the result of a run for a link.
 type LinkOutcome struct {
 	Hash  uint64
 	State LinkState
 }
 
-// LinkOrder is what the links of a site are read by. Text goes by its bytes, and what is equal in
-// it by the order in which it was given. A descending order turns both around.
+// LinkOrder is what the links of a site are sorted by. Text is compared bytewise, and ties go by
+// seq. A descending order reverses both.
 type LinkOrder uint8
 
 // The orders of links.
@@ -60,45 +62,54 @@ const (
 	ByCurl
 )
 
-// SiteQuery wants links of one version of a site.
+// SiteQuery selects links of one version of a site.
 type SiteQuery struct {
 	Version, Site ids.ID
-	From          uint32 // leaves out what has a smaller seq
+	From          uint32 // skips smaller seqs
 	By            LinkOrder
 	Descending    bool
 	Offset        int
-	Limit         int // 0: all
+	Limit         int // 1 to MaxSitePart
 }
 
-// Within moves a page that lies behind the last of so many links to the last one.
+// Check says whether a query has a page that stores read: they hold its links all at once.
+func (q *SiteQuery) Check() error {
+	if q.Limit < 1 || q.Limit > MaxSitePart {
+		return fmt.Errorf("row store: a page of a site has 1 to %d links, not %d", MaxSitePart,
+			q.Limit)
+	}
+	return nil
+}
+
+// Within moves a page beyond the total to the last page.
 func (q *SiteQuery) Within(total int64) {
 	if most := int64(q.Limit); int64(q.Offset) >= total {
 		q.Offset = int(max(total-1, 0) / most * most)
 	}
 }
 
-// Sites keeps the links of sites. The links that one call gave are a version, which is never
-// changed. It can be read once it is finished; the control plane says which version is a site's.
-// The states of links stand beside them, under the site and the hash of the address.
+// Sites keeps the links of sites. The links that one call gave are an immutable version, readable
+// once it is finished. The control plane knows the current version of each site. The states of
+// links are stored separately, under the site and the hash of the address.
 type Sites interface {
-	// PutSiteLinks stores some links of a version that is not finished, at most MaxSitePart. A
-	// repeat of the same changes nothing.
+	// PutSiteLinks stores some links of an unfinished version, at most MaxSitePart. Repeating a
+	// call changes nothing.
 	PutSiteLinks(ctx context.Context, version ids.ID, links []SiteLink) error
-	// FinishSite makes a version readable, of so many links, durably.
+	// FinishSite durably makes a version of count links readable.
 	FinishSite(ctx context.Context, version ids.ID, count uint32) error
-	// SiteLinks calls visit for the links that a query wants, in its order, until visit fails. A
-	// version that there is not, or that is not finished, is ErrListUnknown. visit calls no store.
-	SiteLinks(ctx context.Context, q SiteQuery, visit func(*SiteLink) error) error
-	// FindSiteLinks is SiteLinks of a page of the links that a filter of url, title, curl and state
-	// lets pass. It says how many do. The page has a limit, and one behind the last is the last.
-	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node,
-		visit func(*SiteLink) error) (total int64, err error)
-	// PutLinkStates notes what a run that started at a time (Unix microseconds) made of links, at
-	// most MaxSitePart. The state of the run that started last counts, in whatever order they come.
+	// SiteLinks returns the links that match a query, in its order. An unknown or unfinished
+	// version is ErrListUnknown.
+	SiteLinks(ctx context.Context, q SiteQuery) ([]SiteLink, error)
+	// FindSiteLinks is SiteLinks for the links that pass a filter on url, title, curl and state. It
+	// also returns their total. A page beyond the total becomes the last page.
+	FindSiteLinks(ctx context.Context, q SiteQuery, f filter.Node) (links []SiteLink, total int64,
+		err error)
+	// PutLinkStates notes the results of a run that started at a time (Unix microseconds), at most
+	// MaxSitePart. The state of the run that started last counts, whatever the order of calls.
 	PutLinkStates(ctx context.Context, site ids.ID, started int64, states []LinkOutcome) error
-	// AllSites are the versions that there are, finished or not, for the removal of orphans.
+	// AllSites returns all versions, finished or not, for the removal of orphans.
 	AllSites(ctx context.Context) ([]ListInfo, error)
-	// StatedSites are the sites of whose links there are states, for the same.
+	// StatedSites returns the sites that have link states, for the removal of orphans.
 	StatedSites(ctx context.Context) ([]ids.ID, error)
 	// DropSite removes a version, finished or not. Idempotent.
 	DropSite(ctx context.Context, version ids.ID) error

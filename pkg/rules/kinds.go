@@ -20,12 +20,12 @@ import (
 const (
 	maxPattern     = 512  // characters (decision 29)
 	maxReplacement = 1024 // bytes
-	maxAmount      = 64   // bytes of a text that is read as a number
+	maxAmount      = 64   // bytes of a text to read as a number
 	maxExponent    = 100
 )
 
-// currency is CURRENCY_CONVERT. The output is the source times the rate, exactly; what is no number
-// is like null.
+// currency compiles CURRENCY_CONVERT. The output is exactly the source times the rate. Anything but
+// a number counts as null.
 func (c *checker) currency(params map[string]json.RawMessage) maker {
 	c.known(params, "from", "to")
 	var codes [2]string
@@ -36,7 +36,7 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 		}
 	}
 	return func(_ *pattern.Budget, value json.RawMessage, day Day) (written, error) {
-		amount, ok := Amount(value, codes[0])
+		amount, ok := readAmount(value, codes[0])
 		if !ok {
 			return written{}, nil
 		}
@@ -49,15 +49,15 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 	}
 }
 
-// Amount reads a JSON number, or the one number in a short text such as a price, as package amount
-// reads it. A percentage, a number with a factor and one of several are none. currency, a code of
-// ISO 4217, says how many parts its unit has.
-func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
+// readAmount reads a JSON number, or the one number in a short text such as a price, as package
+// amount reads it. A percentage, a number with a factor and one of several are none. currency, a
+// code of ISO 4217, says how many parts its unit has.
+func readAmount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
 		text = textOf(value)
 		if len(text) > maxAmount || !strings.ContainsFunc(text, unicode.IsDigit) {
-			return number, false // "free" is no number
+			return number, false // "free" is not a number
 		}
 		found, ok := amount.Reader{}.WithCurrency(currency).Parse(text)
 		if !ok || !found.Sole {
@@ -77,8 +77,8 @@ func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok 
 	return number, true
 }
 
-// enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null
-// like an empty text.
+// enum compiles ENUM_MAP. Keys are the source as text: numbers and booleans as in JSON, null like
+// an empty text.
 func (c *checker) enum(params map[string]json.RawMessage) maker {
 	c.known(params, "mapping", "default")
 	var mapping map[string]json.RawMessage
@@ -86,7 +86,7 @@ func (c *checker) enum(params map[string]json.RawMessage) maker {
 		len(mapping) == 0 {
 		c.invalid("params.mapping", "an object with at least one member is needed")
 	}
-	fallback := params["default"] // nil when there is none
+	fallback := params["default"] // nil if there is none
 	return func(_ *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
 		output, matched := mapping[textOf(compact(value))]
 		if (!matched || string(output) == "null") && fallback != nil {
@@ -107,9 +107,9 @@ func compact(value json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match. Else
-// it is the source with every match replaced, where $1 or ${name} in the replacement stand for
-// groups and $$ for a dollar sign.
+// regex compiles REGEX_CLEAN. With a group, the output is that group in the first match. Otherwise
+// it is the source with every match replaced. In the replacement, $1 or ${name} stand for groups
+// and $$ for a dollar sign.
 func (c *checker) regex(params map[string]json.RawMessage) maker {
 	c.known(params, "pattern", "replacement", "group", "onNoMatch")
 	r := regexRule{pattern: c.pattern(params), group: -1, noMatch: "KEEP"}
@@ -141,7 +141,7 @@ func (c *checker) regex(params map[string]json.RawMessage) maker {
 	return r.write
 }
 
-// pattern is the compiled pattern of a rule, nil for none of its bounds.
+// pattern returns the compiled pattern of a rule, nil if it is invalid or exceeds its bounds.
 func (c *checker) pattern(params map[string]json.RawMessage) *pattern.Pattern {
 	var source string
 	if !read(c, params, "pattern", &source, "text") || source == "" ||
@@ -161,20 +161,20 @@ func (c *checker) pattern(params map[string]json.RawMessage) *pattern.Pattern {
 	return compiled
 }
 
-// regexRule cleans a text: by a group of its pattern, or a replacement of all that matches.
+// regexRule cleans a text: by a group of its pattern, or by replacing all matches.
 type regexRule struct {
 	pattern  *pattern.Pattern
-	group    int // below 0: none
+	group    int // negative: none
 	replacer *pattern.Replacer
 	noMatch  string // KEEP, NULL or EMPTY
 }
 
-// write is what the rule makes of a value.
+// write returns the rule's output for a value.
 func (r regexRule) write(b *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
 	if string(value) == "null" {
 		return written{}, nil
 	}
-	value = compact(value) // as rows have it
+	value = compact(value) // as in rows
 	text := textOf(value)
 	match := r.pattern.Find(b, text)
 	switch {
@@ -186,7 +186,7 @@ func (r regexRule) write(b *pattern.Budget, value json.RawMessage, _ Day) (writt
 		return written{value: null}, nil
 	case match == nil:
 		return written{value: quoted("")}, nil
-	case r.group >= 0 && match[2*r.group] < 0: // a group that took no part
+	case r.group >= 0 && match[2*r.group] < 0: // the group did not participate
 		return written{value: quoted("")}, nil
 	case r.group >= 0:
 		return written{value: quoted(text[match[2*r.group]:match[2*r.group+1]])}, nil
@@ -201,7 +201,7 @@ func (r regexRule) write(b *pattern.Budget, value json.RawMessage, _ Day) (writt
 	return written{value: quoted(clean)}, nil
 }
 
-// tooSlow is the error of a budget that has ended.
+// tooSlow returns the error for an ended budget.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
 		return fault.Wrap(fault.PageTooCostly, err,

@@ -1,7 +1,7 @@
-// Package rules owns post-process rules (specification 2.2, decision 29). They are checked and
-// compiled once, and applied to rows in their order, each seeing what those before it wrote. It
-// does not own exchange rates (its folder ecb does), nor when rows are made. Applying reads nothing
-// but the row, the table of rates and the day.
+// Package rules owns post-process rules (specification 2.2, decision 29). It checks and compiles
+// them once, and applies them to rows in order, so that each rule sees the output of earlier ones.
+// Exchange rates belong to the folder ecb; callers decide when rows are made. Applying rules reads
+// only the row, the table of rates and the day.
 package rules
 
 import (
@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
-// Kind says what a rule does.
+// Kind is what a rule does.
 type Kind string
 
 // The kinds of the specification.
@@ -40,19 +40,18 @@ const (
 	MaxRowBytes = 1_000_000
 )
 
-// Names that rules may not write besides those that begin with _: what the service calls its own
-// columns.
+// reserved are the service's own columns. Rules may write neither them nor names that begin with _.
 var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "scraperRef",
 	"scraperJobStatusId", "jobId",
 	"customerRef", "sourceUrl", "finalUrl", "scrapedAt"}
 
-// Rules are compiled rules in their order. They never change.
+// Rules are compiled rules in order. They never change.
 type Rules struct {
 	rules    []rule
 	patterns int
 }
 
-// Patterns is the size of the rules' regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the rules' regular expressions, as pattern.Total counts it.
 func (r *Rules) Patterns() int { return r.patterns }
 
 // rule is a compiled rule.
@@ -62,18 +61,18 @@ type rule struct {
 	apply          maker
 }
 
-// maker makes what a rule writes of a value. Patterns are paid from the budget.
+// maker computes a rule's output for a value. The budget pays for patterns.
 type maker func(b *pattern.Budget, value json.RawMessage, day Day) (written, error)
 
-// Day is what the rates of a conversion come from; the zero Day serves rules without one.
+// Day selects the rates of a conversion; the zero Day serves rules without conversions.
 type Day struct {
 	Table *ecb.Table
 	At    time.Time
 }
 
-// written is what a rule makes of a value.
+// written is a rule's output for a value.
 type written struct {
-	value json.RawMessage // nil: nothing is written
+	value json.RawMessage // nil: write nothing
 	rate  json.RawMessage // of a conversion
 	date  string
 }
@@ -100,8 +99,8 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	return compiled, nil
 }
 
-// Check is everything that is wrong with rules that are being saved: what Compile says, and
-// currencies without a rate.
+// Check returns all faults of rules that are being saved: those of Compile, and currencies without
+// a rate.
 func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) fault.List {
 	_, faults := Compile(list)
 	for i, r := range list {
@@ -118,7 +117,7 @@ func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) f
 	return faults
 }
 
-// checker collects what is wrong with one rule.
+// checker collects the faults of one rule.
 type checker struct {
 	field    string
 	faults   fault.List
@@ -177,7 +176,7 @@ func badOutput(r *model.PostProcessRule) string {
 	return ""
 }
 
-// params are the parameters, each as JSON.
+// params returns the parameters, each as JSON.
 func (c *checker) params(given map[string]any) map[string]json.RawMessage {
 	document, err := json.Marshal(given)
 	if err != nil || len(document) > maxParams {
@@ -205,7 +204,7 @@ func (c *checker) known(params map[string]json.RawMessage, names ...string) {
 	}
 }
 
-// read reads a parameter; it is false when it is missing, or has another type.
+// read reads a parameter; it is false if the parameter is missing or has the wrong type.
 func read[T any](c *checker, params map[string]json.RawMessage, name string, into *T,
 	what string) bool {
 	raw, given := params[name]
@@ -219,26 +218,26 @@ func read[T any](c *checker, params map[string]json.RawMessage, name string, int
 	return true
 }
 
-// None says that there are no rules.
+// None reports whether there are no rules.
 func (r *Rules) None() bool { return r == nil || len(r.rules) == 0 }
 
-// Converts says whether Apply needs a table of rates.
+// Converts reports whether Apply needs a table of rates.
 func (r *Rules) Converts() bool {
 	return r != nil && slices.ContainsFunc(r.rules, func(one rule) bool { return one.converts })
 }
 
-// What the patterns of the rules may cost: some 2.5 s for a page, and 50 µs for each of its rows.
+// Budget of the rules' patterns: some 2.5 s per page, plus 50 µs for each of its rows.
 const (
 	pageSteps = 50_000_000
 	rowSteps  = 1_000
 )
 
-// newBudget is what the patterns may cost on a page with so many rows.
+// newBudget returns the budget of the patterns for a page with a number of rows.
 func newBudget(ctx context.Context, rows int) *pattern.Budget {
 	return pattern.NewBudget(ctx, pageSteps+rows*rowSteps)
 }
 
-// DayOf is what the rules convert by at a time. Where they do, it may ask the bank.
+// DayOf returns the Day for conversions at a time. If there are any, it may ask the bank.
 func (r *Rules) DayOf(ctx context.Context, rates ecb.Rates, at time.Time) Day {
 	if !r.Converts() {
 		return Day{}
@@ -246,8 +245,8 @@ func (r *Rules) DayOf(ctx context.Context, rates ecb.Rates, at time.Time) Day {
 	return Day{Table: rates.Table(ctx), At: at}
 }
 
-// ApplyAll is the rows of a page with what the rules write, most bytes of them together. Its errors
-// are those of Apply, row_too_large for too many bytes, and ctx's.
+// ApplyAll applies the rules to the rows of a page, which may then have at most most bytes
+// together. Its errors are those of Apply, row_too_large for too many bytes, and ctx's.
 func (r *Rules) ApplyAll(ctx context.Context, rows [][]byte, day Day, most int) ([][]byte, error) {
 	if r.None() {
 		return rows, nil
@@ -270,10 +269,10 @@ func (r *Rules) ApplyAll(ctx context.Context, rows [][]byte, day Day, most int) 
 	return made, nil
 }
 
-// Apply is a row with what the rules write: columns that were there already change in their place,
-// others come at the end. Patterns are paid from the budget, which is that of all rows of a page.
-// Its error is coded row_too_large, too_costly where the budget ends, or unparsable for what is no
-// JSON object. Or it is the error of the budget's context.
+// Apply applies the rules to a row. Existing columns change in place, and others are appended. The
+// budget, shared by all rows of a page, pays for patterns. Its error is coded row_too_large,
+// too_costly if the budget ends, or unparsable for anything but a JSON object. Or it is the error
+// of the budget's context.
 func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	if r.None() {
 		return row, nil
@@ -300,13 +299,13 @@ func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	return columns.document()
 }
 
-// What a conversion writes beside its output has its name, and these behind it (specification 2.2).
+// Suffixes of the additional columns of a conversion (specification 2.2).
 const (
 	rateColumn     = "_rate"
 	rateDateColumn = "_rateDate"
 )
 
-// Columns are what a rule writes, in their order.
+// Columns returns the columns that a rule writes, in order.
 func Columns(r *model.PostProcessRule) []string {
 	if Kind(r.Kind) != CurrencyConvert {
 		return []string{r.OutputField}
@@ -314,8 +313,8 @@ func Columns(r *model.PostProcessRule) []string {
 	return []string{r.OutputField, r.OutputField + rateColumn, r.OutputField + rateDateColumn}
 }
 
-// Preview is what a rule makes of one value; it is false when nothing would be written. Rate and
-// date are those of a conversion.
+// Preview is a rule's output for one value; Written is false if nothing would be written. Rate and
+// RateDate are set for a conversion.
 type Preview struct {
 	Value    json.RawMessage
 	Written  bool
@@ -323,7 +322,7 @@ type Preview struct {
 	RateDate string
 }
 
-// Preview applies the only rule there is to a value. Its error is coded as that of Apply.
+// Preview applies the only rule to a value. Its error is coded like Apply's.
 func (r *Rules) Preview(ctx context.Context, value json.RawMessage, day Day) (Preview, error) {
 	if len(r.rules) != 1 {
 		return Preview{}, errors.New("rules: a preview is of one rule")
@@ -336,7 +335,7 @@ func (r *Rules) Preview(ctx context.Context, value json.RawMessage, day Day) (Pr
 		err
 }
 
-// columns are the members of a row in their order.
+// columns are the members of a row in order.
 type columns []column
 
 type column struct {
@@ -368,7 +367,7 @@ func parse(row []byte) (columns, error) {
 	return c, nil
 }
 
-// value is null for a column that is not there.
+// value returns a column's value, null if the column is missing.
 func (c columns) value(name string) json.RawMessage {
 	for i := range c {
 		if c[i].name == name {
@@ -411,7 +410,7 @@ func tooLarge() error {
 		MaxRowBytes)
 }
 
-// quoted is text as JSON, without the escapes that only HTML needs.
+// quoted returns text as JSON, without the escapes for HTML.
 func quoted(text string) json.RawMessage {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -420,7 +419,7 @@ func quoted(text string) json.RawMessage {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// textOf is a value as text: text as it is, null as nothing, all else as its JSON.
+// textOf returns a value as text: text unchanged, null as "", anything else as its JSON.
 func textOf(value json.RawMessage) string {
 	var text string
 	switch {

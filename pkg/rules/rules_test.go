@@ -45,7 +45,7 @@ func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		kind        Kind
 		params, row string
-		want        string // "" for the row as it was
+		want        string // "": the row is unchanged
 	}{
 		{CurrencyConvert, usd, `{"a":19.99}`,
 			`{"a":19.99,"b":24.9875,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
@@ -120,7 +120,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Rules see what those before them wrote.
+// TestChain: rules see the output of earlier rules.
 func TestChain(t *testing.T) {
 	clean, convert, band := ruleOf(RegexClean, `{"pattern":"[^0-9.]"}`),
 		ruleOf(CurrencyConvert, `{"from":"USD","to":"EUR"}`),
@@ -156,7 +156,7 @@ func TestAmounts(t *testing.T) {
 		`"` + strings.Repeat("1", 65) + `"`: "", strings.Repeat("1", 65): "", `1e101`: "",
 		`1e-101`: "",
 	} {
-		got, ok := Amount(json.RawMessage(text), "EUR")
+		got, ok := readAmount(json.RawMessage(text), "EUR")
 		if ok != (want != "") || ok && got.String() != want {
 			t.Errorf("%s is %v, %v; want %q", text, got, ok, want)
 		}
@@ -241,7 +241,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What grows beyond a row is an error, not memory.
+// TestBounds: an output beyond the size of a row is an error and takes no memory.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("x", 500_000)
 	for params, code := range map[string]fault.Code{
@@ -266,7 +266,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Patterns of a few characters that would compile to a great deal are refused, each and together.
+// TestPatternsThatAreTooLarge: short patterns that would compile to very much are refused.
 func TestPatternsThatAreTooLarge(t *testing.T) {
 	refused := func(field string, list ...model.PostProcessRule) {
 		t.Helper()
@@ -285,7 +285,7 @@ func TestPatternsThatAreTooLarge(t *testing.T) {
 	refused("postProcessRules[8].params.pattern", list...)
 }
 
-// leaving is a context that ends when it has been asked so often.
+// leaving is a context that ends after a number of checks.
 type leaving struct {
 	context.Context
 	asked, end int
@@ -318,8 +318,8 @@ func TestWhoHasGone(t *testing.T) {
 	}
 }
 
-// Whatever a row holds, what comes out is a JSON object with the same members before it, and the
-// same each time.
+// TestRowsStayRows: for any row, the result is a JSON object that begins with the same members, and
+// always the same.
 func TestRowsStayRows(t *testing.T) {
 	day := today(t)
 	compiled, faults := Compile([]model.PostProcessRule{ruleOf(CurrencyConvert,
@@ -365,7 +365,7 @@ func FuzzAmount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		quotedText := quoted(text)
 		for _, value := range []json.RawMessage{quotedText, json.RawMessage(text)} {
-			if amount, ok := Amount(value, "EUR"); ok && !json.Valid([]byte(amount.String())) {
+			if amount, ok := readAmount(value, "EUR"); ok && !json.Valid([]byte(amount.String())) {
 				t.Errorf("%q is %s", value, amount)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/schedule"
 )
 
-// A time of day that a zone skips starts behind the gap.
+// A time of day that a zone skips starts after the gap.
 func ExampleSchedule_Next() {
 	s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package schedule owns when scheduled runs start: cron expressions of five fields in a time zone
-// (decisions 33 and 65). It reads no clock. Time zones are the machine's, or the binary's where it
-// has none: what is replicated is the start that one node has reckoned.
+// Package schedule computes when scheduled runs start: cron expressions of five fields in a time
+// zone (decisions 33 and 65). It reads no clock. Time zones are the machine's, or the binary's if
+// it has none. Therefore one node computes a start, and that is replicated.
 package schedule
 
 import (
@@ -24,7 +24,7 @@ const (
 	MaxZone       = 64
 )
 
-// maxSkipped bounds the starts that a doubled hour swallows, each a minute.
+// maxSkipped is the most starts that a doubled hour swallows, one per minute.
 const maxSkipped = 3 * 60
 
 // Schedule is a cron expression in a time zone. It is safe for concurrent use.
@@ -38,8 +38,8 @@ const item = `(?:\*|(?:[0-9]{1,2}|[A-Za-z]{3})(?:-(?:[0-9]{1,2}|[A-Za-z]{3}))?)(
 
 var field = regexp.MustCompile(`^` + item + `(?:,` + item + `)*$`)
 
-// Parse reads an expression of five fields: minute, hour, day of the month, month, day of the week.
-// The name of a time zone is that of the IANA database, "" is UTC. An expression that never comes
+// Parse parses an expression of five fields: minute, hour, day of the month, month, day of the
+// week. Time zones have the names of the IANA database; "" is UTC. An expression without any start
 // is refused. Faults: schema_validation_failed, at schedule or scheduleTimezone.
 func Parse(expression, zone string) (Schedule, error) {
 	s := Schedule{}
@@ -73,14 +73,14 @@ func Parse(expression, zone string) (Schedule, error) {
 	return s, nil
 }
 
-// largest is the largest value of a field, by its place.
+// largest returns the largest value of a field, by its place.
 func largest(place int) int { return []int{59, 23, 31, 12, 7}[place] }
 
-// longestStep is the longest one of a field's items; 0: it has none.
+// longestStep returns the longest step of a field's items; 0: none.
 func longestStep(field string) (longest int) {
 	for one := range strings.SplitSeq(field, ",") {
 		if _, text, stepped := strings.Cut(one, "/"); stepped {
-			step, _ := strconv.Atoi(text) // of digits
+			step, _ := strconv.Atoi(text) // digits only
 			longest = max(longest, step)
 		}
 	}
@@ -96,7 +96,7 @@ func readZone(name string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	zone, err := time.LoadLocation(name)
-	// Other files that machines keep beside the zones have small letters first, like right/UTC.
+	// Other files that machines keep beside the zones begin with small letters, like right/UTC.
 	if err != nil || len(name) > MaxZone || name == "Local" || name == "Factory" ||
 		name[0] < 'A' || name[0] > 'Z' {
 		return nil, fault.Invalid(fault.SchemaValidation, "scheduleTimezone",
@@ -105,15 +105,15 @@ func readZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// CheckZone refuses what names no time zone. Faults: schema_validation_failed, at
+// CheckZone refuses anything but the name of a time zone. Faults: schema_validation_failed, at
 // scheduleTimezone.
 func CheckZone(name string) error {
 	_, err := readZone(name)
 	return err
 }
 
-// Next is the first start after a time; false: there is none. A time of day that the zone skips
-// starts at the minute after the gap, and one that comes twice starts the first time.
+// Next returns the first start after a time; false: there is none. A time of day that the zone
+// skips starts at the minute after the gap. One that occurs twice starts the first time.
 func (s Schedule) Next(after time.Time) (next time.Time, ok bool) {
 	wall := wallOf(after, s.zone)
 	for range maxSkipped {
@@ -128,17 +128,16 @@ func (s Schedule) Next(after time.Time) (next time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// wallOf is what the clocks of a zone show, as if it were UTC, where no time of day is skipped or
-// doubled.
+// wallOf returns what a zone's clocks show, as a UTC time: UTC skips and repeats no time of day.
 func wallOf(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(),
 		t.Nanosecond(), time.UTC)
 }
 
-// instantOf is when the clocks of a zone first show a time, or the end of the gap that skips it.
+// instantOf returns when a zone's clocks first show a time, or the end of the gap that skips it.
 func instantOf(wall time.Time, zone *time.Location) time.Time {
-	// Whatever the zone's offsets are around it, they are those of a day before and after.
+	// The zone's offsets around that time are those of a day before and after.
 	var first time.Time
 	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		_, offset := wall.Add(near).In(zone).Zone()
@@ -150,19 +149,19 @@ func instantOf(wall time.Time, zone *time.Location) time.Time {
 	if !first.IsZero() {
 		return first.UTC()
 	}
-	// It is skipped. With the offset of before the gap it would come as long after the gap's
-	// beginning as it lies in the gap.
+	// The time is skipped. Before the gap's offset change it would be as long after the gap's
+	// beginning as it lies within the gap.
 	_, before := wall.Add(-24 * time.Hour).In(zone).Zone()
 	at := wall.Add(-time.Duration(before) * time.Second).In(zone)
 	begin, _ := at.ZoneBounds()
 	return begin.UTC()
 }
 
-// spread is the minutes among which the starts of groups are spread: 00:00 to 06:00.
+// spread is the number of minutes over which groups' starts are spread: 00:00 to 06:00.
 const spread = 6 * 60
 
-// OfGroup is the expression by which a group starts: "" of one that does not start by itself. The
-// minute follows from the group's id.
+// OfGroup returns the expression for a group's start type: "" if the group does not start on its
+// own. The minute is derived from the group's id.
 func OfGroup(startType string, group ids.ID) string {
 	minute := xxh3.Hash(group[:]) % spread
 	switch startType {
@@ -174,23 +173,23 @@ func OfGroup(startType string, group ids.ID) string {
 	return ""
 }
 
-// Due is what is due of a schedule.
+// Due says what is due of a schedule.
 type Due struct {
-	Next int64 // Unix milliseconds of the start that comes next, 0: none ever
-	// Start is the start that is due, in Unix milliseconds, 0: none is.
+	Next int64 // Unix milliseconds of the next start, 0: never
+	// Start is the start that is due, in Unix milliseconds; 0: none.
 	Start int64
-	// Missed are the starts that were missed, at most MaxMissed of them are counted.
+	// Missed is the number of missed starts, counted up to MaxMissed.
 	Missed uint32
 }
 
-// MaxMissed bounds how many missed starts are counted.
+// MaxMissed is the most missed starts that are counted.
 const MaxMissed = 100
 
-// missedAfter is how old a start may be that is made up for.
+// missedAfter is the age from which a missed start is not made up for.
 const missedAfter = time.Hour
 
-// Look is what is due at a time of a schedule whose next start was to be at next. Of the starts
-// that were missed the newest is due if it is under an hour old.
+// Look returns what is due at now, for a schedule whose next start was next. Of the missed starts,
+// the newest is due if it is less than an hour old.
 func (s Schedule) Look(next, now time.Time) Due {
 	var due Due
 	if at := next; !at.After(now) {
@@ -217,12 +216,12 @@ func (s Schedule) Look(next, now time.Time) Due {
 	return due
 }
 
-// Zones reads schedules that were checked when they were written. It remembers their time zones. It
+// Zones reads schedules that were checked when they were written, and caches their time zones. It
 // is not safe for concurrent use.
 type Zones struct{ known map[string]*time.Location }
 
-// Of is the schedule of a group with a start type, or of a scraper with an expression. Its error
-// says that this binary cannot read it.
+// Of returns the schedule of a group with a start type, or of a scraper with an expression. Its
+// error says that this binary cannot read it.
 func (z *Zones) Of(target ids.ID, group bool, cron, zone string) (Schedule, error) {
 	s := Schedule{expression: cron}
 	if group {
@@ -240,6 +239,6 @@ func (z *Zones) Of(target ids.ID, group bool, cron, zone string) (Schedule, erro
 	if z.known == nil {
 		z.known = map[string]*time.Location{}
 	}
-	z.known[zone] = s.zone // there are some hundreds in all
+	z.known[zone] = s.zone // there are only some hundreds
 	return s, nil
 }

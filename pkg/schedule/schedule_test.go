@@ -18,7 +18,7 @@ func at(t *testing.T, text string) time.Time {
 	return parsed
 }
 
-// starts are the first n after a time.
+// starts returns the first n starts after a time.
 func starts(t *testing.T, expression, zone, after string, n int) (all []string) {
 	t.Helper()
 	s, err := Parse(expression, zone)
@@ -45,7 +45,7 @@ func TestNext(t *testing.T) {
 		{"0 0 * * sun", "", "2026-01-01T00:00:00Z", "01-04T00:00"},
 		{"0 0 * * 7", "", "2026-01-01T00:00:00Z", "01-04T00:00"},
 		{"0 9 * * *", "Asia/Kolkata", "2026-01-01T00:00:00Z", "01-01T03:30 01-02T03:30"},
-		// 02:30 is skipped on 2026-03-29, and comes twice on 2026-10-25.
+		// 02:30 is skipped on 2026-03-29, and occurs twice on 2026-10-25.
 		{"30 2 * * *", "Europe/Berlin", "2026-03-27T12:00:00Z",
 			"03-28T01:30 03-29T01:00 03-30T00:30"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "10-25T00:30 10-26T01:30"},
@@ -57,7 +57,7 @@ func TestNext(t *testing.T) {
 			"11-04T03:00 11-05T02:00"},
 		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", // a gap of half an hour
 			"10-03T15:30 10-04T15:15"},
-		{"0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00Z", // a day that there never was
+		{"0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00Z", // a day that never was
 			"12-29T22:00 12-30T10:00 12-30T22:00"},
 	} {
 		want := strings.Fields(c.want)

@@ -15,9 +15,9 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// node is a JSON value with the order of its members.
+// node is a JSON value that keeps the order of its members.
 type node struct {
-	scalar  any // string, json.Number, bool or nil, where it is neither object nor array
+	scalar  any // string, json.Number, bool or nil, if neither object nor array
 	object  bool
 	array   bool
 	names   []string // of an object's values
@@ -86,7 +86,7 @@ func parseValue(d *json.Decoder, left *int, depth int) (*node, error) {
 			if err != nil {
 				return nil, fmt.Errorf("is not JSON: %w", err)
 			}
-			// Token answers nothing else before a value of an object
+			// Token returns only names before the values of an object
 			n.names = append(n.names, name.(string))
 		}
 		member, err := parseValue(d, left, depth+1)
@@ -101,17 +101,17 @@ func parseValue(d *json.Decoder, left *int, depth int) (*node, error) {
 	return n, nil
 }
 
-// check collects what is wrong with a document.
+// check collects the faults of a document.
 type check struct {
 	root    *node
 	id      identity
 	anchors map[string]*node
-	named   int // properties
+	named   int // number of properties
 	sizes   map[*node]extent
 	open    map[*node]bool // schemas being expanded
 	faults  fault.List
 
-	patterns map[string]*pattern.Pattern // by their source
+	patterns map[string]*pattern.Pattern // by source
 	total    pattern.Total
 }
 
@@ -155,7 +155,7 @@ func newCheck(document []byte) (*check, error) {
 	return c, nil
 }
 
-// Where a schema holds other schemas.
+// Keywords under which a schema holds other schemas.
 var (
 	schemaKeys = []string{"not", "if", "then", "else", "additionalProperties", "items", "contains",
 		"propertyNames",
@@ -165,8 +165,8 @@ var (
 	storeKeys = []string{"$defs", "definitions"}
 )
 
-// each visits the schemas right inside one; stores says whether those that are only there to be
-// referred to count.
+// each visits the schemas directly inside one. stores also includes those that are only there for
+// references.
 func (n *node) each(stores bool, visit func(path string, schema *node)) {
 	for i, key := range n.names {
 		switch member := n.members[i]; {
@@ -231,7 +231,7 @@ func (c *check) walk(n *node, path string) {
 
 func (c *check) pattern(path, source string) {
 	if c.total.Size() > pattern.MaxTotal {
-		return // which was reported
+		return // already reported
 	}
 	compiled, err := pattern.Compile(source, maxPattern)
 	if err == nil && c.patterns[source] == nil {
@@ -256,10 +256,10 @@ func (n *node) sane() bool {
 	return true
 }
 
-// identity is the address by which a document calls itself: where its $id leads from location.
+// identity is a document's own address: its $id, resolved against location.
 type identity struct{ *url.URL }
 
-// identify reads the $id of a document, "" if it has none.
+// identify resolves the $id of a document, "" if it has none.
 func identify(id string) (identity, error) {
 	base, err := url.Parse(location)
 	if err != nil {
@@ -273,7 +273,7 @@ func identify(id string) (identity, error) {
 	return identity{at}, nil
 }
 
-// fragment is what a reference means within the document, decoded; false if it leads out of it.
+// fragment returns a reference's decoded fragment; false if it leads out of the document.
 func (id identity) fragment(ref string) (string, bool) {
 	to, err := id.Parse(ref)
 	if err != nil {
@@ -284,7 +284,7 @@ func (id identity) fragment(ref string) (string, bool) {
 	return fragment, to.String() == id.String()
 }
 
-// target is the schema that a reference means, nil if there is none.
+// target returns the schema that a reference means, nil if there is none.
 func (c *check) target(ref string) *node {
 	fragment, _ := c.id.fragment(ref)
 	if fragment == "" {
@@ -313,7 +313,7 @@ func (c *check) target(ref string) *node {
 	return n
 }
 
-// reach visits the schemas that one leads to, each once, itself first.
+// reach visits the schemas reachable from one, each once, itself first.
 func (c *check) reach(n *node, seen map[*node]bool, visit func(*node)) {
 	if seen[n] {
 		return
@@ -330,8 +330,8 @@ func (c *check) reach(n *node, seen map[*node]bool, visit func(*node)) {
 	n.each(false, func(_ string, schema *node) { c.reach(schema, seen, visit) })
 }
 
-// refuseCircles reports schemas that a value would have to fit before it fits them. done tells
-// whether those that were visited are done with.
+// refuseCircles reports schemas that a value must fit before it can fit them. done says whether
+// visited schemas are finished.
 func (c *check) refuseCircles(n *node, done map[*node]bool) {
 	if over, visited := done[n]; visited {
 		if !over {
@@ -353,11 +353,11 @@ func (c *check) refuseCircles(n *node, done map[*node]bool) {
 	done[n] = true
 }
 
-// sameValue are the keys of schemas for the value itself, not for what it holds.
+// sameValue are the keywords for schemas of the value itself, not of its parts.
 var sameValue = []string{"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas",
 	"dependencies"}
 
-// keyOf is the key that a path of each begins with.
+// keyOf returns the keyword at the start of a path of each.
 func keyOf(path string) string {
 	if end := strings.IndexAny(path, ".["); end >= 0 {
 		return path[:end]
@@ -365,14 +365,14 @@ func keyOf(path string) string {
 	return path
 }
 
-// extent is what a schema comes to once its references are followed.
+// extent is the size of a schema with its references followed.
 type extent struct {
-	schemas int // that it is made of
-	again   int // times that it leads back into itself or what holds it, for one value
+	schemas int // number of schemas in it
+	again   int // number of references back into itself or its parents, for one value
 }
 
-// expand reckons what a schema comes to. Recursion is followed once. It is refused where a value
-// would be checked against the same schema more than once. The work would double with each level of
+// expand computes a schema's extent. It follows recursion once. It refuses a schema that would
+// check a value against the same schema more than once. The work would double with each level of
 // the value.
 func (c *check) expand(n *node) extent {
 	if size, ok := c.sizes[n]; ok {
@@ -391,7 +391,7 @@ func (c *check) expand(n *node) extent {
 	n.each(false, func(path string, schema *node) {
 		part := c.expand(schema)
 		size.schemas = min(size.schemas+part.schemas, maxExpanded+1)
-		if keyOf(path) == "properties" || keyOf(path) == "prefixItems" { // each of another value
+		if keyOf(path) == "properties" || keyOf(path) == "prefixItems" { // each for another value
 			property = max(property, part.again)
 		} else {
 			size.again += part.again

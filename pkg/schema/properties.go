@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// found is a schema with the JSON pointer to it, "" for the document itself.
+// found is a schema with its JSON pointer, "" for the document itself.
 type found struct {
 	node *node
 	path string
 }
 
-// rowOf is the schema of a row: the document's, or that of the elements of the array that it
-// describes.
+// rowOf returns the schema of a row: the document's, or that of the elements if it describes an
+// array.
 func (c *check) rowOf(root *node) found {
 	row, field := found{node: root}, "content"
 	if items := c.follow(root).get("items"); c.follow(root).get("properties") == nil &&
@@ -47,11 +47,11 @@ func (c *check) rowOf(root *node) found {
 	return row
 }
 
-// columnOf is the name of a row's property in the store, where those with an underscore in front
-// are the server's.
+// columnOf returns the name of a row's property in the store. It has no leading underscore, since
+// those are the server's.
 func columnOf(name string) string { return strings.TrimLeft(name, "_") }
 
-// badName says what is wrong with the name of a row's property, since it becomes a column.
+// badName says what is wrong with the name of a row's property, which becomes a column.
 func badName(name string) string {
 	column := columnOf(name)
 	switch {
@@ -68,7 +68,7 @@ func badName(name string) string {
 	return ""
 }
 
-// follow is a schema, or what it refers to.
+// follow returns a schema, or what it refers to.
 func (c *check) follow(n *node) *node {
 	for range MaxDepth {
 		ref := n.get("$ref")
@@ -84,10 +84,10 @@ func (c *check) follow(n *node) *node {
 	return n
 }
 
-// properties lists the properties of an object's schema, those of allOf too.
+// properties lists the properties of an object's schema, including those of allOf.
 func (c *check) properties(n *node, depth int) []Property {
 	n = c.follow(n)
-	if depth > MaxDepth || c.open[n] { // what recursion leads to is told once
+	if depth > MaxDepth || c.open[n] { // list recursive properties only once
 		return nil
 	}
 	c.open[n] = true
@@ -148,7 +148,7 @@ func (c *check) property(n *node, depth int) Property {
 	return p
 }
 
-// types are those that a schema names, or that the schemas it chooses from name.
+// types returns the types that a schema, or its alternatives, name.
 func (c *check) types(n *node, depth int) []string {
 	var types []string
 	add := func(names ...string) {

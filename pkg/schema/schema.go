@@ -1,5 +1,5 @@
-// Package schema owns customers' extraction schemas. It knows what a JSON Schema document may say
-// here, whether a row fits it, and the properties that an extraction looks for. It reads no page,
+// Package schema owns customers' extraction schemas. It defines what a JSON Schema document may say
+// here, whether a row fits it, and which properties an extraction looks for. It reads no page,
 // stores nothing and opens nothing: references never leave the document.
 package schema
 
@@ -17,19 +17,19 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Bounds of a document. They keep a check of a row linear in the row: a document cannot multiply
-// the work by references to references.
+// Bounds of a document. They keep the check of a row linear in the row: references to references
+// cannot multiply the work.
 const (
 	MaxBytes      = 65_536
 	MaxDepth      = 32    // of nested JSON
 	MaxProperties = 500   // named anywhere in the document
 	maxNodes      = 5_000 // JSON values
-	maxExpanded   = 2_000 // schemas, with each reference counted as what it refers to
+	maxExpanded   = 2_000 // schemas, counting each reference as its target
 	maxPattern    = 512   // characters of a regular expression
 	maxName       = 256   // characters of a property's name
 )
 
-// Bounds of a row's numbers. The comparison of numbers is exact, so that an exponent costs memory.
+// Bounds of a row's numbers. Comparison of numbers is exact, so exponents cost memory.
 const (
 	maxDigits   = 400
 	maxExponent = 400
@@ -37,8 +37,8 @@ const (
 
 // Schema is a compiled document. It is safe for concurrent use.
 type Schema struct {
-	at         string                      // of a row's schema within the document
-	patterns   map[string]*pattern.Pattern // of the document, by their source
+	at         string                      // JSON pointer to a row's schema in the document
+	patterns   map[string]*pattern.Pattern // of the document, by source
 	idle       chan *validator
 	isList     bool
 	properties []Property
@@ -48,21 +48,21 @@ type Schema struct {
 // Property is a property that rows may have.
 type Property struct {
 	Name string
-	// of string, number, integer, boolean, array, object, null; empty where the document names none
+	// string, number, integer, boolean, array, object, null; empty if the document names none
 	Types       []string
 	Required    bool
 	Title       string
 	Description string
 	Format      string
 	Enum        []string   // the texts and numbers of enum and const
-	Items       *Property  // of an array, where the document describes its elements
-	Properties  []Property // of an object, or of an array's elements within Items
+	Items       *Property  // of an array whose elements the document describes
+	Properties  []Property // of an object, or (in Items) of an array's elements
 }
 
-// Column is the name of a row's property in the store.
+// Column returns the name of a row's property in the store.
 func (p *Property) Column() string { return columnOf(p.Name) }
 
-// Is says whether the property may be of a type. One without types may be of any.
+// Is reports whether the property may have a type. A property without types may have any.
 func (p *Property) Is(kind string) bool {
 	if len(p.Types) == 0 {
 		return true
@@ -75,10 +75,10 @@ func (p *Property) Is(kind string) bool {
 	return false
 }
 
-// location is the name of the document for references; nothing is ever loaded from it.
+// location is the document's base for references; nothing is ever loaded from it.
 const location = "schema:///content"
 
-// nowhere is the loader: it has nothing.
+// nowhere is a loader that finds nothing.
 type nowhere struct{}
 
 func (nowhere) Load(url string) (any, error) {
@@ -86,8 +86,8 @@ func (nowhere) Load(url string) (any, error) {
 }
 
 // Compile checks and compiles a document: a JSON Schema of an object with properties, or of an
-// array of such objects. It has to describe properties by name, references have to stay in it, and
-// recursion must hold a value against a schema once. Errors are a fault.List of the code
+// array of such objects. The document must name properties, and references must not leave it.
+// Recursion may check a value against a schema only once. Errors are a fault.List with the code
 // schema_validation_failed, each naming its place, such as content.properties.price.
 func Compile(document []byte) (*Schema, error) {
 	c, err := newCheck(document)
@@ -114,10 +114,10 @@ func invalid(field, format string, args ...any) fault.List {
 	return fault.List{fault.Invalid(fault.SchemaValidation, field, format, args...)}
 }
 
-// Document is the document as it was given.
+// Document returns the document as given.
 func (s *Schema) Document() json.RawMessage { return s.document }
 
-// Patterns is the size of the document's regular expressions, as pattern.Total counts it.
+// Patterns returns the size of the document's regular expressions, as pattern.Total counts it.
 func (s *Schema) Patterns() int {
 	size := 0
 	for _, p := range s.patterns {
@@ -126,23 +126,23 @@ func (s *Schema) Patterns() int {
 	return size
 }
 
-// IsList says that the document describes an array: its elements are the rows.
+// IsList reports that the document describes an array, whose elements are the rows.
 func (s *Schema) IsList() bool { return s.isList }
 
-// Properties are those of a row, in the order of the document.
+// Properties returns the properties of a row, in the order of the document.
 func (s *Schema) Properties() []Property { return s.properties }
 
-// Mismatch is how a row does not fit. Its text is short and holds no value of the row.
+// Mismatch says how a row does not fit. Its text is short and holds no value of the row.
 type Mismatch struct {
-	Property string // the row's property that does not fit, "" where it is the row as a whole
+	Property string // the property that does not fit; "": the row as a whole
 	reason   string
 }
 
-// Error is what does not fit, for people.
+// Error explains the mismatch to people.
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
-// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.
-// Patterns are paid from the budget; where it ends, the answer does not count.
+// Validate checks a row, a JSON object; it returns nil or a *Mismatch. The budget pays for
+// patterns; if it ends, the result is meaningless.
 func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	return nil
 }
 
-// sane says whether all numbers can be compared at an ordinary price.
+// sane reports whether all numbers can be compared at a normal cost.
 func sane(value any) bool {
 	switch v := value.(type) {
 	case json.Number:
@@ -198,8 +198,8 @@ func saneNumber(n string) bool {
 	return len(exponent) <= 3 && (len(exponent) < 3 || exponent <= fmt.Sprint(maxExponent))
 }
 
-// innermost is the first cause of all that the library reports, one in a property if there is such
-// a cause. It is nil if the error is no answer about a value.
+// innermost returns the first root cause that the library reports, preferably one in a property. It
+// is nil if the error is not about a value.
 func innermost(err error) *jsonschema.ValidationError {
 	var whole *jsonschema.ValidationError
 	if !errors.As(err, &whole) {
@@ -220,7 +220,7 @@ func innermost(err error) *jsonschema.ValidationError {
 	return first
 }
 
-// explain is the library's error in one line.
+// explain returns the library's error in one line.
 func explain(err error) string {
 	if v := innermost(err); v != nil {
 		place := strings.Join(v.InstanceLocation, ".")
@@ -233,8 +233,8 @@ func explain(err error) string {
 	return fmt.Sprintf("%.300s", strings.ReplaceAll(err.Error(), location, ""))
 }
 
-// Answer is the document as the format of a language model's answer. Models answer objects only, so
-// that a list, or what list asks to be one, stands in its member rows.
+// Answer returns the document as a response format for a language model. Models only return
+// objects. So a list, or a row if list is set, is put into the member rows.
 func (s *Schema) Answer(list bool) json.RawMessage {
 	if !list && !s.isList {
 		return s.document
@@ -257,7 +257,7 @@ func (s *Schema) Answer(list bool) json.RawMessage {
 		"properties": map[string]any{"rows": document},
 		"required":   []string{"rows"}})
 	if err != nil {
-		return s.document // what was decoded can be encoded
+		return s.document // decoded values can be encoded
 	}
 	return answer
 }
@@ -270,7 +270,7 @@ func rebase(value any, at string) {
 			rebase(e, at)
 		}
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok { // within the document, be it by its $id
+		if ref, ok := v["$ref"].(string); ok { // within the document, perhaps by its $id
 			_, fragment, _ := strings.Cut(ref, "#")
 			if v["$ref"] = "#" + fragment; fragment == "" || fragment[0] == '/' {
 				v["$ref"] = at + fragment

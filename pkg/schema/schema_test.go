@@ -167,8 +167,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// References are read as addresses: with percent signs, from the document's own $id, and back to
-// what holds them.
+// TestReferences: references are parsed as addresses: with percent escapes, the document's own $id,
+// and back to their parents.
 func TestReferences(t *testing.T) {
 	for _, c := range []struct{ document, row, misfit string }{
 		{`{"$defs":{"a b":{"type":"string"}},"properties":{"a":{"$ref":"#/%24defs/a%20b"}}}`,
@@ -212,7 +212,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// doubling is a document of n schemas, each of which refers twice to the next.
+// doubling makes a document of n schemas, each of which refers to the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -231,7 +231,7 @@ func manyProperties(n int) string {
 	return `{"properties":{` + strings.Join(names, ",") + `}}`
 }
 
-// TestAnswer: what a model is asked for is a schema itself, references included.
+// TestAnswer: the response format for a model is itself a schema, including references.
 func TestAnswer(t *testing.T) {
 	plain := mustCompile(t, product)
 	if got := string(plain.Answer(false)); got != product {
@@ -291,8 +291,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Patterns that would compile to a great deal are refused, each and together: 120 of them took 2.5
-// GB.
+// TestPatternsAreBounded: patterns that would compile to very much are refused, alone and together.
+// 120 of them took 2.5 GB.
 func TestPatternsAreBounded(t *testing.T) {
 	schemaOf := func(n int, pattern string) string {
 		var properties []string
@@ -328,8 +328,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPatternsArePaid: what a schema's patterns cost comes from the budget, with several rows at a
-// time, too.
+// TestPatternsArePaid: the budget pays for a schema's patterns, even with several rows at a time.
 func TestPatternsArePaid(t *testing.T) {
 	s, err := Compile([]byte(`{"properties":{"a":{"type":"string","pattern":"` +
 		strings.Repeat("a{0,999}", 3) + `z"}},"patternProperties":{"^b":{"type":"string"}}}`))

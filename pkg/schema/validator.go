@@ -8,10 +8,10 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// maxIdle bounds the validators of a schema that are kept for the next rows.
+// maxIdle is the most validators of a schema that are kept for further rows.
 const maxIdle = 4
 
-// validator is a compiled document whose patterns are paid from the budget at hand. It serves one
+// validator is a compiled document whose patterns are paid from the current budget. It checks one
 // row at a time.
 type validator struct {
 	row    *jsonschema.Schema
@@ -29,7 +29,7 @@ func (s *Schema) validator() (*validator, error) {
 	compiler.UseLoader(nowhere{})
 	compiler.UseRegexpEngine(func(source string) (jsonschema.Regexp, error) {
 		known := s.patterns[source]
-		if known == nil { // of the library's own schema of schemas
+		if known == nil { // in the library's own schema of schemas
 			var err error
 			if known, err = pattern.Compile(source, maxPattern); err != nil {
 				return nil, err
@@ -46,7 +46,7 @@ func (s *Schema) validator() (*validator, error) {
 	return v, nil
 }
 
-// validate holds a value against the document.
+// validate checks a value against the document.
 func (s *Schema) validate(b *pattern.Budget, value any) error {
 	var v *validator
 	select {
@@ -67,13 +67,13 @@ func (s *Schema) validate(b *pattern.Budget, value any) error {
 	return err
 }
 
-// priced is a pattern as the library asks for it.
+// priced is a pattern in the form that the library needs.
 type priced struct {
 	pattern *pattern.Pattern
 	of      *validator
 }
 
-// MatchString is jsonschema.Regexp. Without a budget it is the document that is checked, not a row.
+// MatchString implements jsonschema.Regexp. Without a budget, the document itself is checked.
 func (p priced) MatchString(text string) bool {
 	if p.of.budget == nil {
 		return p.pattern.Unpaid(text)
@@ -81,5 +81,5 @@ func (p priced) MatchString(text string) bool {
 	return p.pattern.Match(p.of.budget, text)
 }
 
-// String is jsonschema.Regexp.
+// String implements jsonschema.Regexp.
 func (p priced) String() string { return p.pattern.String() }

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards what each page pays for its three records.
+// TestAllocations guards the cost of the three records of each page.
 func TestAllocations(t *testing.T) {
 	task, page, receipt := exampleTask(), examplePage(), exampleReceipt()
 	taskRecord, pageRecord, receiptRecord := EncodeTask(task), EncodePage(page),

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// A group begins at the oldest record that is held, and has each one until it is committed.
+// A group begins at the oldest held record, and each record stays held until it is committed.
 func ExampleMemory() {
 	ctx := context.Background()
 	log, err := stream.NewMemory(stream.Config{Partitions: 4})

@@ -11,33 +11,33 @@ const (
 	DefaultMaxBytes   = 64 << 20
 )
 
-// recordOverheadBytes is what a held record costs beside its own bytes: its slice header, with room
+// recordOverheadBytes is the cost of a held record beyond its bytes: its slice header, with room
 // for the queue's growth, and the allocator's rounding.
 const recordOverheadBytes = 64
 
-// Config bounds a Memory. Zero takes the default.
+// Config bounds a Memory. Zero values mean the defaults.
 type Config struct {
-	// Partitions of each topic, 1 to 65,535. It has no default: it is fixed when a cluster is
-	// created.
+	// Partitions of each topic, 1 to 65,535. There is no default, since it is fixed when a cluster
+	// is created.
 	Partitions int
-	// MaxRecords is how many records one partition of a topic holds, 1 or more.
+	// MaxRecords is the most records that one partition of a topic holds, 1 or more.
 	MaxRecords int
-	// MaxBytes is how many bytes the log holds in all, records' overhead included. Each topic has a
-	// third of it to itself. So pages that pile up never keep the receipts from flowing that would
-	// let them go on. Each third must hold a record of MaxRecordBytes.
+	// MaxBytes is the most bytes that the whole log holds, including the records' overhead. Each
+	// topic has its own third. So piled-up pages never block the receipts that would let them move
+	// on. Each third must have room for a record of MaxRecordBytes.
 	MaxBytes int64
 }
 
-// Memory is the log in the process's memory: it is bounded, it pushes back when it is full, and it
-// is gone with the process. It has no goroutines of its own.
+// Memory is a log in the process's memory. It is bounded, pushes back when it is full, and is lost
+// with the process. It starts no goroutines.
 //
-// A record is held until every reader has done with it. The partition's Tail has fetched it, and
-// each group that ever consumed the topic has committed it. A group outlives its members, as on any
-// log, so a group name must not be made up anew at each start. A group begins at the oldest record
-// that is held. What nobody reads stays, up to the bounds.
+// A record is held until every reader is done with it. That is, the partition's Tail has fetched
+// it, and each group that ever consumed the topic has committed it. A group outlives its members,
+// as on any log, so a group name must not be made up anew at each start. A group begins at the
+// oldest held record. Records that nobody reads stay, up to the bounds.
 //
-// Publishers that wait are served in the order in which they came, save that a full partition holds
-// up only its own.
+// Waiting publishers are served in the order in which they came. But a full partition holds up only
+// its own publishers.
 type Memory struct {
 	partitions int
 	topics     [topicCount]*memoryTopic
@@ -78,7 +78,7 @@ func NewMemory(config Config) (*Memory, error) {
 // Embedded implements Log.
 func (*Memory) Embedded() bool { return true }
 
-// Identity implements Log: nobody else can mean this one.
+// Identity implements Log: no other process can refer to this log.
 func (*Memory) Identity(context.Context) (string, error) { return "", nil }
 
 // Claim implements Log.
@@ -89,7 +89,7 @@ func (*Memory) Claim(_ context.Context, owner string, _ bool) (whose string, err
 // Watch implements Log: Lag counts all groups, since their members are in this process.
 func (*Memory) Watch(Topic, string) {}
 
-// Partitions is what the log was made with.
+// Partitions returns the configured number of partitions.
 func (m *Memory) Partitions() int { return m.partitions }
 
 // Publish appends records, waiting for room.
@@ -103,7 +103,7 @@ func (m *Memory) Publish(ctx context.Context, topic Topic, partition int, record
 	return m.topics[topic].publish(ctx, partition, records)
 }
 
-// TryPublish appends all records or none. More than MaxRecords at once never fit.
+// TryPublish appends all records or none. More than MaxRecords never fit.
 func (m *Memory) TryPublish(topic Topic, partition int, records ...[]byte) error {
 	if err := CheckPublish(m, topic, partition, records); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (m *Memory) TryPublish(topic Topic, partition int, records ...[]byte) error
 	return m.topics[topic].tryPublish(partition, records)
 }
 
-// Tail takes the partition over from its end.
+// Tail takes over the partition, from its end on.
 func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
 	if err := CheckPlace(m, topic, partition); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
 	return m.topics[topic].openTail(partition)
 }
 
-// Consume joins the group. A partition that changes hands goes on from its committed position; a
-// commit of the member that had it before still counts.
+// Consume joins the group. A partition that changes hands continues at its committed position.
+// Commits of its previous owner still count.
 func (m *Memory) Consume(topic Topic, group string) (Reader, error) {
 	if err := CheckPlace(m, topic, 0); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (m *Memory) Consume(topic Topic, group string) (Reader, error) {
 	return m.topics[topic].join(group)
 }
 
-// Lag is the number of records that the topic holds.
+// Lag returns the number of records that the topic holds.
 func (m *Memory) Lag(topic Topic) int64 {
 	if topic >= topicCount {
 		return 0

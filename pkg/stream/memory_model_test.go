@@ -8,16 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// logModel is what a Memory's topic should do, written down the slow way: for each partition every
-// record ever accepted, and positions. It takes one tail a partition, and one group with up to
-// three members.
+// logModel is a slow model of a Memory's topic: for each partition, every record ever accepted, and
+// positions. It has one tail per partition, and one group with up to three members.
 type logModel struct {
 	log        *Memory
 	maxRecords int
 	accepted   [][]uint32 // by partition: the records' numbers
-	discarded  []int      // by partition: records before a Tail, gone unless the group needs them
+	discarded  []int      // by partition: records before a Tail, freed unless the group needs them
 	tails      []Reader
-	read       []int // by partition: what the tail has read
+	read       []int // by partition: number of records that the tail has read
 	grouped    bool
 	members    []Reader
 	committed  []int // by partition
@@ -55,7 +54,7 @@ func drawPartition(t *rapid.T) int {
 		"partition")
 }
 
-// freed is the first record that a partition must still hold.
+// freed returns the first record that a partition must still hold.
 func (m *logModel) freed(partition int) int {
 	freed := m.discarded[partition]
 	switch {
@@ -153,8 +152,8 @@ func (m *logModel) join(t *rapid.T) {
 	m.fetched = append(m.fetched, nil)
 }
 
-// fetch lets a member read, if it has something to read: everything comes in order, from what is
-// committed on.
+// fetch lets a member read, if there is something to read: everything comes in order, from the
+// committed position on.
 func (m *logModel) fetch(t *rapid.T) {
 	if len(m.members) == 0 {
 		t.Skip("no members")
@@ -202,8 +201,8 @@ func (m *logModel) commit(t *rapid.T) {
 	m.fetched[i] = m.fetched[i][n:]
 }
 
-// leave closes a member. When it was the last one, what is not committed must come again to the
-// next.
+// leave closes a member. If it was the last one, uncommitted records must come again to the next
+// member.
 func (m *logModel) leave(t *rapid.T) {
 	if len(m.members) == 0 {
 		t.Skip("no members")

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// wake tells a reader's goroutine to look again. It has room for one, so that a notice between
-// looking and waiting is not lost.
+// wake tells a reader's goroutine to look again. It buffers one notice, so that none is lost
+// between looking and waiting.
 type wake chan struct{}
 
 func newWake() wake { return make(wake, 1) }
@@ -19,7 +19,7 @@ func (w wake) notify() {
 	}
 }
 
-// cursor is what both kinds of reader have. The topic's mu guards closed.
+// cursor is common to both kinds of reader. The topic's mu guards closed.
 type cursor struct {
 	topic  *memoryTopic
 	closed bool
@@ -31,7 +31,7 @@ func (c *cursor) end() {
 	c.wake.notify()
 }
 
-// fetch calls take under the topic's mu until it finds messages.
+// fetch calls take under the topic's mu until take returns messages.
 func (c *cursor) fetch(ctx context.Context, most int, take func(most int) []Message) ([]Message,
 	error) {
 	for {
@@ -55,7 +55,7 @@ func (c *cursor) fetch(ctx context.Context, most int, take func(most int) []Mess
 	}
 }
 
-// tailReader reads one partition; next is the offset that it fetches next.
+// tailReader reads one partition; next is the offset to fetch next.
 type tailReader struct {
 	cursor
 	partition int
@@ -79,7 +79,7 @@ func (t *memoryTopic) openTail(partition int) (Reader, error) {
 	return r, nil
 }
 
-// Fetch frees what it returns.
+// Fetch frees the records that it returns.
 func (r *tailReader) Fetch(ctx context.Context, most int) ([]Message, error) {
 	return r.fetch(ctx, most, r.takeMessages)
 }
@@ -101,7 +101,7 @@ func (r *tailReader) takeMessages(most int) []Message {
 	return messages
 }
 
-// Commit has nothing to do.
+// Commit does nothing.
 func (r *tailReader) Commit(context.Context, []Message) error {
 	r.topic.mu.Lock()
 	defer r.topic.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *tailReader) Commit(context.Context, []Message) error {
 	return nil
 }
 
-// Close leaves the partition to the groups, if there are any.
+// Close leaves the partition to the groups, if any.
 func (r *tailReader) Close() error {
 	r.topic.mu.Lock()
 	defer r.topic.mu.Unlock()
@@ -120,22 +120,22 @@ func (r *tailReader) Close() error {
 	}
 	r.end()
 	r.topic.queues[r.partition].tail = nil
-	r.topic.release(r.partition) // what only this reader still needed
+	r.topic.release(r.partition) // records that only this reader still needed
 	r.topic.admit()
 	return nil
 }
 
-// group is a set of members that share a topic's partitions. All slices but members go by
-// partition.
+// group is a set of members that share a topic's partitions. All slices except members are indexed
+// by partition.
 type group struct {
 	name      string
-	committed []int64   // offset of the first record that is not committed
-	fetched   []int64   // offset of the first record that the owner has not fetched
+	committed []int64   // offset of the first uncommitted record
+	fetched   []int64   // offset of the first record not fetched by the owner
 	owners    []*member // nil while there are no members
 	members   []*member // in the order in which they joined
 }
 
-// member reads the partitions that it owns, in turns.
+// member reads the partitions that it owns, in turn.
 type member struct {
 	cursor
 	group *group
@@ -171,8 +171,8 @@ func (t *memoryTopic) newGroup(name string) *group {
 	return g
 }
 
-// deal gives free partitions to the members with the fewest, then evens out, moving no more than it
-// must.
+// deal gives free partitions to the members with the fewest, then evens out. It moves no more
+// partitions than necessary.
 func (g *group) deal() {
 	if len(g.members) == 0 {
 		return
@@ -195,7 +195,7 @@ func (g *group) deal() {
 	}
 }
 
-// give makes a member a partition's owner, from what is committed on.
+// give makes a member the owner of a partition, starting at the committed position.
 func (g *group) give(partition int, to *member) {
 	g.owners[partition] = to
 	g.fetched[partition] = g.committed[partition]
@@ -203,7 +203,7 @@ func (g *group) give(partition int, to *member) {
 	to.wake.notify()
 }
 
-// Fetch takes the partitions in turns, so that a busy one does not hold up the others.
+// Fetch reads the partitions in turn, so that a busy one does not hold up the others.
 func (m *member) Fetch(ctx context.Context, most int) ([]Message, error) {
 	return m.fetch(ctx, most, m.takeMessages)
 }
@@ -231,7 +231,7 @@ func (m *member) takeMessages(most int) []Message {
 	return messages
 }
 
-// Commit frees what no other group still needs.
+// Commit frees the records that no other group still needs.
 func (m *member) Commit(ctx context.Context, messages []Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (m *member) Commit(ctx context.Context, messages []Message) error {
 		g.committed[p] = max(g.committed[p], message.Offset+1)
 		g.fetched[p] = max(g.fetched[p], g.committed[p])
 	}
-	// Messages come in runs of one partition: the last of each run says all.
+	// Messages come in runs of one partition: releasing at the end of each run is enough.
 	for i, message := range messages {
 		if i+1 == len(messages) || messages[i+1].Partition != message.Partition {
 			m.topic.release(message.Partition)

@@ -41,8 +41,8 @@ func TestNewMemoryRefuses(t *testing.T) {
 	}
 }
 
-// TestBytesBound: a topic holds its third of the bytes over all its partitions, and no topic takes
-// from another.
+// TestBytesBound: a topic has its third of the bytes for all its partitions, and takes none from
+// other topics.
 func TestBytesBound(t *testing.T) {
 	const size = 1<<20 - recordOverheadBytes
 	m := mustMemory(t, Config{Partitions: 3, MaxBytes: 30 << 20})
@@ -61,7 +61,7 @@ func TestBytesBound(t *testing.T) {
 	must(t, m.TryPublish(Pages, 0, make([]byte, size)))
 }
 
-// waitFor returns when n publishers wait for room in the topic.
+// waitFor returns once n publishers wait for room in the topic.
 func waitFor(t *testing.T, m *Memory, topic Topic, n int) {
 	t.Helper()
 	for {
@@ -78,7 +78,7 @@ func waitFor(t *testing.T, m *Memory, topic Topic, n int) {
 }
 
 // TestLargeRecordIsNotStarved: small records do not take the room that a large one waits for, until
-// it gives up.
+// that one gives up.
 func TestLargeRecordIsNotStarved(t *testing.T) {
 	const size = 1<<20 - recordOverheadBytes
 	m := mustMemory(t, Config{Partitions: 2, MaxBytes: 30 << 20})
@@ -111,8 +111,8 @@ func TestLargeRecordIsNotStarved(t *testing.T) {
 	must(t, <-small)
 }
 
-// TestFullPartitionHoldsUpOnlyItsOwn: another partition of the topic still takes records, in the
-// order of publishing.
+// TestFullPartitionHoldsUpOnlyItsOwn: the topic's other partitions still take records, in the order
+// of publishing.
 func TestFullPartitionHoldsUpOnlyItsOwn(t *testing.T) {
 	m := mustMemory(t, Config{Partitions: 2, MaxRecords: 2})
 	r, err := m.Tail(Tasks, 0)
@@ -149,7 +149,7 @@ func TestCommitOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestQueueLetsGo: what was read holds no memory, nor do the slots that it took.
+// TestQueueLetsGo: records that were read hold no memory, and neither do their slots.
 func TestQueueLetsGo(t *testing.T) {
 	m := mustMemory(t, Config{Partitions: 1})
 	r, err := m.Tail(Tasks, 0)
@@ -176,8 +176,8 @@ func TestQueueLetsGo(t *testing.T) {
 	}
 }
 
-// TestDealIsEven: members own equally many partitions, each exactly one owner, and no more move
-// than must.
+// TestDealIsEven: members own equally many partitions, each partition has one owner, and no more
+// move than necessary.
 func TestDealIsEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		partitions := rapid.IntRange(1, 20).Draw(t, "partitions")
@@ -246,7 +246,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// benchmarkMemory counts a record as published, fetched and committed.
+// benchmarkMemory counts a record once it is published, fetched and committed.
 func benchmarkMemory(b *testing.B, m *Memory, topic Topic, r Reader, record []byte, batch int) {
 	b.ReportAllocs()
 	ctx := b.Context()

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// memoryTopic is one topic of a Memory; mu guards all of it, its readers and groups.
+// memoryTopic is one topic of a Memory. mu guards all of it, including its readers and groups.
 type memoryTopic struct {
 	maxRecords int   // per partition
 	maxBytes   int64 // over all partitions
@@ -17,9 +17,9 @@ type memoryTopic struct {
 	groups []*group
 	bytes  int64 // held, overhead included
 	held   int64 // records
-	// waiting are the publishers without room, oldest first. Whenever mu is free, each of them is
-	// held up. It is held up by its full partition, or by the first one for whose record the topic
-	// has too few bytes left. starved says that there is such a one.
+	// waiting holds the publishers without room, oldest first. Whenever mu is free, each is held up
+	// by its full partition, or by the first publisher that lacks bytes of the topic. starved says
+	// that such a publisher exists.
 	waiting []*publisher
 	starved bool
 }
@@ -32,21 +32,21 @@ type queue struct {
 	tail    *tailReader
 }
 
-// publisher waits for room for records, the rest of its call.
+// publisher waits for room for the remaining records of its call.
 type publisher struct {
 	partition int
 	records   [][]byte
-	done      chan error // room for the one result
+	done      chan error // buffers the one result
 }
 
 func cost(record []byte) int64 { return int64(len(record)) + recordOverheadBytes }
 
 func (q *queue) len() int { return len(q.records) - q.head }
 
-// end is the offset of the next record.
+// end returns the offset of the next record.
 func (q *queue) end() int64 { return q.first + int64(q.len()) }
 
-// at is the record with an offset from first to before end.
+// at returns the record at an offset in [first, end).
 func (q *queue) at(offset int64) []byte { return q.records[q.head+int(offset-q.first)] }
 
 func (t *memoryTopic) publish(ctx context.Context, partition int, records [][]byte) error {
@@ -76,7 +76,7 @@ func (t *memoryTopic) publish(ctx context.Context, partition int, records [][]by
 	}
 }
 
-// giveUp takes a publisher off the list, unless it was served meanwhile.
+// giveUp removes a publisher from the list, unless it was served meanwhile.
 func (t *memoryTopic) giveUp(p *publisher, reason error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *memoryTopic) tryPublish(partition int, records [][]byte) error {
 	return nil
 }
 
-// push appends what has room, wakes the partition's readers and returns the rest.
+// push appends the records that fit, wakes the partition's readers and returns the rest.
 func (t *memoryTopic) push(partition int, records [][]byte) [][]byte {
 	q := &t.queues[partition]
 	pushed := 0
@@ -155,8 +155,8 @@ func (t *memoryTopic) admit() {
 	t.waiting = still
 }
 
-// release frees what every reader of the partition has done with. The caller calls admit when it
-// has released all.
+// release frees the records that all readers of the partition are done with. The caller calls admit
+// after its last release.
 func (t *memoryTopic) release(partition int) {
 	q := &t.queues[partition]
 	if q.tail == nil && len(t.groups) == 0 {
@@ -180,12 +180,12 @@ func (t *memoryTopic) release(partition int) {
 
 // Sizes of a queue's slice.
 const (
-	keptSlots    = 256 // an empty queue keeps no more
-	compactAfter = 64  // free slots before the head that are left alone
+	keptSlots    = 256 // the most that an empty queue keeps
+	compactAfter = 64  // the most free slots before head that are left alone
 )
 
-// compact keeps the free slots before the head fewer than the records behind it. So each record is
-// moved at most once for each record freed.
+// compact keeps fewer free slots before the head than records after it. So each record moves at
+// most once for each record freed.
 func (q *queue) compact() {
 	switch {
 	case q.len() == 0 && cap(q.records) > keptSlots:

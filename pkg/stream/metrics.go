@@ -10,8 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Measured is the same log, with what passes it counted. A call costs a few counters, whatever it
-// carries.
+// Measured returns the same log with metrics. A call costs a few counters, whatever it carries.
 func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 	published := to.Counters("shoal_stream_published_records_total",
 		"Records that the log accepted.", "topic")
@@ -57,7 +56,7 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 	return m
 }
 
-// repeated is how many requests a log has repeated, 0 of one that has no servers to ask.
+// repeated returns how many requests a log has repeated, 0 for a log without servers.
 func repeated(log Log, topic Topic) uint64 {
 	if r, ok := log.(interface{ Repeated(topic Topic) uint64 }); ok {
 		return r.Repeated(topic)
@@ -68,7 +67,7 @@ func repeated(log Log, topic Topic) uint64 {
 type measured struct {
 	Log
 	clock clock.Clock
-	// the last is for what is no topic: the log's to refuse, and nobody's to count
+	// the last is for invalid topics, which the log refuses and nobody counts
 	topics [topicCount + 1]topicMetrics
 }
 

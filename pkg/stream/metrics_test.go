@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// TestMeasuredConformance: a log that is counted is a log.
+// TestMeasuredConformance: a log with metrics passes the suite.
 func TestMeasuredConformance(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) stream.Log {
 		return stream.Measured(newMemory(t, stream.Config{Partitions: 8}), clock.System{},

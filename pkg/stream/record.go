@@ -13,14 +13,14 @@ import (
 )
 
 // A record is a version byte, a kind byte and a body in CBOR. The body is a map with integer keys,
-// without indefinite lengths, tags or repeated keys. Fields may join a body under new keys, which
-// older readers ignore; any other change is a new version.
+// without indefinite lengths, tags or repeated keys. New fields may join a body under new keys,
+// which older readers ignore. Any other change needs a new version.
 const recordVersion = 1
 
-// kind says what a record's body is.
+// kind is the type of a record's body.
 type kind byte
 
-// The kinds. The numbers stand in stored records: append only.
+// The kinds. Records store the numbers: append only.
 const (
 	kindTask kind = iota + 1
 	kindPage
@@ -28,13 +28,13 @@ const (
 	kindMarker
 )
 
-// headerBytes is what stands before the body.
+// headerBytes is the length of the header before the body.
 const headerBytes = 2
 
-// majorMap is CBOR's major type of a map, in the top three bits of a body's first byte.
+// majorMap is CBOR's major type for a map, in the top three bits of a body's first byte.
 const majorMap = 5
 
-// Bounds of a body beside its size. A marker's open tasks are its longest array, at most what one
+// Bounds of a body besides its size. Its longest array is a marker's open tasks: at most what one
 // fetcher holds open of one run.
 const (
 	maxNesting       = 16
@@ -42,8 +42,8 @@ const (
 	maxMapPairs      = 256
 )
 
-// ErrUndecodable is wrapped by every error of the decoders: the record is of another topic, newer
-// than this program, or damaged. It will not get better: skip it and count it.
+// ErrUndecodable is wrapped by every error of the decoders: the record belongs to another topic, is
+// newer than this program, or is damaged. Retrying does not help: skip it and count it.
 var ErrUndecodable = errors.New("stream: undecodable record")
 
 var (
@@ -52,8 +52,7 @@ var (
 		IndefLength: cbor.IndefLengthForbidden,
 		TagsMd:      cbor.TagsForbidden,
 	}.UserBufferEncMode())
-	// Text that is not UTF-8 stands in records of older writers only. It is mended when they are
-	// read.
+	// Only records of older writers hold text that is not UTF-8. It is mended when they are read.
 	decoding = mustMode(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:   maxNesting,
@@ -66,7 +65,7 @@ var (
 	}.DecMode())
 )
 
-// mustMode is for options that stand in the source: a test run finds a wrong one.
+// mustMode is for options fixed in the source: any test run finds an invalid one.
 func mustMode[M any](mode M, err error) M {
 	if err != nil {
 		panic(err)
@@ -78,32 +77,32 @@ func mustMode[M any](mode M, err error) M {
 func EncodeTask(task model.Task) []byte { return encode(kindTask, &task) }
 
 // EncodePage makes a record of `pages`. Only its rows can make it longer than MaxRecordBytes, which
-// the log refuses: the writer bounds them.
+// the log refuses. The writer must bound them.
 func EncodePage(page model.Page) []byte { return encode(kindPage, &page) }
 
 // EncodeReceipt makes a record of `receipts`.
 func EncodeReceipt(receipt model.Receipt) []byte { return encode(kindReceipt, &receipt) }
 
-// EncodeMarker makes a record of any topic.
+// EncodeMarker makes a marker record, for any topic.
 func EncodeMarker(marker model.Marker) []byte { return encode(kindMarker, &marker) }
 
-// DecodeTasks reads a record of `tasks`: exactly one of task and marker is set, or err, which wraps
-// ErrUndecodable. Nothing decoded shares memory with value; the same holds for the other decoders.
+// DecodeTasks decodes a record of `tasks`. Exactly one of task, marker and err is set; err wraps
+// ErrUndecodable. Like all decoders, it returns nothing that shares memory with value.
 func DecodeTasks(value []byte) (task *model.Task, marker *model.Marker, err error) {
 	return decode[model.Task](kindTask, value)
 }
 
-// DecodePages reads a record of `pages`, as DecodeTasks does.
+// DecodePages decodes a record of `pages`, like DecodeTasks.
 func DecodePages(value []byte) (page *model.Page, marker *model.Marker, err error) {
 	return decode[model.Page](kindPage, value)
 }
 
-// DecodeReceipts reads a record of `receipts`, as DecodeTasks does.
+// DecodeReceipts decodes a record of `receipts`, like DecodeTasks.
 func DecodeReceipts(value []byte) (receipt *model.Receipt, marker *model.Marker, err error) {
 	return decode[model.Receipt](kindReceipt, value)
 }
 
-// maxPooledBytes keeps a rare huge record's buffer out of the pool.
+// maxPooledBytes keeps the buffers of rare huge records out of the pool.
 const maxPooledBytes = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -114,8 +113,8 @@ func encode(k kind, body any) []byte {
 	buffer.WriteByte(recordVersion)
 	buffer.WriteByte(byte(k))
 	if err := encoding.MarshalToBuffer(utf8text.MendText(body), buffer); err != nil {
-		// The bodies are integers, strings, bytes, and structs and slices of these: all of them
-		// have an encoding.
+		// The bodies consist of integers, strings, bytes, and structs and slices of these: all of
+		// them can be encoded.
 		panic(fmt.Sprintf("stream: encode record of kind %d: %v", k, err))
 	}
 	record := bytes.Clone(buffer.Bytes())
@@ -125,7 +124,7 @@ func encode(k kind, body any) []byte {
 	return record
 }
 
-// decode reads a record of a topic whose own kind is own with body B.
+// decode decodes a record of the topic whose own kind has body B.
 func decode[B any](own kind, value []byte) (*B, *model.Marker, error) {
 	if len(value) <= headerBytes || len(value) > MaxRecordBytes {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrUndecodable, len(value))

@@ -50,8 +50,8 @@ func exampleReceipt() model.Receipt {
 		Quantity: 1, Items: 1, Last: true}
 }
 
-// goldens are one plain record, one with every field set but what came later, and one with each of
-// that, of each kind.
+// goldens returns, for each kind: a plain record, one with every original field set, and one for
+// each later field.
 func goldens() map[string][]byte {
 	chainTask := exampleTask()
 	chainTask.From = exampleContinuation()
@@ -99,7 +99,7 @@ func goldens() map[string][]byte {
 	}
 }
 
-// decodeAny reads a record with its topic's decoder and encodes it again.
+// decodeAny decodes a record with its topic's decoder and encodes it again.
 func decodeAny(name string, value []byte) ([]byte, error) {
 	switch {
 	case strings.HasPrefix(name, "task"):
@@ -179,7 +179,7 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte,
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.Make[B]().Draw(t, "record")
 		if page, is := any(&want).(*model.Page); is {
-			page.Sums = nil // ingest makes them: the log carries none
+			page.Sums = nil // ingest adds them: the log carries none
 		}
 		value := encode(want)
 		got, marker, err := decode(value)
@@ -189,7 +189,7 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte,
 		if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		// What was decoded must stay when the log takes its bytes back.
+		// Decoded values must survive when the log reuses its bytes.
 		clear(value)
 		if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("shares memory with the record: %s", diff)
@@ -197,7 +197,7 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte,
 	})
 }
 
-// Text that is not UTF-8 is mended by every writer, and by readers of what older writers left.
+// TestTextIsMended: every writer mends text that is not UTF-8, and so do readers of older records.
 func TestTextIsMended(t *testing.T) {
 	bad, good := "https://shop.example/\xff\xfe", "https://shop.example/\ufffd"
 	from := &model.Continuation{Page: 1, URL: bad}
@@ -224,8 +224,8 @@ func TestTextIsMended(t *testing.T) {
 	}
 }
 
-// Whatever bytes a page, a site or a node puts into text: what is encoded is decoded, and to the
-// same each time again.
+// TestAnyTextIsDecoded: pages, sites and nodes may put any bytes into text. Encoded records can be
+// decoded, and always to the same.
 func TestAnyTextIsDecoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text"))
@@ -294,8 +294,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// fuzz checks that a decoder never panics, has only the one error, and that what it accepts is
-// stable.
+// fuzz checks that a decoder never panics, has only the one error, and accepts only stable records.
 func fuzz(f *testing.F, name string) {
 	for _, value := range goldens() {
 		f.Add(value)

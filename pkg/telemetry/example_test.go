@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// What is declared is shown at /metrics, and listed in the reference.
+// Declared metrics are exported at /metrics, and listed in the reference.
 func ExampleMetrics() {
 	metrics := telemetry.NewMetrics()
 	metrics.Counters("shoal_fetcher_hops_total", "Redirects followed.",

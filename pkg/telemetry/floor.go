@@ -2,18 +2,18 @@ package telemetry
 
 import "sync/atomic"
 
-// Floor is how much of a disk is to stay free, in bytes. A disk with less counts as short until an
-// eighth more than the floor is free, so that it does not go back and forth. It is safe for
+// Floor is how much of a disk must stay free, in bytes. A disk with less counts as short until an
+// eighth more than the floor is free, so that it does not flip back and forth. It is safe for
 // concurrent use.
 type Floor struct {
 	bytes uint64
 	short atomic.Bool
 }
 
-// NewFloor makes the floor of one disk; one of 0 bytes is never reached.
+// NewFloor makes the floor of one disk; a floor of 0 bytes is never reached.
 func NewFloor(bytes uint64) *Floor { return &Floor{bytes: bytes} }
 
-// Bytes is how many stay free; 0 of a nil floor.
+// Bytes returns how many bytes must stay free; 0 for a nil floor.
 func (f *Floor) Bytes() uint64 {
 	if f == nil {
 		return 0
@@ -21,7 +21,7 @@ func (f *Floor) Bytes() uint64 {
 	return f.bytes
 }
 
-// Above says whether a disk with so many bytes free has room, by what it had before.
+// Above reports whether a disk with that many bytes free has room, given its previous state.
 func (f *Floor) Above(free uint64) bool {
 	switch {
 	case free < f.bytes:
@@ -32,18 +32,18 @@ func (f *Floor) Above(free uint64) bool {
 	return !f.short.Load()
 }
 
-// Short is what Above said last, the other way round.
+// Short reports the opposite of Above's last result.
 func (f *Floor) Short() bool { return f.short.Load() }
 
-// Disk watches the file system of a directory. Its fields are set before its first use.
+// Disk watches a directory's file system. Set its fields before its first use.
 type Disk struct {
 	Dir string
-	// Free is how many bytes are left there, where that is known; nil: FreeSpace.
+	// Free returns how many bytes are left there, if known; nil: FreeSpace.
 	Free  func(dir string) (bytes uint64, known bool)
-	Floor *Floor // nil: it is never short
+	Floor *Floor // nil: never short
 }
 
-// Left is how many bytes the disk has left, where that is known.
+// Left returns how many bytes the disk has left, if known.
 func (d *Disk) Left() (bytes uint64, known bool) {
 	if d.Free == nil {
 		return FreeSpace(d.Dir)
@@ -51,7 +51,7 @@ func (d *Disk) Left() (bytes uint64, known bool) {
 	return d.Free(d.Dir)
 }
 
-// Short says whether the disk has less than its floor. One of which nothing is known has room.
+// Short reports whether the disk has less than its floor. A disk in an unknown state has room.
 func (d *Disk) Short() bool {
 	if d == nil || d.Floor == nil {
 		return false

@@ -17,7 +17,7 @@ func TestDiskIsShortBelowItsFloor(t *testing.T) {
 		short bool
 	}{
 		{floor, true, false}, {floor - 1, true, true}, {floor, true, true},
-		{0, false, false}, // nobody knows
+		{0, false, false}, // unknown
 		{floor + floor/8 - 1, true, true}, {floor + floor/8, true, false}, {floor, true, false},
 		{0, true, true},
 	} {

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// foldFor is how long a line stands for those that say the same.
+	// foldFor is how long a line stands for its repetitions.
 	foldFor = time.Minute
-	// foldMost bounds the lines that are remembered. Beyond it the oldest is forgotten.
+	// foldMost is the most lines that are remembered. Beyond it the oldest is forgotten.
 	foldMost = 512
-	// sweepEvery is how often lines whose time is over are looked for.
+	// sweepEvery is how often expired lines are looked for.
 	sweepEvery = 10 * time.Second
 )
 
-// foldedLog writes a line once a minute, however often it is logged, and then how often it was.
-// Lines say the same when their level, message and attributes do. Durations do not count, nor do
-// numbers in errors: ports, attempts, times.
+// foldedLog writes a line once a minute, however often it is logged, and then the number of
+// repetitions. Lines are the same if their level, message and attributes are. Durations do not
+// count, nor do numbers in errors, such as ports, attempts and times.
 type foldedLog struct {
 	slog.Handler
 	within string // attributes and groups of the handler, as part of the key
 	folds  *folds
 }
 
-// folds are the lines of the last minute.
+// folds holds the lines of the last minute.
 type folds struct {
 	mu    sync.Mutex
 	lines map[string]*fold
@@ -64,7 +64,7 @@ func (h foldedLog) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// sweep forgets the lines whose minute is over, and returns those that were repeated.
+// sweep forgets the lines whose minute is over, and returns those with repetitions.
 func (f *folds) sweep(now time.Time) (over []*fold) {
 	if now.Sub(f.swept) < sweepEvery {
 		return nil
@@ -82,7 +82,7 @@ func (f *folds) sweep(now time.Time) (over []*fold) {
 	return over
 }
 
-// add remembers a line, in the place of the oldest when there are too many.
+// add remembers a line, in place of the oldest one if there are too many.
 func (f *folds) add(key string, line *fold) (over []*fold) {
 	if len(f.lines) >= foldMost {
 		oldest := ""
@@ -100,7 +100,7 @@ func (f *folds) add(key string, line *fold) (over []*fold) {
 	return over
 }
 
-// tellRepeats writes what was folded, in the words of the newest line.
+// tellRepeats writes the folded repetitions, in the words of the newest line.
 func tellRepeats(ctx context.Context, over []*fold) error {
 	for _, f := range over {
 		record := f.newest.Clone()

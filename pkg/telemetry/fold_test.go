@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// said logs a line of a time.
+// said logs a line with a time.
 func said(t *testing.T, log *slog.Logger, at time.Time, message string, args ...any) {
 	t.Helper()
 	record := slog.NewRecord(at, slog.LevelWarn, message, 0)

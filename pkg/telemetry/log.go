@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// LogConfig makes a process's log. The zero value writes text from level info on.
+// LogConfig configures a process's log. The zero value writes text from level info on.
 type LogConfig struct {
-	Format string       // "text" (the default) or "json": one object a line
+	Format string       // "text" (the default) or "json": one object per line
 	Level  slog.Leveler // nil: info
-	Node   string       // stands on every line
+	Node   string       // appears on every line
 }
 
 // The formats.
@@ -23,10 +23,9 @@ const (
 	JSONLog = "json"
 )
 
-// NewLog makes the log of a process. Its lines are counted; those that repeat each other within a
-// minute are written once, and once more with their number. Of lines below warnings that come
-// often, some are written. Roles add their name (ForRole), lines about a run "job", lines about an
-// API call "correlationId".
+// NewLog makes the log of a process. It counts lines. Lines that repeat within a minute are written
+// once, and once more with their number. Frequent lines below warnings are sampled. Roles add their
+// name (ForRole), lines about a run "job", lines about an API call "correlationId".
 func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, error) {
 	var handler slog.Handler
 	options := &slog.HandlerOptions{Level: config.Level}
@@ -49,7 +48,7 @@ func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, err
 	return slog.New(counted).With("node", config.Node), nil
 }
 
-// ForRole is a process's log as one of its roles writes it.
+// ForRole returns a process's log for one of its roles.
 func ForRole(log *slog.Logger, role string) *slog.Logger { return log.With("role", role) }
 
 // countedLog counts lines by level. A level between two of the four counts as the lower one.

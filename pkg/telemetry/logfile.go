@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// LogFile is a process's log in its data directory: shoal.log, and before it shoal.log.1 and so on.
+// LogFile is a process's log in its data directory: shoal.log, and older in shoal.log.1 etc.
 type LogFile struct {
 	path  string
 	most  int64
@@ -20,8 +20,8 @@ type LogFile struct {
 	size int64
 }
 
-// OpenLogFile opens the directory's log to add to it. Of its files, at least one, each has at most
-// most bytes.
+// OpenLogFile opens the directory's log for appending. It keeps files files, at least one, of at
+// most most bytes each.
 func OpenLogFile(dir string, most int64, files int) (*LogFile, error) {
 	l := &LogFile{path: filepath.Join(dir, "shoal.log"), most: most, files: files}
 	if err := l.open(); err != nil {
@@ -43,7 +43,7 @@ func (l *LogFile) open() error {
 	return nil
 }
 
-// Write adds a line. A line that does not fit any more begins a new file.
+// Write adds a line. A line that no longer fits begins a new file.
 func (l *LogFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *LogFile) Write(line []byte) (int, error) {
 	return n, err
 }
 
-// rotate makes each file the one before it. The oldest goes.
+// rotate renames each file to the next older one. The oldest goes.
 func (l *LogFile) rotate() error {
 	if l.files == 1 {
 		return os.Remove(l.path)
@@ -71,7 +71,7 @@ func (l *LogFile) rotate() error {
 	return nil
 }
 
-// name is the file that has been set aside n times.
+// name returns the name of the file after n rotations.
 func (l *LogFile) name(n int) string {
 	if n == 0 {
 		return l.path

@@ -14,7 +14,7 @@ func TestLogIsBounded(t *testing.T) {
 		3: {"eeee\n", "cccc\ndddd\n", "bbbb\ncccc\n"},
 	} {
 		dir := t.TempDir()
-		// the second start goes on where the first one ended
+		// the second start continues where the first one ended
 		for _, lines := range [][]string{{"aaaa\n", "bbbb\n"},
 			{"bbbb\n", "cccc\n", "cccc\n", "dddd\n", "eeee\n"}} {
 			l, err := OpenLogFile(dir, 10, files)

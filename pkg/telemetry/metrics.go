@@ -12,9 +12,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metrics is where the parts of one process declare what they measure, and what its /metrics
-// answers. It refuses names that are not shoal_<part>_<thing>_<unit>, and labels whose values grow
-// with what is crawled or with who asks. A nil Metrics takes declarations and shows nobody.
+// Metrics is where the parts of a process declare their metrics, and what /metrics exports. It
+// refuses names that are not shoal_<part>_<thing>_<unit>, and labels whose values grow with the
+// crawled data or the customers. A nil Metrics accepts declarations and exports nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -30,7 +30,7 @@ type Declared struct {
 	Help   string
 }
 
-// String is the metric in one line: name, type, labels.
+// String returns the metric in one line: name, type, labels.
 func (d Declared) String() string {
 	if len(d.Labels) == 0 {
 		return d.Name + " " + d.Type
@@ -45,7 +45,7 @@ const (
 	histogramType = "histogram"
 )
 
-// NewMetrics begins with what the Go runtime and the operating system say of the process.
+// NewMetrics begins with the metrics of the Go runtime and the operating system for the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(),
@@ -76,7 +76,7 @@ func (m *Metrics) Counter(name, help string) prometheus.Counter {
 	return c
 }
 
-// Counters declares a count by labels. Every label has a closed set of values, or one value per
+// Counters declares a count by labels. Every label has a fixed set of values, or one value per
 // node.
 func (m *Metrics) Counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -98,7 +98,7 @@ func (m *Metrics) Histogram(name, help string, buckets []float64) prometheus.His
 	return h
 }
 
-// Histograms is Histogram by labels, as Counters is Counter.
+// Histograms is Histogram by labels, like Counters for Counter.
 func (m *Metrics) Histograms(name, help string, buckets []float64,
 	labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help,
@@ -107,8 +107,8 @@ func (m *Metrics) Histograms(name, help string, buckets []float64,
 	return h
 }
 
-// declare registers a collector under its declarations. A name that breaks the rules, or is
-// declared twice, is a programmer's slip: it panics.
+// declare registers a collector with its declarations. A name that breaks the rules, or is declared
+// twice, is a programming error: it panics.
 func (m *Metrics) declare(c prometheus.Collector, all ...Declared) {
 	for _, d := range all {
 		if err := d.check(); err != nil {
@@ -126,7 +126,7 @@ func (m *Metrics) declare(c prometheus.Collector, all ...Declared) {
 
 var (
 	namePattern = regexp.MustCompile(`^shoal_[a-z]+(_[a-z0-9]+)+$`)
-	// labels are all that a metric may have. Who is served and what is crawled are in none of them.
+	// labels are all labels that metrics may have. None names customers or crawled data.
 	labels = []string{"class", "code", "kind", "level", "node", "operation", "outcome", "parser",
 		"reason", "role", "routine", "state", "status",
 		"step", "table", "tier", "topic", "version", "where"}
@@ -153,14 +153,14 @@ func (d Declared) check() error {
 	return nil
 }
 
-// Buckets for what takes its time.
+// Buckets for durations and sizes.
 var (
-	// FastSeconds is for steps of this machine: 100 µs to 10 s.
+	// FastSeconds is for work on this machine: 100 µs to 10 s.
 	FastSeconds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5,
 		10}
-	// SlowSeconds is for what waits on the world outside: 5 ms to 2 min.
+	// SlowSeconds is for waiting on the outside world: 5 ms to 2 min.
 	SlowSeconds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
-	// Sizes is for counts of what goes together.
+	// Sizes is for the sizes of groups.
 	Sizes = []float64{1, 5, 10, 50, 100, 250, 500, 1000, 2000, 5000}
 	// Bytes is 1 KiB to 64 MiB.
 	Bytes = prometheus.ExponentialBuckets(1<<10, 4, 9)

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// value is a metric's only series with these labels ("name=value").
+// value returns a metric's only series with these labels ("name=value").
 func value(t *testing.T, m *Metrics, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := m.Gather()

@@ -4,20 +4,20 @@ import (
 	"time"
 )
 
-// Node is what a process says of itself in every scrape.
+// Node is what a process exports about itself in every scrape.
 type Node struct {
 	Name    string
 	Roles   []string
 	Version string
-	Disk    *Disk // that is watched; nil: none
-	// CertificateExpires is when the node's identity ends; zero: it has none.
+	Disk    *Disk // the watched disk; nil: none
+	// CertificateExpires is when the node's identity expires; zero: it has none.
 	CertificateExpires time.Time
 }
 
 // disk is the file system of a directory, in bytes.
 type disk struct{ size, free uint64 }
 
-// FreeSpace is how many bytes a directory's disk has left, where the system tells.
+// FreeSpace returns how many bytes a directory's disk has left, if the system tells.
 func FreeSpace(dir string) (bytes uint64, known bool) {
 	of, known := diskOf(dir)
 	return of.free, known
@@ -62,7 +62,7 @@ func (n Node) Declare(to *Metrics) {
 		Declare(to)
 }
 
-// disk is how it stands with the watched one.
+// disk returns the state of the watched disk.
 func (n Node) disk() (of disk, known bool) {
 	if n.Disk == nil {
 		return of, false

@@ -19,10 +19,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of the operators' server: few ask, and each little.
+// Bounds of the operators' server: few clients ask, and each for little.
 const (
 	opsReadTimeout  = 5 * time.Second
-	opsWriteTimeout = 90 * time.Second // a CPU profile takes 30 s unless told
+	opsWriteTimeout = 90 * time.Second // a CPU profile takes 30 s by default
 	opsIdleTimeout  = time.Minute
 	opsMaxHeader    = 16 << 10 // bytes
 	opsMaxScrapes   = 4        // at a time
@@ -30,28 +30,28 @@ const (
 	readyWithin     = 2 * time.Second
 )
 
-// StateHash is the replicated state of a node in one value. Two nodes of a cluster that have
-// applied the same Index have the same Hash.
+// StateHash is a hash of a node's replicated state. Two nodes of a cluster that have applied the
+// same Index have the same Hash.
 type StateHash struct {
 	Index uint64 `json:"index"` // Raft index of the newest command in it
 	Hash  string `json:"hash"`
 }
 
 // Ops is what operators may ask of a process, whatever its roles. It is for a port that only they
-// reach: nothing is authenticated.
+// can reach: nothing is authenticated.
 type Ops struct {
 	Metrics *Metrics
-	// Ready is nil when the process does its work; its error is shown.
+	// Ready returns nil if the process does its work; otherwise the error is shown.
 	Ready func(ctx context.Context) error
-	// StateHash may be nil: the process has no replica.
+	// StateHash is nil if the process has no replica.
 	StateHash func() (StateHash, error)
-	// Pprof shows profiles too, which slows the process down while one is taken.
+	// Pprof also exports profiles, which slows the process down while one is taken.
 	Pprof bool
-	// LogLevel is from which level on lines are logged. Nil: it cannot be changed.
+	// LogLevel is the least level that is logged. Nil: it cannot be changed.
 	LogLevel *slog.LevelVar
 }
 
-// Handler answers GET /metrics, /api/livez, /api/readyz, /state-hash, GET and PUT /log-level and,
+// Handler serves GET /metrics, /api/livez, /api/readyz, /state-hash, GET and PUT /log-level and,
 // with Pprof, /debug/pprof/.
 func (o Ops) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -92,7 +92,7 @@ func (o Ops) readyz(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"status": "ok", "pid": os.Getpid()})
 }
 
-// maxLevel bounds the body of a level, in bytes.
+// maxLevel is the most bytes in the body of a level.
 const maxLevel = 64
 
 func (o Ops) tellLevel(w http.ResponseWriter) {
@@ -100,8 +100,7 @@ func (o Ops) tellLevel(w http.ResponseWriter) {
 		"level": strings.ToLower(o.LogLevel.Level().String())})
 }
 
-// putLevel takes the name of a level as the body. It is as it was again when the process is started
-// anew.
+// putLevel sets the level named in the body. A restart of the process resets it.
 func (o Ops) putLevel(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
 	if err == nil {
@@ -128,10 +127,10 @@ func (o Ops) stateHash(w http.ResponseWriter, _ *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone
+	_ = json.NewEncoder(w).Encode(body) // the client has gone
 }
 
-// Serve answers on l, which it closes, until ctx ends; then calls under way have 2 s to finish. It
+// Serve serves on l, which it closes, until ctx ends. Then calls under way have 2 s to finish. It
 // is a part of a process's lifecycle.
 func (o Ops) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: o.Handler(), ReadTimeout: opsReadTimeout,

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// sampleFirst lines of one message are written each second, at level info and below.
+	// sampleFirst is how many lines of a message are written per second, at info and below.
 	sampleFirst = 20
-	// sampleEach is how many lines one stands for from then on.
+	// sampleEach is how many further lines one written line stands for.
 	sampleEach = 100
-	// sampleMost bounds the messages that are counted. What comes beyond them is written.
+	// sampleMost is the most messages that are counted. Lines of other messages are written.
 	sampleMost = 256
 )
 
-// sampledLog writes what goes well while there is little of it. Of a message that is logged often,
-// it writes the first lines of each second and then one of many, which says so. Warnings and errors
-// are all written.
+// sampledLog thins out frequent messages. It writes the first lines of a message in each second,
+// and then one of many, which says so. Warnings and errors are all written.
 type sampledLog struct {
 	slog.Handler
 	messages *messages
@@ -29,7 +28,7 @@ type sampledLog struct {
 type messages struct {
 	mu      sync.RWMutex
 	counted map[string]*atomic.Int64 // lines by message
-	second  atomic.Int64             // of the counts
+	second  atomic.Int64             // to which the counts belong
 }
 
 func newSampledLog(to slog.Handler) sampledLog {
@@ -52,7 +51,7 @@ func (h sampledLog) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// count is which line of its message this is in its second.
+// count returns which line of its message this is within its second.
 func (m *messages) count(message string, at time.Time) int64 {
 	if second := at.Unix(); m.second.Swap(second) != second {
 		m.mu.Lock()

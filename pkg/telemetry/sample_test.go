@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kept is a handler that keeps the numbers of lines.
+// kept is a handler that keeps lines with their numbers.
 type kept struct{ lines []string }
 
 func (*kept) Enabled(context.Context, slog.Level) bool { return true }

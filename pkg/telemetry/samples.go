@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples are metrics whose values are read together, from one snapshot of a component, when
-// somebody asks for them. What a component counts anyway costs nothing between two scrapes.
+// Samples are metrics whose values are read together at a scrape, from one snapshot of a component.
+// Values that a component counts anyway cost nothing between two scrapes.
 type Samples[S any] struct {
 	read     func() (S, bool)
 	declared []Declared
@@ -20,7 +20,7 @@ type sample[S any] struct {
 }
 
 // NewSamples begins a set. read is called at each scrape and must be quick; false: there is nothing
-// to show now.
+// to export now.
 func NewSamples[S any](read func() (S, bool)) *Samples[S] { return &Samples[S]{read: read} }
 
 // Counter adds a count that only grows while the process lives.
@@ -84,4 +84,12 @@ func (s *Samples[S]) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
 		})
 	}
+}
+
+// Truth is the value of a gauge that says yes or no.
+func Truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SpanContext is a span's place as it travels in records: 16 bytes of trace id, then 8 bytes of
-// span id. Nil: not traced. Only spans that are sampled travel.
+// SpanContext identifies a span in records: 16 bytes of trace id, then 8 bytes of span id. Nil: not
+// traced. Only sampled spans have one.
 type SpanContext []byte
 
 const (
@@ -23,37 +23,37 @@ const (
 	contextBytes = traceIDBytes + 8
 )
 
-// Tracer makes the spans of one process. A nil one makes none, and so does the lack of a parent:
-// what is off costs a comparison.
+// Tracer makes the spans of one process. A nil Tracer makes none, nor does any without a parent:
+// disabled tracing costs one comparison.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// TraceConfig says where spans go.
+// TraceConfig says where spans are sent.
 type TraceConfig struct {
-	// Endpoint is the URL of an OTLP collector over HTTP: "http://127.0.0.1:4318", or with a path
-	// of its own. What else it needs (headers, certificates) stands in the environment, as
-	// OpenTelemetry names it: OTEL_EXPORTER_OTLP_HEADERS.
+	// Endpoint is the URL of an OTLP collector over HTTP: "http://127.0.0.1:4318", or with its own
+	// path. Other settings (headers, certificates) come from the environment, under OpenTelemetry's
+	// names, such as OTEL_EXPORTER_OTLP_HEADERS.
 	Endpoint string
-	// Ratio of API calls that begin a trace, above 0, at most 1. A run is traced when the call that
+	// Ratio of API calls that begin a trace, above 0, at most 1. A run is traced if the call that
 	// launched it is.
 	Ratio   float64
 	Node    string
 	Version string
-	// Failed is told when the collector does not take a batch of spans; nil: nobody is.
+	// Failed is called when the collector does not accept a batch of spans; nil: nothing.
 	Failed func(error)
 }
 
-// Bounds of what waits for the collector; further spans are dropped.
+// Bounds of what waits for the collector; excess spans are dropped.
 const (
-	tracesPath     = "/v1/traces" // of a collector whose URL has no path
+	tracesPath     = "/v1/traces" // for a collector whose URL has no path
 	maxSpansQueued = 4096
 	exportTimeout  = 10 * time.Second
 )
 
-// NewTracer makes a tracer that sends spans to a collector, in batches, from a goroutine of its
-// own. A collector that cannot be reached costs spans, nothing else.
+// NewTracer makes a tracer that sends spans to a collector, in batches, from its own goroutine. If
+// the collector cannot be reached, only spans are lost.
 func NewTracer(ctx context.Context, config TraceConfig) (*Tracer, error) {
 	if !(config.Ratio > 0 && config.Ratio <= 1) {
 		return nil, fmt.Errorf("telemetry: a share of %g of calls cannot be traced: above "+
@@ -79,7 +79,7 @@ func NewTracer(ctx context.Context, config TraceConfig) (*Tracer, error) {
 		sdktrace.WithExportTimeout(exportTimeout))), nil
 }
 
-// told is an exporter whose failures are told to us; the SDK would print them.
+// told is an exporter that reports failures to us; the SDK would print them.
 type told struct {
 	sdktrace.SpanExporter
 	failed func(error)
@@ -93,7 +93,7 @@ func (e told) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) er
 	return nil
 }
 
-// NewTracerTo is a tracer whose spans go to an exporter as they end, for tests.
+// NewTracerTo makes a tracer whose spans go to an exporter as they end, for tests.
 func NewTracerTo(exporter sdktrace.SpanExporter, config TraceConfig) *Tracer {
 	return newTracer(config, sdktrace.WithSyncer(exporter))
 }
@@ -107,7 +107,7 @@ func newTracer(config TraceConfig, out sdktrace.TracerProviderOption) *Tracer {
 	return &Tracer{provider: provider, tracer: provider.Tracer("shoal.dev/shoal")}
 }
 
-// Close sends what waits, until ctx ends, and ends the tracer's goroutine.
+// Close sends waiting spans, until ctx ends, and ends the tracer's goroutine.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -115,10 +115,10 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Span is one step's time. A nil one takes all calls and does nothing.
+// Span is the time of one step. A nil Span accepts all calls and does nothing.
 type Span struct{ span trace.Span }
 
-// Root begins a trace, and puts it into the context; nil, and ctx itself, when it is not sampled.
+// Root begins a trace, and puts it into the context. If not sampled, it returns ctx and nil.
 func (t *Tracer) Root(ctx context.Context, name string, at time.Time) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -131,7 +131,7 @@ func (t *Tracer) Root(ctx context.Context, name string, at time.Time) (context.C
 	return context.WithValue(ctx, contextKey{}, s), s
 }
 
-// Start begins a step behind its parent; nil when the parent is, or cannot be read.
+// Start begins a step under its parent; nil if the parent is nil or malformed.
 func (t *Tracer) Start(parent SpanContext, name string, at time.Time) *Span {
 	if t == nil || len(parent) != contextBytes {
 		return nil
@@ -146,14 +146,14 @@ func (t *Tracer) Start(parent SpanContext, name string, at time.Time) *Span {
 
 type contextKey struct{}
 
-// FromContext is the context's span as it travels; nil without one.
+// FromContext returns the SpanContext of the context's span; nil without one.
 func FromContext(ctx context.Context) SpanContext {
 	span, _ := ctx.Value(contextKey{}).(*Span)
 	return span.Context(nil)
 }
 
-// Context is the span as it travels; of a nil span it is the parent: who makes no spans hands on
-// what came.
+// Context returns the span's SpanContext. A nil span returns the parent: without spans of its own,
+// a process passes on what it got.
 func (s *Span) Context(parent SpanContext) SpanContext {
 	if s == nil {
 		return parent
@@ -163,21 +163,21 @@ func (s *Span) Context(parent SpanContext) SpanContext {
 	return append(append(make(SpanContext, 0, contextBytes), trace[:]...), span[:]...)
 }
 
-// Text notes a text of the step.
+// Text sets a text attribute.
 func (s *Span) Text(key, value string) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String(key, value))
 	}
 }
 
-// Int notes a number of the step.
+// Int sets a number attribute.
 func (s *Span) Int(key string, value int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.Int(key, value))
 	}
 }
 
-// End ends the step; problem says what went wrong, "" for nothing.
+// End ends the step; problem says what went wrong, "": nothing.
 func (s *Span) End(at time.Time, problem string) {
 	if s == nil {
 		return

@@ -15,7 +15,7 @@ var testTime = time.Unix(1_800_000_000, 0)
 func TestSpansConnectAcrossRecords(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	api := NewTracerTo(exporter, TraceConfig{Ratio: 1, Node: "a1"})
-	// a parent that is sampled decides
+	// a sampled parent decides
 	fetch := NewTracerTo(exporter, TraceConfig{Ratio: 1e-9, Node: "f1"})
 	ctx, root := api.Root(t.Context(), "api.call", testTime)
 	carried := FromContext(ctx)
@@ -46,8 +46,8 @@ func TestSpansConnectAcrossRecords(t *testing.T) {
 	}
 }
 
-// TestOffCostsNothing: without a tracer, or for a run that is not traced, nothing is made and
-// nothing is lost.
+// TestOffCostsNothing: without a tracer, or for an untraced run, no span is made and no parent is
+// lost.
 func TestOffCostsNothing(t *testing.T) {
 	var off *Tracer
 	on := NewTracerTo(tracetest.NewInMemoryExporter(), TraceConfig{Ratio: 1})
@@ -131,7 +131,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	}
 }
 
-// TestADeadCollectorCostsSpansOnly: more spans than are queued, and nobody takes them.
+// TestADeadCollectorCostsSpansOnly: more spans than fit the queue, and nobody accepts them.
 func TestADeadCollectorCostsSpansOnly(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

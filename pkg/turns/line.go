@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Line is for places that nobody waits at: whoever finds none comes again, some time later. The
-// last free place is for who has none: one customer's long stays cost no other one the first. Among
-// those who were refused, the next is who has had places for the shortest time, as in Places. It is
-// safe for concurrent use.
+// Line is for places that nobody waits at: a customer who gets none tries again later. The last
+// free place is for customers without any, so one customer's long stays cost no other the first
+// place. Among refused customers, the next is the one who has had places for the shortest time, as
+// in Places. It is safe for concurrent use.
 type Line struct {
 	within time.Duration
 
 	mu        sync.Mutex
 	free      int
-	passed    time.Duration // what who entered last had had
+	passed    time.Duration // what the customer who entered last had had
 	customers map[string]*visitor
 }
 
-// visitor is a customer who has a place, or has tried lately.
+// visitor is a customer who holds a place, or tried recently.
 type visitor struct {
 	places  int           // held
 	had     time.Duration // in all places together, until since
@@ -27,13 +27,13 @@ type visitor struct {
 	refused time.Time // zero: not yet
 }
 
-// NewLine makes so many places, with a line in which who was refused comes again within a time.
+// NewLine makes a Line of places. Refused customers keep their turn for the time within.
 func NewLine(places int, within time.Duration) *Line {
 	return &Line{within: within, free: places, customers: map[string]*visitor{}}
 }
 
-// Enter says whether a customer has a place from now on. It has none while somebody was refused who
-// has had less: the next place is theirs, if they come in time. Who has entered leaves.
+// Enter reports whether the customer gets a place. It gets none while a refused customer has had
+// less: the next place is theirs, if they try in time. Whoever has entered must Leave.
 func (l *Line) Enter(customer string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Line) Enter(customer string, now time.Time) bool {
 		l.customers[customer] = me
 	}
 	me.pay(now)
-	if me.places == 0 && !l.waits(me, now) { // it comes, or comes back: nobody saves up
+	if me.places == 0 && !l.waits(me, now) { // new or returning: nobody saves up
 		me.had = max(me.had, l.passed)
 	}
 	me.tried = now
@@ -64,12 +64,12 @@ func (l *Line) Enter(customer string, now time.Time) bool {
 	}
 	l.free--
 	me.places++
-	me.refused = time.Time{} // whoever else of theirs comes is refused anew
+	me.refused = time.Time{} // its other attempts can be refused again
 	l.passed = max(l.passed, me.had)
 	return true
 }
 
-// Leave gives a place back. What took no time counts, too: customers take turns then.
+// Leave gives a place back. Stays of no time count, too, so that customers take turns then.
 func (l *Line) Leave(customer string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,12 +80,12 @@ func (l *Line) Leave(customer string, now time.Time) {
 	l.free++
 }
 
-// waits says whether a customer was refused, and may still come again.
+// waits reports whether a customer was refused, and may still come back.
 func (l *Line) waits(v *visitor, now time.Time) bool {
 	return !v.refused.IsZero() && now.Sub(v.refused) <= l.within
 }
 
-// hasPlace says whether there is a place for a customer.
+// hasPlace reports whether there is a place for a customer.
 func (l *Line) hasPlace(v *visitor) bool { return l.free > 1 || l.free > 0 && v.places == 0 }
 
 // pay counts the time until now.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Two customers come again at random times, one of them a thousand times as often. Each gets about
-// every second place.
+// TestWhoComesOftenIsServedByTurns: two customers try at random times, one of them a thousand times
+// as often. Each gets about every second place.
 func TestWhoComesOftenIsServedByTurns(t *testing.T) {
 	const within = 12 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))
@@ -16,7 +16,7 @@ func TestWhoComesOftenIsServedByTurns(t *testing.T) {
 	now := time.Unix(0, 0)
 	seldom := now
 	var served [2]int
-	leaves, has := now, "" // who has the one place, and until when
+	leaves, has := now, "" // when the holder of the one place leaves, and its name
 	try := func(customer int) {
 		name := []string{"often", "seldom"}[customer]
 		if line.Enter(name, now) {
@@ -43,7 +43,7 @@ func TestWhoComesOftenIsServedByTurns(t *testing.T) {
 	if has != "" {
 		line.Leave(has, now)
 	}
-	// Who does not come again is waited for no longer than that.
+	// A customer who does not come back is not waited for any longer.
 	line.Enter("another", now)
 	line.Enter("gone", now)
 	line.Leave("another", now)
@@ -56,8 +56,8 @@ func TestWhoComesOftenIsServedByTurns(t *testing.T) {
 	}
 }
 
-// The last free place is for who has none, however little others have had. A place is never given
-// twice, and none is lost.
+// TestNobodyHasAllPlacesOfALine: the last free place is for customers without one, however little
+// others have had. No place is given twice or lost.
 func TestNobodyHasAllPlacesOfALine(t *testing.T) {
 	for places := 1; places <= 5; places++ {
 		random := rand.New(rand.NewPCG(3, uint64(places)))
@@ -84,7 +84,7 @@ func TestNobodyHasAllPlacesOfALine(t *testing.T) {
 			if n%1000 != 0 || taken == places {
 				continue
 			}
-			// whoever comes first of all finds the free one
+			// a new customer finds the free one
 			now = now.Add(2 * time.Minute)
 			if !line.Enter("new", now) {
 				t.Fatalf("of %d places %v are held, and who has none finds none", places, held)
@@ -102,8 +102,8 @@ func TestNobodyHasAllPlacesOfALine(t *testing.T) {
 	}
 }
 
-// One customer's stays are thirty times as long as those of four others, who always come again at
-// once. It gets as much time as each of them, not as many stays.
+// TestLongStaysCountAsLong: one customer's stays are thirty times as long as those of four others,
+// who always return at once. It gets as much time as each of them, not as many stays.
 func TestLongStaysCountAsLong(t *testing.T) {
 	const places, others = 2, 4
 	line := NewLine(places, time.Minute)
@@ -143,7 +143,7 @@ func TestLongStaysCountAsLong(t *testing.T) {
 	}
 }
 
-// Who was refused, and has had a place since, keeps no one waiting who has had more.
+// TestWhoIsServedWaitsNoMore: once a refused customer has had a place, nobody waits for it.
 func TestWhoIsServedWaitsNoMore(t *testing.T) {
 	line := NewLine(4, time.Minute)
 	now := time.Unix(0, 0)

@@ -1,6 +1,6 @@
-// Package turns owns who is next where places are few: customers take turns. It does not know what
-// the places are for, nor for how long they are held. Places is for those who wait, Line for those
-// who come again.
+// Package turns decides who is next where places are few: customers take turns. It does not know
+// what the places are for, nor for how long they are held. Places is for those who wait, Line for
+// those who try again.
 package turns
 
 import (
@@ -12,33 +12,33 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Places are for what costs CPU or memory. Among customers who wait, the next is who has had them
-// for the shortest time. So many quick pages of one are read for a costly one of another. Who
-// comes, or comes back, has had them for as long as who entered last: nobody saves up. It is safe
-// for concurrent use.
+// Places limit what costs CPU or memory. Among waiting customers, the next is the one who has had
+// places for the shortest time. Thus one customer's costly page weighs as much as many quick pages
+// of another. New and returning customers start with the time of the customer who entered last:
+// nobody saves up. Places are safe for concurrent use.
 type Places struct {
 	clock    clock.Clock
 	mu       sync.Mutex
 	free     int
-	rests    int           // how many more may rest
-	passed   time.Duration // what who entered last had had
+	rests    int           // how many more calls may rest
+	passed   time.Duration // what the customer who entered last had had
 	accounts map[string]*account
-	waiting  []waiter  // who rests, then who came, each in order; their callers bound them
-	given    sync.Pool // channels of those who wait
+	waiting  []waiter  // resting calls, then new ones, each in order; callers limit their number
+	given    sync.Pool // channels for waiting calls
 }
 
-// restsPerPlace bounds how many calls rest: what they have made stays in memory meanwhile. Where as
-// many do, the others stay to their end.
+// restsPerPlace limits how many calls rest, since their results stay in memory meanwhile. Beyond
+// it, calls keep their places to the end.
 const restsPerPlace = 4
 
-// mostAway bounds the customers who are remembered though nothing of them waits or has entered.
+// mostAway is the most customers that are remembered without any waiting or entered call.
 const mostAway = 1024
 
 // account is what a customer has had.
 type account struct {
 	customer string
 	had      time.Duration
-	here     int // calls that wait or have entered
+	here     int // waiting or entered calls
 }
 
 // waiter is a call that waits.
@@ -48,23 +48,23 @@ type waiter struct {
 	rests   bool
 }
 
-// Place is one that a call has entered, and the context of what is done in it, for Yield. It may be
-// used again for the next.
+// Place is a place that a call has entered, and the context for the work in it, for Yield. It may
+// be reused.
 type Place struct {
 	context.Context
 	places  *Places
 	account *account
-	since   time.Time // it was given, or paid for
+	since   time.Time // when it was given, or last paid for
 	lost    bool      // the context ended while the call rested
 }
 
-// New makes so many places.
+// New makes n places.
 func New(n int, c clock.Clock) *Places {
 	return &Places{clock: c, free: n, rests: restsPerPlace * n, accounts: map[string]*account{},
 		given: sync.Pool{New: func() any { return make(chan struct{}, 1) }}}
 }
 
-// Enter awaits a place, which h becomes; false: ctx has ended. Who has entered leaves.
+// Enter waits for a place, and fills in h; false: ctx has ended. Whoever has entered must Leave.
 func (p *Places) Enter(ctx context.Context, customer string, h *Place) bool {
 	if ctx.Err() != nil {
 		return false
@@ -92,13 +92,13 @@ func (p *Places) Enter(ctx context.Context, customer string, h *Place) bool {
 	return true
 }
 
-// await waits until a place is given; false: ctx has ended. It needs the lock, which is free
+// await waits until a place is given; false: ctx has ended. The caller holds mu, which is released
 // meanwhile.
 func (p *Places) await(ctx context.Context, a *account, rests bool) bool {
 	given := p.given.Get().(chan struct{})
 	defer p.given.Put(given)
 	at := len(p.waiting)
-	if rests { // before what came later of the same customer: that would rest, too
+	if rests { // ahead of the customer's later calls, which would rest, too
 		at = 0
 		for at < len(p.waiting) && p.waiting[at].rests {
 			at++
@@ -117,13 +117,13 @@ func (p *Places) await(ctx context.Context, a *account, rests bool) bool {
 	if i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	} else {
-		<-given // it was given meanwhile
+		<-given // given meanwhile
 		p.pass()
 	}
 	return false
 }
 
-// Leave gives the place back. What took no time counts, too: customers take turns then.
+// Leave gives the place back. Stays of no time count, too, so that customers take turns then.
 func (h *Place) Leave() {
 	p := h.places
 	p.mu.Lock()
@@ -135,14 +135,14 @@ func (h *Place) Leave() {
 	p.goAway(h.account)
 }
 
-// pay counts the time since the place was given, or paid for. It needs the lock.
+// pay counts the time since the place was given, or last paid for. The caller holds mu.
 func (h *Place) pay() {
 	now := h.places.clock.Now()
 	h.account.had += max(now.Sub(h.since), 1)
 	h.since = now
 }
 
-// placeKey is what a place has itself under.
+// placeKey is the context key of a Place.
 type placeKey struct{}
 
 // Value implements context.Context.
@@ -153,8 +153,8 @@ func (h *Place) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// Yield is called every now and then by the one goroutine that does long work in a place. Whoever
-// waits and has had less goes first. Its error is the context's.
+// Yield must be called now and then by the one goroutine that does long work in a place. It lets
+// waiting customers who have had less go first. Its error is the context's.
 func Yield(ctx context.Context) error {
 	if h, ok := ctx.Value(placeKey{}).(*Place); ok && ctx.Err() == nil {
 		h.yield(ctx)
@@ -178,7 +178,7 @@ func (h *Place) yield(ctx context.Context) {
 	h.since = p.clock.Now()
 }
 
-// goAway ends a call. Who has had more than others is remembered, or it would be forgiven.
+// goAway ends a call. It remembers customers with more than others, who would else be forgiven.
 func (p *Places) goAway(a *account) {
 	a.here--
 	if a.here == 0 && a.had <= p.passed {
@@ -194,7 +194,7 @@ func (p *Places) goAway(a *account) {
 	}
 }
 
-// pass gives a place to who is next.
+// pass gives a place to the next call.
 func (p *Places) pass() {
 	if next := p.next(); next >= 0 {
 		p.give(next)
@@ -203,7 +203,7 @@ func (p *Places) pass() {
 	}
 }
 
-// next is who waits and has had the least, and of those who came first; -1: nobody.
+// next returns the waiting call whose customer has had the least, the first of equals; -1: none.
 func (p *Places) next() int {
 	next := -1
 	for i := range p.waiting {
@@ -214,9 +214,9 @@ func (p *Places) next() int {
 	return next
 }
 
-// give gives a place to one of those who wait.
+// give gives a place to a waiting call.
 func (p *Places) give(to int) {
 	p.passed = max(p.passed, p.waiting[to].account.had)
-	p.waiting[to].given <- struct{}{} // it has room
+	p.waiting[to].given <- struct{}{} // the channel is buffered
 	p.waiting = slices.Delete(p.waiting, to, to+1)
 }

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// enter is the place that a customer has entered, nil if the context has ended.
+// enter returns the place that a customer has entered, nil if the context has ended.
 func enter(ctx context.Context, p *Places, customer string) *Place {
 	place := &Place{}
 	if !p.Enter(ctx, customer, place) {
@@ -21,7 +21,7 @@ func enter(ctx context.Context, p *Places, customer string) *Place {
 	return place
 }
 
-// Who stops waiting takes no place along, neither while it waits nor as one is given to it.
+// TestPlacesAreNotLost: a call that stops waiting loses no place, even while one is given to it.
 func TestPlacesAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, clock.System{})
@@ -60,8 +60,8 @@ func TestPlacesAreNotLost(t *testing.T) {
 	})
 }
 
-// The calls of one customer wait for each other. Those of another wait for one of them, however
-// long each of them takes.
+// TestCustomersTakeTurns: the calls of one customer wait for each other. Another customer's calls
+// wait for at most one of them, however long they take.
 func TestCustomersTakeTurns(t *testing.T) {
 	for name, test := range map[string]struct {
 		costs map[string]time.Duration
@@ -99,7 +99,7 @@ func TestCustomersTakeTurns(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, nobody who waits is passed over for ever, and who is gone is forgotten.
+// TestNobodyIsPassedOver: no waiting call starves, and customers who are gone are forgotten.
 func TestNobodyIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(2, clock.System{})
@@ -110,10 +110,10 @@ func TestNobodyIsPassedOver(t *testing.T) {
 			place.Leave()
 		}
 		for range 2 {
-			go read("costly", time.Minute) // it has had more than all others
+			go read("costly", time.Minute) // it has had more than all the others
 		}
 		<-time.After(time.Minute)
-		for n := range 5 { // one of these waits always
+		for n := range 5 { // one of these always waits
 			go func() {
 				for !ended.Load() {
 					read(fmt.Sprint("steady ", n), time.Second)
@@ -140,8 +140,8 @@ func TestNobodyIsPassedOver(t *testing.T) {
 	})
 }
 
-// Long work rests while somebody is there who has had less, and goes on before what came later of
-// its own customer. Nothing rests for who has had as much.
+// TestLongWorkLetsOthersGoFirst: long work rests while a customer with less time waits, and resumes
+// before its own customer's later calls. It does not rest for customers with as much time.
 func TestLongWorkLetsOthersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, clock.System{})
@@ -174,8 +174,8 @@ func TestLongWorkLetsOthersGoFirst(t *testing.T) {
 	})
 }
 
-// Only so many rest, for what they hold of memory: the others stay to their end. A place is not
-// lost where the context ends meanwhile, and who has lost it leaves none behind.
+// TestFewRest: the number of resting calls is limited because of their memory: the others stay to
+// the end. No place is lost if the context ends, and a call that has lost its place frees none.
 func TestFewRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1, clock.System{})

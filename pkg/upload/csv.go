@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// readAhead is how much of a file is in memory at a time.
+// readAhead is how much of a file is read into memory at a time.
 const readAhead = 64 << 10
 
 // csvReader reads separated text. A quote means something only where a value begins, and in a value
-// that began with one. So what others write by hand is read as it stands, and never swallows rows.
+// that began with one. So handwritten files are read as is, and quotes never swallow rows.
 type csvReader struct {
 	from  *bufio.Reader
 	table *table
-	comma byte // what separates values; 0: the first row has not been read
-	row   int  // number of the row that is read, from 1; empty ones count
-	bytes int  // of it so far
+	comma byte // separator of values; 0: the first row has not been read
+	row   int  // number of the current row, from 1; empty rows count
+	bytes int  // of the row so far
 	text  []byte
-	ends  []int // where the values of the row end in text
-	began bool  // the byte order mark has been looked for
+	ends  []int // ends of the row's values in text
+	began bool  // a byte order mark has been looked for
 }
 
 func newCSV(from io.Reader) *csvReader {
@@ -57,16 +57,16 @@ func (c *csvReader) Next() (Row, error) {
 	}
 }
 
-// readHead reads the names of the columns: the first row that is not empty.
+// readHead reads the names of the columns: the first non-empty row.
 func (c *csvReader) readHead() error {
 	if !c.began {
 		c.began = true
 		if mark, err := c.from.Peek(3); err == nil && string(mark) == "\ufeff" {
-			_, _ = c.from.Discard(3) // they are there
+			_, _ = c.from.Discard(3) // Peek has seen them
 		}
 	}
 	for {
-		// Until the separator is known both separate, and are kept in the text.
+		// Until the separator is known, both characters separate, and are kept in the text.
 		if err := c.readRow(); err != nil {
 			return err
 		}
@@ -74,12 +74,12 @@ func (c *csvReader) readHead() error {
 		if len(c.text) > separators && !namesNothing(names) {
 			return c.table.head(names)
 		}
-		c.comma = 0 // the next row says what separates
+		c.comma = 0 // the next row determines the separator
 	}
 }
 
-// split makes names of a first row, in which both separators stand as values' ends. Whichever there
-// are more of outside of quotes separates; the other one is text.
+// split makes names of a first row, in which both separators end values. The more frequent one
+// outside of quotes is the separator; the other one is text.
 func (c *csvReader) split() (names []string, separators int) {
 	commas := 0
 	for _, end := range c.ends[:len(c.ends)-1] {
@@ -114,10 +114,10 @@ const (
 	valueBegins place = iota
 	inValue           // not quoted
 	inQuotes
-	quoteEnded // in a quoted value, behind a quote: its end, or a quote
+	quoteEnded // after a quote in a quoted value: its end, or an escaped quote
 )
 
-// readRow reads the values of a row. Behind the last one the error is io.EOF.
+// readRow reads the values of a row. After the last row the error is io.EOF.
 func (c *csvReader) readRow() error {
 	c.row++
 	c.text, c.ends, c.bytes = c.text[:0], c.ends[:0], 0
@@ -129,7 +129,7 @@ func (c *csvReader) readRow() error {
 		if err != nil {
 			return err
 		}
-		if c.bytes++; c.bytes > MaxRow+1 { // the last may be the line's end
+		if c.bytes++; c.bytes > MaxRow+1 { // the last byte may be the line's end
 			return c.tooLong()
 		}
 		switch {
@@ -144,7 +144,7 @@ func (c *csvReader) readRow() error {
 			return c.endRow()
 		case c.separates(b):
 			if c.comma == 0 {
-				c.text = append(c.text, b) // which one decides is to be seen
+				c.text = append(c.text, b) // the separator is not decided yet
 			}
 			if err := c.endValue(); err != nil {
 				return err
@@ -155,7 +155,7 @@ func (c *csvReader) readRow() error {
 		case b == '"' && at == quoteEnded:
 			c.text, at = append(c.text, b), inQuotes
 		default:
-			if at == quoteEnded { // the quote stands in the middle of a value
+			if at == quoteEnded { // the quote is inside a value
 				c.text = append(c.text, '"')
 			}
 			c.text, at = append(c.text, b), inValue
@@ -171,20 +171,20 @@ func (c *csvReader) tooLong() error {
 	return refuseRow(c.row, "it has more than %d bytes", MaxRow)
 }
 
-// skipLineFeed passes over the second half of a line's end.
+// skipLineFeed skips the line feed after a carriage return.
 func (c *csvReader) skipLineFeed() {
 	if next, err := c.from.Peek(1); err == nil && next[0] == '\n' {
-		_, _ = c.from.Discard(1) // it is there
+		_, _ = c.from.Discard(1) // Peek has seen it
 	}
 }
 
-// endValue ends a value. A row of more values than columns may be is given up before it fills the
-// memory.
+// endValue ends a value. It gives up on a row with more values than there may be columns, before
+// the row fills the memory.
 func (c *csvReader) endValue() error {
 	c.ends = append(c.ends, len(c.text))
 	if len(c.ends) > MaxColumns+1 && c.comma != 0 {
 		from := c.ends[len(c.ends)-2]
-		if len(c.text) == from { // an empty one: separators at the end of rows mean nothing
+		if len(c.text) == from { // empty: separators at the end of rows mean nothing
 			c.ends = c.ends[:len(c.ends)-1]
 			return nil
 		}
@@ -203,7 +203,7 @@ func (c *csvReader) endRow() error {
 	return nil
 }
 
-// endFile ends the last row, which may lack its line's end.
+// endFile ends the last row, which may lack a line end.
 func (c *csvReader) endFile(at place) error {
 	switch {
 	case at == inQuotes:

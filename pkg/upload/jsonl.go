@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// lines reads JSON Lines. Names give the columns, in order of their first appearance.
+// lines reads JSON Lines. The names of members are the columns, in order of first appearance.
 type lines struct {
 	from  *bufio.Reader
 	table *table
-	row   int // number of the line that is read, from 1
+	row   int // number of the current line, from 1
 	line  []byte
 	text  bytes.Buffer
 }
@@ -46,7 +46,7 @@ func (l *lines) Next() (Row, error) {
 	}
 }
 
-// readLine reads the next line, without the white space around it. Behind the last one the error is
+// readLine reads the next line, without surrounding white space. After the last line the error is
 // io.EOF.
 func (l *lines) readLine() error {
 	l.row++
@@ -90,7 +90,7 @@ func (l *lines) readObject() error {
 		if err := d.Decode(&value); err != nil {
 			return l.notObject()
 		}
-		if err := l.put(name.(string), value); err != nil { // what stands there is a name
+		if err := l.put(name.(string), value); err != nil { // the token is a name
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (l *lines) notObject() error {
 	return refuseRow(l.row, "it is not one JSON object")
 }
 
-// put takes a member. Of two of one name the last counts, as JSON readers have it.
+// put stores a member. If a name occurs twice, the last member counts, as for JSON readers.
 func (l *lines) put(name string, value json.RawMessage) error {
 	at, err := l.table.name(name)
 	if err != nil {
@@ -121,8 +121,7 @@ func (l *lines) put(name string, value json.RawMessage) error {
 	return l.table.put(l.row, at, text)
 }
 
-// textOf is a value as text: a number and a boolean as they are written, what is nested as compact
-// JSON.
+// textOf returns a value as text: numbers and booleans as written, nested values as compact JSON.
 func (l *lines) textOf(value json.RawMessage) (text string, err error) {
 	switch value[0] {
 	case 'n':

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// table is the columns of a file as far as they are known, and the row that is being read.
+// table holds the known columns of a file, and the row that is being read.
 type table struct {
 	names   []string
 	byName  map[string]int
-	texts   []string // of the row, by column; "": it has none
-	touched int      // columns below may have a text
+	texts   []string // of the row, by column; "": no value
+	touched int      // only columns below it may have a text
 	row     Row
-	// given are the names of the first row as they stand there. No other column takes one of them.
+	// given holds the names in the first row as written. No other column takes one of them.
 	given map[string]bool
 }
 
 func newTable() *table { return &table{byName: map[string]int{}} }
 
-// has says whether a column is known.
+// has reports whether a column is known.
 func (t *table) has(column string) bool {
 	_, known := t.byName[column]
 	return known
 }
 
-// name is the column of a name, which is added where there is none.
+// name returns the column with a name, and adds it if it is missing.
 func (t *table) name(name string) (int, error) {
 	if at, known := t.byName[name]; known {
 		return at, nil
@@ -47,8 +47,8 @@ func (t *table) name(name string) (int, error) {
 	return len(t.names) - 1, nil
 }
 
-// head takes the names of a first row. What has none is named after its place. A name that was
-// there before gets a number. Empty names at the end are none.
+// head takes the names of a first row. A column without a name is named after its place. A repeated
+// name gets a number. Empty names at the end are ignored.
 func (t *table) head(names []string) error {
 	for len(names) > 0 && strings.TrimSpace(names[len(names)-1]) == "" {
 		names = names[:len(names)-1]
@@ -65,7 +65,7 @@ func (t *table) head(names []string) error {
 	return nil
 }
 
-// headColumn adds a column by its name, or by its place where it has none.
+// headColumn adds a column by its name, or by its place if it has no name.
 func (t *table) headColumn(at int, name string) error {
 	if name != "" && !t.has(name) {
 		_, err := t.name(name)
@@ -83,7 +83,7 @@ func (t *table) headColumn(at int, name string) error {
 	return err
 }
 
-// cutName is the beginning of a name that has at most so many characters.
+// cutName returns the beginning of a name, at most most characters.
 func cutName(name string, most int) string {
 	for at := range name {
 		if most--; most < 0 {
@@ -93,14 +93,14 @@ func cutName(name string, most int) string {
 	return name
 }
 
-// namesNothing says whether no value of a row can name a column.
+// namesNothing reports whether no value of a row can name a column.
 func namesNothing(row []string) bool {
 	return !slices.ContainsFunc(row,
 		func(name string) bool { return strings.TrimSpace(name) != "" })
 }
 
-// put sets the text of a column by its number in the row that is read. A column that the first row
-// did not name is named after its place.
+// put sets a column's text in the current row. A column without a name in the first row is named
+// after its place.
 func (t *table) put(row, at int, text string) error {
 	if text == "" {
 		return nil
@@ -118,7 +118,7 @@ func (t *table) put(row, at int, text string) error {
 	return nil
 }
 
-// endRow is the row that was read, and begins the next one. It is empty when the row is.
+// endRow returns the row that was read, and begins the next one. The result may be empty.
 func (t *table) endRow() Row {
 	t.row = t.row[:0]
 	for at, text := range t.texts[:t.touched] {

@@ -1,6 +1,6 @@
-// Package upload owns how the rows of customers' files are read (specification 4.9). They are
-// separated text, JSON Lines, or the first sheet of a spreadsheet. It has the bounds of files. It
-// knows neither where a file lies nor what becomes of its rows.
+// Package upload reads the rows of customers' files (specification 4.9). These are separated text,
+// JSON Lines, or the first sheet of a spreadsheet. It defines the bounds of files. It does not know
+// where a file is stored or what becomes of its rows.
 package upload
 
 import (
@@ -17,23 +17,23 @@ const (
 	MaxColumns = 500
 	MaxName    = 256       // characters of a column's name
 	MaxCell    = 32 << 10  // bytes of a value
-	MaxRow     = 1_000_000 // bytes of a row, as it stands in the file; in a spreadsheet its values
-	// MaxRows bounds what a small file makes of the row store: rows have bytes of their own there.
+	MaxRow     = 1_000_000 // bytes of a row as it is in the file; in a spreadsheet, of its values
+	// MaxRows limits what a small file costs the row store, where every row has some overhead.
 	MaxRows = 20_000_000
 )
 
-// Bounds of how files come (specification 8).
+// Bounds of uploads (specification 8).
 const (
-	MaxJSONBytes  = 2_000_000 // of a JSON body with a file in it
-	MaxJSONBodies = 8         // of these at a time
-	MaxTime       = time.Hour // that a file may take to come
-	LeastPace     = 600_000   // bits of a file a second, over a minute
+	MaxJSONBytes  = 2_000_000 // of a JSON body that contains a file
+	MaxJSONBodies = 8         // of these at the same time
+	MaxTime       = time.Hour // for the upload of a file
+	LeastPace     = 600_000   // bits per second of a file, over a minute
 	MaxScraper    = 200       // characters of the name of an upload's scraper
-	PartBytes     = 4_000_000 // of each part but the last of a file that comes in parts
-	MaxParts      = 100       // of a customer, of files that are not whole
+	PartBytes     = 4_000_000 // of each part of a multipart upload, except the last
+	MaxParts      = 100       // of a customer, in unfinished uploads
 )
 
-// Format is how a file has its rows.
+// Format is the format of a file's rows.
 type Format string
 
 // The formats.
@@ -43,10 +43,10 @@ const (
 	XLSX  Format = "xlsx"
 )
 
-// Values implements the API's enums.
+// Values lists the formats for the API's enums.
 func (Format) Values() []string { return []string{string(CSV), string(JSONL), string(XLSX)} }
 
-// MediaTypes are those that a file of the format comes as; nil: there is no such format.
+// MediaTypes returns the media types of files in the format; nil: unknown format.
 func (f Format) MediaTypes() []string {
 	switch f {
 	case CSV:
@@ -59,7 +59,7 @@ func (f Format) MediaTypes() []string {
 	return nil
 }
 
-// MaxBytes is the most that a file of the format may have (specification 4.9).
+// MaxBytes returns the size limit for a file in the format (specification 4.9).
 func (f Format) MaxBytes() int64 {
 	if f == XLSX {
 		return 36_000_000
@@ -67,11 +67,11 @@ func (f Format) MaxBytes() int64 {
 	return 200_000_000
 }
 
-// Is says whether a file of the format may come as a media type.
+// Is reports whether a file in the format may have a media type.
 func (f Format) Is(mediaType string) bool { return slices.Contains(f.MediaTypes(), mediaType) }
 
-// Refusal says in words why a file cannot be read: what its customer can mend. Other errors of a
-// Reader are those of what it reads from.
+// Refusal says in words why a file cannot be read, so that its customer can correct it. Other
+// errors of a Reader come from the source that it reads.
 type Refusal struct{ Reason string }
 
 // Error implements error.
@@ -81,23 +81,23 @@ func refuse(format string, args ...any) error {
 	return &Refusal{Reason: fmt.Sprintf(format, args...)}
 }
 
-// refuseRow is a refusal for what is wrong with the row of a number, from 1.
+// refuseRow returns a refusal for the row with a number, from 1.
 func refuseRow(row int, format string, args ...any) error {
 	return refuse("row %d: %s", row, fmt.Sprintf(format, args...))
 }
 
-// Nothing is the refusal of a file without rows.
+// Nothing returns the refusal of a file without rows.
 func Nothing() *Refusal {
 	return &Refusal{Reason: "nothing was imported: the file has no data rows"}
 }
 
-// Cell is a value with the name of its column. It is not empty.
+// Cell is a non-empty value with the name of its column.
 type Cell struct{ Name, Text string }
 
-// Row is the values of a row, in the order of the file's columns. It has one at least.
+// Row is the values of a row, in the order of the file's columns. It has at least one.
 type Row []Cell
 
-// AppendJSON appends the row as a JSON object whose values are texts.
+// AppendJSON appends the row as a JSON object whose values are strings.
 func (r Row) AppendJSON(to []byte) []byte {
 	to = append(to, '{')
 	for i, cell := range r {
@@ -112,18 +112,18 @@ func (r Row) AppendJSON(to []byte) []byte {
 
 // Reader reads the rows of a file, from the first to the last.
 type Reader interface {
-	// Next is the next row that is not empty. It holds until the next call. Behind the last row the
-	// error is io.EOF. A *Refusal says what is wrong with the file.
+	// Next returns the next non-empty row, valid until the next call. After the last row the error
+	// is io.EOF. A *Refusal says what is wrong with the file.
 	Next() (Row, error)
-	// Has says whether the file has a column, by its first row or those that were read. It may have
-	// no value.
+	// Has reports whether the file has a column, according to its first row or the rows read so
+	// far. The column may have no values.
 	Has(column string) bool
-	// Close gives back what the reader has.
+	// Close releases the reader's resources.
 	Close() error
 }
 
-// NewReader reads a file of a format. A spreadsheet is copied to dir first, for its parts lie in no
-// order; "" is the system's directory for temporary files. Its errors are those of a Reader.
+// NewReader reads a file in a format. It first copies a spreadsheet to dir, since the parts come in
+// any order; "" is the system's temporary directory. Its errors are those of a Reader.
 func NewReader(format Format, from io.Reader, dir string) (Reader, error) {
 	reader, err := newReader(format, from, dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func NewReader(format Format, from io.Reader, dir string) (Reader, error) {
 	return &capped{Reader: reader, left: MaxRows}, nil
 }
 
-// capped refuses a file with more rows than it may have.
+// capped refuses a file with too many rows.
 type capped struct {
 	Reader
 	left int

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// read is the rows of a file as JSON, and why it is refused.
+// read returns the rows of a file as JSON, and why it is refused.
 func read(t testing.TB, format upload.Format, file string) (rows []string, refused string) {
 	t.Helper()
 	r, err := upload.NewReader(format, strings.NewReader(file), t.TempDir())
@@ -42,7 +42,7 @@ func read(t testing.TB, format upload.Format, file string) (rows []string, refus
 	return rows, ""
 }
 
-// book is a spreadsheet whose first sheet has these rows.
+// book returns a spreadsheet whose first sheet has these rows.
 func book(t testing.TB, rows ...[]any) string {
 	t.Helper()
 	f := excelize.NewFile()
@@ -64,7 +64,7 @@ func book(t testing.TB, rows ...[]any) string {
 	return file.String()
 }
 
-// names are so many names of columns.
+// names returns n column names.
 func names(n int) string {
 	var names []string
 	for i := range n {
@@ -73,7 +73,7 @@ func names(n int) string {
 	return strings.Join(names, ",")
 }
 
-// TestRulesOfReading has the sentences of the specification (4.9) on what is read of a file.
+// TestRulesOfReading checks the rules of the specification (4.9) for reading files.
 func TestRulesOfReading(t *testing.T) {
 	const kb32 = 32 << 10
 	cell, long := strings.Repeat("x", kb32), strings.Repeat("n", upload.MaxName)
@@ -212,7 +212,7 @@ func TestRulesOfReading(t *testing.T) {
 	}
 }
 
-// wide is a row of about 31 values that has so many bytes.
+// wide returns a row of about 31 values with a number of bytes.
 func wide(bytes int) string {
 	var b strings.Builder
 	for b.Len()+32_001 < bytes {
@@ -221,7 +221,7 @@ func wide(bytes int) string {
 	return b.String() + strings.Repeat("x", bytes-b.Len())
 }
 
-// object is a line of JSON that has so many bytes.
+// object returns a line of JSON with a number of bytes.
 func object(bytes int) string {
 	var b strings.Builder
 	b.WriteString("{")
@@ -232,7 +232,7 @@ func object(bytes int) string {
 	return b.String() + strings.Repeat("x", bytes-b.Len()-2) + `"}`
 }
 
-// What a store says while it is read is no refusal of the file.
+// TestErrorsOfAStoreAreNoRefusals: an error of the source is not a refusal of the file.
 func TestErrorsOfAStoreAreNoRefusals(t *testing.T) {
 	broken := errors.New("the store is away")
 	for _, format := range []upload.Format{upload.CSV, upload.JSONL, upload.XLSX} {
@@ -250,7 +250,7 @@ func TestErrorsOfAStoreAreNoRefusals(t *testing.T) {
 	}
 }
 
-// A format knows what it comes as.
+// TestMediaTypes: a format accepts its media types.
 func TestMediaTypes(t *testing.T) {
 	for _, name := range upload.Format("").Values() {
 		format := upload.Format(name)
@@ -265,8 +265,8 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// FuzzRead wants rows of every file, or a refusal. It wants the same from a source that gives a
-// byte at a time.
+// FuzzRead requires rows or a refusal from every file. A source that returns a byte at a time must
+// give the same.
 func FuzzRead(f *testing.F) {
 	for _, file := range []string{"a,b\r\n1,\"2\"\"x\"\r3;4\n", "a;b\n\"1\n",
 		"\ufeff\"a\"x,b\n,,\n", "{\"a\":{\"b\":[1,null]},\"c\":\"\\ud800\"}\n\n{}", "PK\x03\x04"} {

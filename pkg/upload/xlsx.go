@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// sheet reads the first sheet of a spreadsheet (ECMA-376, part 1, section 18.3). Its values are as
-// they are stored: a date is the number that stands for it. It reads as the file goes on, and keeps
-// one row: nothing that a file says of itself makes it keep more.
+// sheet reads the first sheet of a spreadsheet (ECMA-376, part 1, section 18.3). Values are as
+// stored: a date is its serial number. It streams the sheet and keeps one row in memory, whatever
+// the file claims about itself.
 type sheet struct {
-	file   *os.File // the spreadsheet, without a name
+	file   *os.File // the spreadsheet, unlinked
 	part   *part    // the sheet
 	shared *shared
 	table  *table
-	row    int // number of the row that is read, from 1
+	row    int // number of the current row, from 1
 	head   bool
 }
 
@@ -29,7 +29,7 @@ func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
 	s := &sheet{table: newTable()}
 	defer func() {
 		if err != nil {
-			_ = s.Close() // nothing of it is read
+			_ = s.Close() // nothing was read from it
 		}
 	}()
 	if s.file, err = nameless(dir); err != nil {
@@ -58,7 +58,7 @@ func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
 	return s, err
 }
 
-// nameless is a file that goes when it is closed.
+// nameless returns a file that vanishes when it is closed.
 func nameless(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "upload-*.xlsx")
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *sheet) Has(column string) bool { return s.table.has(column) }
 func (s *sheet) Close() error {
 	var err error
 	if s.part != nil {
-		_ = s.part.Close() // what is wrong with its bytes was told
+		_ = s.part.Close() // errors in its bytes were reported already
 	}
 	if s.shared != nil {
 		err = errors.Join(err, s.shared.Close())
@@ -115,7 +115,7 @@ func (s *sheet) Next() (Row, error) {
 	}
 }
 
-// cells are the values of a row, whose element has begun.
+// cells returns the values of a row whose element has begun.
 func (s *sheet) cells() (texts []string, err error) {
 	size, next := 0, 0
 	for {
@@ -157,7 +157,7 @@ func (s *sheet) cells() (texts []string, err error) {
 	}
 }
 
-// cell is the value of a cell of some type, whose element has begun.
+// cell returns the value of a cell of a type. Its element has begun.
 func (s *sheet) cell(kind string) (string, error) {
 	var text string
 	for {
@@ -194,7 +194,7 @@ func (s *sheet) cell(kind string) (string, error) {
 	}
 }
 
-// sharedText is the text of a number. What the disk does wrong is not the file's fault.
+// sharedText returns a shared text by its number. Disk errors are not the file's fault.
 func (s *sheet) sharedText(at int) (string, error) {
 	text, err := s.shared.text(at)
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
@@ -203,7 +203,7 @@ func (s *sheet) sharedText(at int) (string, error) {
 	return text, err
 }
 
-// column is the number of a cell's column, from 0, by the cell's place: A1 has 0.
+// column returns the number of a cell's column, from 0, given the cell's place: 0 for A1.
 func column(place string) (int, error) {
 	at := 0
 	for i := range len(place) {
@@ -211,7 +211,7 @@ func column(place string) (int, error) {
 		if c < 'a' || c > 'z' {
 			break
 		}
-		if at = at*26 + int(c-'a') + 1; at > 1<<14 { // XFD, the last that there is
+		if at = at*26 + int(c-'a') + 1; at > 1<<14 { // XFD is the last column
 			break
 		}
 	}
@@ -221,7 +221,7 @@ func column(place string) (int, error) {
 	return at - 1, nil
 }
 
-// makeRow makes a row of the values of one, or the names of the columns of the first that has any.
+// makeRow turns values into a row, or the first non-empty ones into the names of the columns.
 func (s *sheet) makeRow(texts []string) (Row, error) {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
@@ -243,7 +243,7 @@ func (s *sheet) makeRow(texts []string) (Row, error) {
 	return s.table.endRow(), nil
 }
 
-// attribute is that of an element, "" where it has none.
+// attribute returns an attribute of an element, "" if it is missing.
 func attribute(of xml.StartElement, name string) string {
 	for _, a := range of.Attr {
 		if a.Name.Local == name {
@@ -253,7 +253,7 @@ func attribute(of xml.StartElement, name string) string {
 	return ""
 }
 
-// endedEarly is an error in the middle of an element. The end of the file is one there.
+// endedEarly returns the error for an error inside an element: the end of the file is one.
 func endedEarly(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -261,7 +261,7 @@ func endedEarly(err error) error {
 	return err
 }
 
-// unescape reads what XML has no character for: _x000D_ is a carriage return (ECMA-376, part 1,
+// unescape decodes characters that XML cannot hold: _x000D_ is a carriage return (ECMA-376, part 1,
 // section 22.9.2.19).
 func unescape(text string) string {
 	if !strings.Contains(text, "_x") {

@@ -22,7 +22,7 @@ const (
 		`<Relationship Id="two" Target="/xl/sheets/2.xml"/></Relationships>`
 )
 
-// archive is a spreadsheet with these parts beside the usual ones: name, text, name, text.
+// archive makes a spreadsheet with additional parts: name, text, name, text.
 func archive(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -48,7 +48,7 @@ func sheetOf(rows string) string {
 	return "<worksheet><sheetData>" + rows + "</sheetData></worksheet>"
 }
 
-// readAll is the rows of a spreadsheet as JSON, and why it ended, "" at its end.
+// readAll returns the rows of a spreadsheet as JSON, and why it ended, "" at its end.
 func readAll(t testing.TB, file []byte) (rows []string, refused string) {
 	t.Helper()
 	r, err := NewReader(XLSX, bytes.NewReader(file), t.TempDir())
@@ -73,7 +73,7 @@ func readAll(t testing.TB, file []byte) (rows []string, refused string) {
 	return rows, ""
 }
 
-// TestSheetsAsTheyCome are the forms in which programs write cells.
+// TestSheetsAsTheyCome reads the forms in which programs write cells.
 func TestSheetsAsTheyCome(t *testing.T) {
 	rows := `<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>b</t></is></c><c t="str"><f>X()</f><v>c</v></c></row>` +
 		`<row r="3"><c r="C3" t="b"><v>1</v></c><c r="A3" t="e"><v>#N/A</v></c></row>` +
@@ -93,7 +93,7 @@ func TestSheetsAsTheyCome(t *testing.T) {
 	}
 }
 
-// hostile are parts of spreadsheets, by what is wrong with them, each with how its refusal begins.
+// hostile returns parts of bad spreadsheets by their fault, each after the start of its refusal.
 func hostile() map[string][]string {
 	const head = `<row><c t="inlineStr"><is><t>a</t></is></c></row>`
 	long := strings.Repeat("x", 200_000)
@@ -130,8 +130,8 @@ func hostile() map[string][]string {
 	}
 }
 
-// TestHostileSheets: no file makes the reader keep more than a row and its bounds, and none that is
-// damaged is taken for a shorter one.
+// TestHostileSheets: no file makes the reader hold more than a row and its bounds. No damaged file
+// is taken for a shorter one.
 func TestHostileSheets(t *testing.T) {
 	for name, parts := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestHostileSheets(t *testing.T) {
 	}
 }
 
-// TestEmptySheetsEnd: what has no value is read up to a bound. Values make room for more of it.
+// TestEmptySheetsEnd: empty rows and cells are read up to a limit, which values extend.
 func TestEmptySheetsEnd(t *testing.T) {
 	const head = `<row><c><v>1</v></c></row>`
 	for name, c := range map[string]struct {
@@ -187,7 +187,7 @@ func TestEmptySheetsEnd(t *testing.T) {
 	}
 }
 
-// TestDamagedSheets: of every bit that is wrong the archive's sum tells, if nothing else does.
+// TestDamagedSheets: any wrong bit is detected, at least by the archive's checksum.
 func TestDamagedSheets(t *testing.T) {
 	rows := strings.Repeat(`<row><c t="inlineStr"><is><t>some text</t></is></c></row>`, 100)
 	sound := archive(t, "xl/sheets/2.xml", sheetOf(rows))
@@ -202,7 +202,7 @@ func TestDamagedSheets(t *testing.T) {
 	}
 }
 
-// TestManyParts: a directory of parts is counted before it is read.
+// TestManyParts: the parts are counted before the directory is read.
 func TestManyParts(t *testing.T) {
 	var parts []string
 	for n := range maxParts {
@@ -212,9 +212,9 @@ func TestManyParts(t *testing.T) {
 		"more than 10000 parts") {
 		t.Errorf("refused as %q", refused)
 	}
-	for cut := range 9 { // however the bytes come
+	for cut := range 9 { // however the bytes are split
 		e, text := &entries{}, []byte("PPK\x01\x02 PK\x01\x02K")
-		_, _ = e.Write(text[:cut]) // never fail
+		_, _ = e.Write(text[:cut]) // never fails
 		_, _ = e.Write(text[cut:])
 		if e.count != 2 {
 			t.Errorf("cut at %d: %d", cut, e.count)
@@ -222,7 +222,7 @@ func TestManyParts(t *testing.T) {
 	}
 }
 
-// TestSharedTextsAreCounted at the edge of how many there may be.
+// TestSharedTextsAreCounted at the limit of their number.
 func TestSharedTextsAreCounted(t *testing.T) {
 	for count := range 5 {
 		file := archive(t, "xl/sharedStrings.xml", "<sst>"+
@@ -255,7 +255,7 @@ func TestSharedTextsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRowsAreCounted at the edge of how many a file may have.
+// TestRowsAreCounted at the limit of their number.
 func TestRowsAreCounted(t *testing.T) {
 	for rows := range 4 {
 		file := "a\n" + strings.Repeat("1\n", rows)

@@ -18,27 +18,27 @@ import (
 const (
 	maxUnzipped = 2 << 30   // bytes of one part, unpacked
 	maxToken    = 256 << 10 // bytes of one tag or text; a cell's text has 32 KB, escaped more
-	maxDepth    = 32        // elements within one another; a sheet has 6
-	maxShared   = 4 << 20   // texts that cells share
+	maxDepth    = 32        // nesting of elements; a sheet has 6
+	maxShared   = 4 << 20   // shared texts
 	maxParts    = 10_000
 )
 
-// Other spreadsheets wait while one is read. So a part may not go on and on without a value. Its
-// bytes count, and each tag or text as perToken more: about what they take of time. maxEmpty is
-// room for some 5,000,000 empty rows or cells, which are more rows than programs write. Each value
-// brings room for itself and for some that are empty.
+// While one spreadsheet is read, others wait. So a part must not continue endlessly without values.
+// Its bytes use up room, and each tag or text perToken more: about the time that they take.
+// maxEmpty is room for some 5,000,000 empty rows or cells, more than programs write. Each value
+// adds room for itself and for some empty ones.
 const (
 	maxEmpty = 200 << 20
 	perToken = 16
 	perValue = 2_000
-	perByte  = 8 // of a value: as its characters may be escaped
+	perByte  = 8 // of a value, whose characters may be escaped
 )
 
-// entries counts those of a zip archive's directory by how they begin. A reader of the directory
-// keeps them all.
+// entries counts the entries of a zip archive's directory by their signature. The zip reader keeps
+// them all in memory.
 type entries struct {
 	count int
-	last  []byte // may be the beginning of one
+	last  []byte // may be the start of a signature
 }
 
 // Write implements io.Writer.
@@ -50,16 +50,16 @@ func (e *entries) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// part is one XML document of a spreadsheet, read from its beginning to its end.
+// part is one XML document of a spreadsheet, read sequentially.
 type part struct {
 	body    io.ReadCloser
 	bytes   *metered
 	decoder *xml.Decoder
 	depth   int
-	left    int // of the room for what has no value
+	left    int // room left for what has no value
 }
 
-// metered reads a part, and no more of it between two tokens than one may have.
+// metered reads a part, but between two tokens no more than the longest token.
 type metered struct {
 	*bufio.Reader
 	token int
@@ -70,7 +70,7 @@ var (
 	errEmpty = errors.New("too many rows or cells before it have no value")
 )
 
-// ReadByte implements io.ByteReader. The decoder reads by it alone.
+// ReadByte implements io.ByteReader. The decoder reads only through it.
 func (m *metered) ReadByte() (byte, error) {
 	if m.token++; m.token > maxToken {
 		return 0, errToken
@@ -78,7 +78,7 @@ func (m *metered) ReadByte() (byte, error) {
 	return m.Reader.ReadByte()
 }
 
-// openPart opens a part by its name.
+// openPart opens the part with a name.
 func openPart(archive *zip.Reader, name string) (*part, error) {
 	for _, file := range archive.File {
 		if !strings.EqualFold(strings.TrimPrefix(file.Name, "/"), name) {
@@ -97,10 +97,10 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 	return nil, refuse("the file is no spreadsheet that can be read: it has no %.100q", name)
 }
 
-// Close gives the part back.
+// Close releases the part.
 func (p *part) Close() error { return p.body.Close() }
 
-// next is the next token. It holds until the next call.
+// next returns the next token, which is valid until the next call.
 func (p *part) next() (xml.Token, error) {
 	if p.left -= perToken + p.bytes.token; p.left < 0 {
 		return nil, errEmpty
@@ -121,14 +121,14 @@ func (p *part) next() (xml.Token, error) {
 	return token, nil
 }
 
-// found makes the room that a value brings.
+// found adds the room that a value brings.
 func (p *part) found(text string) {
 	if text != "" {
 		p.left += perValue + perByte*len(text)
 	}
 }
 
-// find goes on to the beginning of an element; io.EOF: there is none any more.
+// find reads up to the next element with a name; io.EOF: there is none.
 func (p *part) find(name string) (xml.StartElement, error) {
 	for {
 		token, err := p.next()
@@ -141,11 +141,11 @@ func (p *part) find(name string) (xml.StartElement, error) {
 	}
 }
 
-// escapedCell is how long what is at most a cell may be with each character escaped.
+// escapedCell is the length of the longest cell with every character escaped.
 const escapedCell = len("_x000D_") * MaxCell
 
-// content is the text of an element that has begun, up to its end. What is too long for a cell is
-// cut where that shows.
+// content returns the text of an element that has begun, up to its end. A text too long for a cell
+// is cut, but stays too long.
 func (p *part) content() (string, error) {
 	var text []byte
 	for depth := p.depth; ; {
@@ -162,7 +162,7 @@ func (p *part) content() (string, error) {
 	}
 }
 
-// runs is the text of an element that has begun, which is that of its t. How it is pronounced is no
+// runs returns the text of an element that has begun, from its t elements. Phonetic hints are not
 // part of it.
 func (p *part) runs() (string, error) {
 	var text strings.Builder
@@ -199,7 +199,7 @@ const (
 	usualWorkbook  = "xl/workbook.xml"
 )
 
-// firstSheet is the name of the part that has the first sheet.
+// firstSheet returns the name of the part with the first sheet.
 func firstSheet(archive *zip.Reader) (string, error) {
 	workbook := usualWorkbook
 	if named, err := related(archive, "_rels/.rels", func(r xml.StartElement) bool {
@@ -211,7 +211,7 @@ func firstSheet(archive *zip.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = book.Close() }() // it has been read
+	defer func() { _ = book.Close() }() // it was only read
 	first, err := book.find("sheet")
 	if errors.Is(err, io.EOF) {
 		return "", refuse("the spreadsheet has no sheet")
@@ -231,7 +231,7 @@ func firstSheet(archive *zip.Reader) (string, error) {
 	return resolve(path.Dir(workbook), target), nil
 }
 
-// resolve is a part's name by the folder of who names it.
+// resolve returns a part's name, relative to the folder of the part that names it.
 func resolve(folder, target string) string {
 	if strings.HasPrefix(target, "/") {
 		return strings.TrimPrefix(path.Clean(target), "/")
@@ -239,13 +239,13 @@ func resolve(folder, target string) string {
 	return strings.TrimPrefix(path.Join(folder, target), "/")
 }
 
-// related is the target of the first relation of a part that is wanted; "": there is none.
+// related returns the target of a part's first wanted relation; "": there is none.
 func related(archive *zip.Reader, name string, want func(xml.StartElement) bool) (string, error) {
 	p, err := openPart(archive, name)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = p.Close() }() // it has been read
+	defer func() { _ = p.Close() }() // it was only read
 	for range maxParts {
 		r, err := p.find("Relationship")
 		if errors.Is(err, io.EOF) {
@@ -261,14 +261,14 @@ func related(archive *zip.Reader, name string, want func(xml.StartElement) bool)
 	return "", refuse("the spreadsheet has more than %d parts", maxParts)
 }
 
-// shared are the texts that cells share. They lie on disk, and so does where each of them ends.
+// shared holds the shared texts of cells. The texts and their ends are on disk.
 type shared struct {
-	texts, ends *os.File // nil: there are none
+	texts, ends *os.File // nil: no texts
 	count, most int
 	buffer      []byte
 }
 
-// readShared brings the shared texts of a spreadsheet to a directory. Many have none.
+// readShared copies the shared texts of a spreadsheet to a directory. Many have none.
 func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
 	s := &shared{most: maxShared}
 	name := ""
@@ -282,14 +282,14 @@ func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = s.Close() // nothing of it is read
+			_ = s.Close() // nothing was read from it
 		}
 	}()
 	p, err := openPart(archive, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = p.Close() }() // it has been read
+	defer func() { _ = p.Close() }() // it was only read
 	for _, file := range []**os.File{&s.texts, &s.ends} {
 		if *file, err = nameless(dir); err != nil {
 			return nil, fmt.Errorf("copy a spreadsheet's texts: %w", err)
@@ -330,12 +330,12 @@ func (s *shared) fill(p *part) error {
 	return nil
 }
 
-// text is the one of a number. A refusal says that there is none.
+// text returns the text numbered at. If there is none, it returns a refusal.
 func (s *shared) text(at int) (string, error) {
 	if at < 0 || at >= s.count {
 		return "", refuse("there is no text of the number %d", at)
 	}
-	var place [16]byte // where the one before ends, and where this one does
+	var place [16]byte // ends of the previous text and of this one
 	into, from := place[:], int64(at-1)*8
 	if at == 0 {
 		into, from = place[8:], 0
@@ -355,7 +355,7 @@ func (s *shared) text(at int) (string, error) {
 	return string(s.buffer), nil
 }
 
-// Close gives back what the texts lie in.
+// Close releases the files of the texts.
 func (s *shared) Close() (err error) {
 	for _, file := range []*os.File{s.texts, s.ends} {
 		if file != nil {

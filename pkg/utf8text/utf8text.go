@@ -1,6 +1,6 @@
 // Package utf8text owns the one rule for text that is not UTF-8: each run of bytes that are none
 // becomes U+FFFD before anything is encoded. Decoders refuse such text, and what a site or a node
-// sends must not be what no reader accepts.
+// sends must not be what no reader accepts. So text is cut between its characters, too.
 package utf8text
 
 import (
@@ -11,6 +11,22 @@ import (
 
 // replacement is put in place of what is not UTF-8.
 const replacement = "\ufffd"
+
+// ellipsis ends a text that was cut.
+const ellipsis = "…"
+
+// CutText is a text of at most so many bytes, 3 or more. One that is longer is cut at a character,
+// and ends with "…".
+func CutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
 
 // MendText returns value when all text in it is UTF-8, and else a copy in which it is. The value is
 // not changed. Bytes and what is not exported are no text. Values must be trees; two keys of a map

@@ -57,3 +57,20 @@ func BenchmarkWholeText(b *testing.B) {
 		mended = MendText(value)
 	}
 }
+
+// A text that is cut is as long as it may be, in bytes, and of whole characters.
+func TestCutText(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 3, ""}, {"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"abcd", 3, "…"},
+		{"aé", 3, "aé"}, {"aébc", 4, "a…"}, {"aébc", 5, "aébc"}, {"aébcd", 5, "a…"},
+		{"éébcd", 5, "é…"}, {"\xa9\xa9\xa9\xa9", 3, "…"},
+	} {
+		if got := CutText(c.text, c.most); got != c.want || len(got) > c.most {
+			t.Errorf("CutText(%q, %d) is %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Every kind of work has the role that does it.
+// Every kind of work belongs to one role.
 func ExampleKinds() {
 	for _, kind := range work.Kinds() {
 		fmt.Printf("%s is done by %s.\n", kind, work.Role(kind))

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Who is told that a kind is stuck finds in the documents what it does, and who does it.
+// TestKindsAreDocumented: the documents say what every kind does, and which role does it.
 func TestKindsAreDocumented(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))

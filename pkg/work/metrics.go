@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are what a node counts as it works. What is open the control plane shows.
+// metrics count a node's work. The control plane exports what is open.
 type metrics struct {
 	exchanges, lapsed prometheus.Counter
 	steps             *prometheus.CounterVec
@@ -29,7 +29,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	}
 }
 
-// stepped notes a step.
+// stepped counts a step.
 func (m *metrics) stepped(kind string, err error, cut bool, took time.Duration) {
 	outcome := "done"
 	switch {

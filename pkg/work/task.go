@@ -12,22 +12,22 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// task is an item that this node holds, and the goroutine that takes it on. The worker's mu guards
+// task is an item that this node holds, and the goroutine that works on it. The worker's mu guards
 // it.
 type task struct {
 	kind    *kind
 	item    Item // with the newest progress
 	cancel  context.CancelFunc
 	running bool // its goroutine has not ended
-	dirty   bool // the table has not heard of the progress
+	dirty   bool // the progress is not reported yet
 	end     End
 	after   time.Duration
 	failure string
-	lost    bool // it is another's, or nobody's: nothing of it is told
+	lost    bool // another node holds it, or none: nothing of it is reported
 }
 
-// reconcile has exactly those items under way that the table says this node holds, under a lease
-// that began when the exchange did. It says how many it started.
+// reconcile runs exactly those items that this node holds according to the table, under a lease
+// from the start of the exchange. It returns how many it started.
 func (w *Worker) reconcile(ctx context.Context, held []Item, began time.Time) (started int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,12 +48,12 @@ func (w *Worker) reconcile(ctx context.Context, held []Item, began time.Time) (s
 	}
 	select {
 	case w.renewed <- struct{}{}:
-	default: // it is told
+	default: // a notice is pending
 	}
 	return started
 }
 
-// lose ends a task of which nothing is told any more. mu is held.
+// lose ends a task, which is no longer reported. The caller holds mu.
 func (w *Worker) lose(id ids.ID, t *task) {
 	t.lost = true
 	t.cancel()
@@ -62,7 +62,7 @@ func (w *Worker) lose(id ids.ID, t *task) {
 	}
 }
 
-// start begins with an item; false when this node does not do its kind. mu is held.
+// start begins an item; false if this node does not do its kind. The caller holds mu.
 func (w *Worker) start(ctx context.Context, item Item) bool {
 	at := slices.IndexFunc(w.kinds, func(k *kind) bool { return k.Name == item.Kind })
 	if at < 0 || ctx.Err() != nil {
@@ -82,8 +82,7 @@ func (w *Worker) start(ctx context.Context, item Item) bool {
 	return true
 }
 
-// step takes a task one step on, in its turn among those of its kind, and says whether another
-// follows.
+// step makes one step of a task, when its kind has a free slot. more says whether another follows.
 func (w *Worker) step(ctx context.Context, t *task) (more bool) {
 	select {
 	case <-ctx.Done():
@@ -99,15 +98,15 @@ func (w *Worker) step(ctx context.Context, t *task) (more bool) {
 	return w.noteOutcome(t, outcome, err, ctx.Err() != nil)
 }
 
-// guarded runs a step, or puts it off while nothing is destroyed. A panic is its failure, not the
-// process's end.
+// guarded runs a step, or postpones it while nothing may be destroyed. A panic fails the step, not
+// the process.
 func (w *Worker) guarded(ctx context.Context, t *task) (outcome Outcome, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("work: a step panicked: %v\n%s", reason, debug.Stack())
 		}
 	}()
-	if Destroys(t.kind.Name) {
+	if destroys(t.kind.Name) {
 		if spared, err := w.config.Spare(ctx); err != nil || spared > 0 {
 			return Rest(t.item.Progress, spared), err
 		}
@@ -115,7 +114,7 @@ func (w *Worker) guarded(ctx context.Context, t *task) (outcome Outcome, err err
 	return t.kind.Step(ctx, t.item)
 }
 
-// noteOutcome notes what a step came to.
+// noteOutcome notes the result of a step.
 func (w *Worker) noteOutcome(t *task, outcome Outcome, err error, cut bool) (more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +137,7 @@ func (w *Worker) noteOutcome(t *task, outcome Outcome, err error, cut bool) (mor
 	return t.end == Held
 }
 
-// fail notes that a step failed, or was cut off. mu is held.
+// fail notes that a step failed, or was cut off. The caller holds mu.
 func (w *Worker) fail(t *task, err error, cut bool) {
 	if cut {
 		t.end = Released
@@ -163,8 +162,8 @@ func (w *Worker) stopped(t *task) {
 	}
 }
 
-// reports lists what the table has to hear now: ends at once, progress every so often, as much as
-// one exchange may hold.
+// reports lists what to report now, as much as one exchange may hold: ends at once, progress every
+// progressEvery.
 func (w *Worker) reports(now time.Time) []Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +189,7 @@ func (w *Worker) reports(now time.Time) []Report {
 	return reports
 }
 
-// delivered forgets what the table has heard.
+// delivered forgets what was reported.
 func (w *Worker) delivered(reports []Report, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 )
 
 // Paces of a node. Up to ten nodes together exchange at most once a second, however many items are
-// open. A node that has been silent for that long exchanges as soon as it sees a reason.
+// open. A node that has paused that long exchanges as soon as it has a reason.
 const (
 	lookEvery     = 100 * time.Millisecond
-	turnEvery     = time.Second // for each node that holds work
+	turnEvery     = time.Second // times the number of nodes that hold work
 	lease         = 30 * time.Second
 	renewEvery    = 10 * time.Second
 	progressEvery = 10 * time.Second
@@ -32,24 +32,24 @@ const (
 )
 
 var (
-	claimAgain = retry.Backoff{First: time.Second, Most: 5 * time.Second} // when nothing was got
-	tryAgain   = retry.Backoff{First: 5 * time.Second, Most: time.Hour}   // what failed
+	claimAgain = retry.Backoff{First: time.Second, Most: 5 * time.Second} // if nothing was claimed
+	tryAgain   = retry.Backoff{First: 5 * time.Second, Most: time.Hour}   // after failures
 )
 
-// Config is what a Worker works with. Logger, Clock, Metrics and Point may be left out.
+// Config configures a Worker. Logger, Clock, Metrics and Point may be omitted.
 type Config struct {
 	Table   Table
 	IDs     ids.Source
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
-	// Spare says for how long from now on nothing is destroyed, because of a restore; nil: never.
+	// Spare returns for how long nothing may be destroyed, because of a restore; nil: no such time.
 	Spare func(ctx context.Context) (time.Duration, error)
-	// Point is called with the name of each step's end, for tests that end the process there.
+	// Point is called at named places, for tests that end the process there.
 	Point func(name string)
 }
 
-// Worker does a node's background work, of all its roles under one lease.
+// Worker does a node's background work, for all its roles under one lease.
 type Worker struct {
 	config  Config
 	metrics *metrics
@@ -61,11 +61,11 @@ type Worker struct {
 	tasks map[ids.ID]*task
 	until time.Time // of the lease
 
-	// of Run's goroutine alone
-	next      time.Time // before which nothing is told to the table
-	exchanged time.Time // newest exchange that went through
+	// only for Run's goroutine
+	next      time.Time // nothing is exchanged before this time
+	exchanged time.Time // newest successful exchange
 	reported  time.Time // newest report of progress
-	nothing   int       // claims in a row that got nothing
+	nothing   int       // claims in a row without a result
 	claimNext time.Time
 }
 
@@ -74,11 +74,11 @@ type kind struct {
 	Kind
 	slots  chan struct{}
 	ready  bool   // as of the last turn
-	due    bool   // it is to come due, since this node began to do it
-	behind string // the customer who came last
+	due    bool   // to become due, since this node began to do the kind
+	behind string // customer of the item that came last
 }
 
-// New makes a worker, to which kinds are added before it runs.
+// New makes a worker. Add kinds to it before it runs.
 func New(config Config) *Worker {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -96,7 +96,7 @@ func New(config Config) *Worker {
 		renewed: make(chan struct{}, 1), tasks: map[ids.ID]*task{}}
 }
 
-// Add has the worker do a kind of work.
+// Add makes the worker do a kind of work.
 func (w *Worker) Add(k Kind) {
 	k.AtOnce = max(k.AtOnce, 1)
 	k.Held = max(k.Held, k.AtOnce)
@@ -105,7 +105,7 @@ func (w *Worker) Add(k Kind) {
 	slices.SortFunc(w.kinds, func(a, b *kind) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Run works until ctx ends, and lets go of what it holds then. It answers nil.
+// Run works until ctx ends, then gives up what it holds. It returns nil.
 func (w *Worker) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() { w.watchLease(ctx) })
@@ -117,13 +117,13 @@ func (w *Worker) Run(ctx context.Context) error {
 			break
 		}
 	}
-	w.steps.Wait() // they end with ctx
+	w.steps.Wait() // steps end with ctx
 	watch.Wait()
 	w.leave(ctx)
 	return nil
 }
 
-// turn exchanges with the table if there is a reason to.
+// turn exchanges with the table if there is a reason.
 func (w *Worker) turn(ctx context.Context) {
 	w.lookAtKinds()
 	now := w.config.Clock.Now()
@@ -164,7 +164,7 @@ func (w *Worker) turn(ctx context.Context) {
 	}
 }
 
-// lookAtKinds sees which kinds this node may do now, and ends the steps of those that it may not.
+// lookAtKinds notes which kinds this node may do now, and ends the steps of the others.
 func (w *Worker) lookAtKinds() {
 	for _, k := range w.kinds {
 		ready := k.Ready == nil || k.Ready()
@@ -192,7 +192,7 @@ func (w *Worker) readyKinds() []string {
 	return names
 }
 
-// recur adds the items of recurring kinds that are missing or due, and says whether there were any.
+// recur adds missing or due items of recurring kinds, and reports whether there were any.
 func (w *Worker) recur(ctx context.Context, missing []string) (told bool) {
 	for _, k := range w.kinds {
 		if !k.ready || !k.Recurring || (!k.due && !slices.Contains(missing, k.Name)) {
@@ -210,7 +210,7 @@ func (w *Worker) recur(ctx context.Context, missing []string) (told bool) {
 	return told
 }
 
-// wants asks for what there is room for, once what is reported has made room.
+// wants asks for as many items as there is room, counting the room that reports make.
 func (w *Worker) wants(reports []Report) []Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +233,7 @@ func (w *Worker) wants(reports []Report) []Want {
 	return wants
 }
 
-// watchLease ends all steps when the lease does: another node may hold their items from then on.
+// watchLease ends all steps when the lease ends: another node may hold their items from then on.
 func (w *Worker) watchLease(ctx context.Context) {
 	for {
 		w.mu.Lock()
@@ -256,7 +256,7 @@ func (w *Worker) watchLease(ctx context.Context) {
 	}
 }
 
-// loseAll gives up everything when the lease is over.
+// loseAll gives up everything when the lease has ended.
 func (w *Worker) loseAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,8 +270,8 @@ func (w *Worker) loseAll() {
 	w.config.Logger.Warn("work: the lease ended without a turn; other nodes go on")
 }
 
-// leave tells the table what was done, and that any node may go on. Nobody waits for it long: what
-// is not told is done again.
+// leave reports what was done, and that any node may continue. It does not take long: unreported
+// work is done again.
 func (w *Worker) leave(ctx context.Context) {
 	if len(w.config.Table.Held()) == 0 {
 		return

@@ -37,7 +37,7 @@ func TestWorkIsDoneToItsEnd(t *testing.T) {
 	})
 }
 
-// TestTenThousandOpenItems: what is open costs nothing, and what is done goes in batches.
+// TestTenThousandOpenItems: open items cost nothing, and finished ones are reported in batches.
 func TestTenThousandOpenItems(t *testing.T) {
 	in(t, func(w *world) {
 		for n := range 10_000 {
@@ -82,8 +82,8 @@ func TestTenThousandOpenItems(t *testing.T) {
 	})
 }
 
-// TestASilentNodeIsSoonAtWork: an item that is alone waits for no turn to begin. What follows it at
-// once waits for the next.
+// TestASilentNodeIsSoonAtWork: a single item begins without waiting for a turn. Later items wait
+// for the next turn.
 func TestASilentNodeIsSoonAtWork(t *testing.T) {
 	in(t, func(w *world) {
 		p := w.start("a")
@@ -132,8 +132,8 @@ func TestAnotherNodeResumes(t *testing.T) {
 	})
 }
 
-// TestAPauseBeyondTheLease: a node that stands still loses its items. What it says of them later is
-// not taken, though its step ends beside the other's.
+// TestAPauseBeyondTheLease: a node that stands still loses its items. Its later reports are
+// ignored, even if its step ends beside the new owner's.
 func TestAPauseBeyondTheLease(t *testing.T) {
 	in(t, func(w *world) {
 		id := w.enqueue("ann", 50)
@@ -143,7 +143,7 @@ func TestAPauseBeyondTheLease(t *testing.T) {
 		stuck.Step = func(_ context.Context, item work.Item) (work.Outcome, error) {
 			if passed.Add(1) == 10 {
 				close(frozen)
-				<-goOn // whatever becomes of the context
+				<-goOn // even if the context has ended
 			}
 			return w.write(nil, item)
 		}
@@ -169,8 +169,8 @@ func TestAPauseBeyondTheLease(t *testing.T) {
 	})
 }
 
-// TestTwoOwnersAtOnce: a node is cut off, and its steps do not heed the end of its lease. It goes
-// on with its items beside the next owner, for minutes. Nothing comes of it but repeats.
+// TestTwoOwnersAtOnce: a node is cut off, and its steps ignore the end of its lease. It continues
+// its items beside the next owner, for minutes. That only causes repeats.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		in(t, func(w *world) {
@@ -208,8 +208,8 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// TestKilledAtEachPoint kills the node at each point that it passes, several times, and starts it
-// again. Every unit is there in the end, and nothing else.
+// TestKilledAtEachPoint kills the node at each point, several times, and restarts it. In the end
+// every unit is there, and nothing else.
 func TestKilledAtEachPoint(t *testing.T) {
 	for _, at := range []string{"work.before_exchange", "work.after_exchange",
 		"work." + kindOfTest + ".before_step", "work." + kindOfTest + ".after_step"} {
@@ -234,7 +234,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// killAt kills a node when it passes a point for the n-th time; false when it does not.
+// killAt kills a node when it passes a point for the n-th time; false if it does not get there.
 func (w *world) killAt(point string, n int64) bool {
 	w.t.Helper()
 	var passed atomic.Int64
@@ -316,8 +316,8 @@ func TestFailuresAreTriedAgainAndGivenUp(t *testing.T) {
 	})
 }
 
-// TestRecurringWork: one item for all nodes, that comes due by its own word, or when a node begins
-// to do the kind.
+// TestRecurringWork: all nodes share one item. It becomes due when its step said so, or when a node
+// begins to do the kind.
 func TestRecurringWork(t *testing.T) {
 	in(t, func(w *world) {
 		var ran atomic.Int64
@@ -354,8 +354,8 @@ func TestRecurringWork(t *testing.T) {
 	})
 }
 
-// TestNothingIsDestroyedInTheGrace: of all kinds, those that destroy wait until what a restore may
-// want need not be kept any longer.
+// TestNothingIsDestroyedInTheGrace: exactly the destroying kinds wait until a restore no longer
+// needs the data.
 func TestNothingIsDestroyedInTheGrace(t *testing.T) {
 	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Changes: false,
 		work.Contracts: false, work.Email: false, work.Erase: false, work.Expire: true,
@@ -391,7 +391,7 @@ func TestNothingIsDestroyedInTheGrace(t *testing.T) {
 	}
 }
 
-// TestAKindThatMayNotBeDoneIsReleased, at once.
+// TestAKindThatMayNotBeDoneIsReleased at once.
 func TestAKindThatMayNotBeDoneIsReleased(t *testing.T) {
 	in(t, func(w *world) {
 		id := w.enqueue("ann", 100)
@@ -424,8 +424,8 @@ func TestAKindThatMayNotBeDoneIsReleased(t *testing.T) {
 	})
 }
 
-// TestWhatTheTableTakesAwayEnds: an item that a restore has freed is worked on no longer, and again
-// when the table says so.
+// TestWhatTheTableTakesAwayEnds: work ends on an item that a restore has freed, and resumes when
+// the table says so.
 func TestWhatTheTableTakesAwayEnds(t *testing.T) {
 	in(t, func(w *world) {
 		w.enqueue("ann", 1)
@@ -442,7 +442,7 @@ func TestWhatTheTableTakesAwayEnds(t *testing.T) {
 			t.Fatalf("begun %d times, cut off %d times", begun.Load(), cut.Load())
 		}
 		p.rob(true)
-		w.enqueue("bob", 1) // a reason for a turn
+		w.enqueue("bob", 1) // causes a turn
 		pass(3 * time.Second)
 		if cut.Load() != 1 {
 			t.Errorf("what was taken away is cut off %d times", cut.Load())

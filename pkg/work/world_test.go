@@ -18,19 +18,19 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// kindOfTest is what the tests' items are: any of the known kinds.
+// kindOfTest is the kind of the tests' items: any known kind.
 const kindOfTest = work.Expire
 
-// world is a cluster with a table of work, and what steps have written.
+// world is a cluster with a table of work, and the output of steps.
 type world struct {
 	t       *testing.T
 	control *clienttest.Client
 	ids     ids.Source
 
 	mu      sync.Mutex
-	spared  time.Time                 // until when nothing is destroyed
-	written map[ids.ID]map[uint64]int // item → unit → times
-	items   map[ids.ID]uint64         // item → its units
+	spared  time.Time                 // nothing is destroyed until then
+	written map[ids.ID]map[uint64]int // item → unit → number of writes
+	items   map[ids.ID]uint64         // item → number of units
 }
 
 func newWorld(t *testing.T) *world {
@@ -39,7 +39,7 @@ func newWorld(t *testing.T) *world {
 		ids: &ids.Sequence{}, written: map[ids.ID]map[uint64]int{}, items: map[ids.ID]uint64{}}
 }
 
-// enqueue adds an item of so many units.
+// enqueue adds an item with a number of units.
 func (w *world) enqueue(customer string, units uint64) ids.ID {
 	w.t.Helper()
 	id := w.ids.New()
@@ -58,7 +58,7 @@ func readNumber(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// process is one start of a node. Once it is dead nothing of it reaches the cluster.
+// process is one start of a node. Once it is dead, it cannot reach the cluster.
 type process struct {
 	*work.Worker
 	world *world
@@ -70,8 +70,8 @@ type process struct {
 
 	mu      sync.Mutex
 	dead    bool
-	unheard bool // its commands do not go through
-	robbed  bool // the table says that it holds nothing
+	unheard bool // its commands do not get through
+	robbed  bool // the table says that it holds no items
 }
 
 var errUnheard = errors.New("this process is dead, or cut off")
@@ -89,14 +89,14 @@ func (p *process) isDead() bool {
 	return p.dead
 }
 
-// hear says whether the process's commands go through.
+// hear sets whether the process's commands get through.
 func (p *process) hear(heard bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unheard = !heard
 }
 
-// rob has the table say that the process holds nothing, or what it holds.
+// rob makes the table hide the process's items, or show them again.
 func (p *process) rob(robbed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,14 +109,14 @@ func (p *process) isHeard() bool {
 	return !p.dead && !p.unheard
 }
 
-// counted is a process's table: it counts its commands, and fails once the process is dead.
+// counted is a process's table. It counts commands, and fails once the process is dead.
 type counted struct {
 	work.Table
 	process *process
 
 	mu        sync.Mutex
 	exchanges int
-	progress  []time.Time // of exchanges that told of items under way
+	progress  []time.Time // of exchanges that reported progress
 }
 
 func (c *counted) Exchange(ctx context.Context, turn work.Turn) error {
@@ -150,7 +150,7 @@ func (c *counted) count() int {
 	return c.exchanges
 }
 
-// start starts a node with kinds; none: the one that writes units.
+// start starts a node with kinds; without any, with the kind that writes units.
 func (w *world) start(name string, kinds ...work.Kind) *process {
 	w.t.Helper()
 	return w.startWith(name, func(string) {}, kinds...)
@@ -175,12 +175,12 @@ func (w *world) startWith(name string, point func(string), kinds ...work.Kind) *
 	p.stop = stop
 	go func() {
 		defer close(p.ended)
-		_ = p.Run(ctx) // it answers nil
+		_ = p.Run(ctx) // it returns nil
 	}()
 	return p
 }
 
-// pass ends the goroutine that passes a point of a dead process, as its end would.
+// pass ends the goroutine of a dead process at a point, as its end would.
 func (p *process) pass(name string) {
 	p.point(name)
 	if p.isDead() {
@@ -188,7 +188,7 @@ func (p *process) pass(name string) {
 	}
 }
 
-// units is a kind whose steps write one unit each.
+// units returns a kind whose steps each write one unit.
 func (w *world) units(p *process, takes time.Duration) work.Kind {
 	return work.Kind{Name: kindOfTest, AtOnce: 4, Held: 16,
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
@@ -199,7 +199,7 @@ func (w *world) units(p *process, takes time.Duration) work.Kind {
 		}}
 }
 
-// write writes the next unit of an item, by its key. What is of no process always lives.
+// write writes the next unit of an item by its key. A nil process never dies.
 func (w *world) write(p *process, item work.Item) (work.Outcome, error) {
 	if p != nil && p.isDead() {
 		return work.Outcome{}, errUnheard
@@ -217,14 +217,14 @@ func (w *world) write(p *process, item work.Item) (work.Outcome, error) {
 	return work.GoOn(number(next)), nil
 }
 
-// open counts the items that are there.
+// open returns the number of open items.
 func (w *world) open() int {
 	n := 0
 	w.control.View().EachWork(func(*client.WorkItem) bool { n++; return true })
 	return n
 }
 
-// awaitSettled lets time pass until nothing is open.
+// awaitSettled lets time pass until no items are open.
 func (w *world) awaitSettled(within time.Duration) {
 	w.t.Helper()
 	for end := time.Now().Add(within); w.open() > 0; pass(time.Second) {
@@ -234,13 +234,13 @@ func (w *world) awaitSettled(within time.Duration) {
 	}
 }
 
-// pass lets the bubble's time go by.
+// pass lets the bubble's time pass.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// exact wants each unit of each item written, and says how many were written more than once.
+// exact requires every unit of each item, and returns how many were written repeatedly.
 func (w *world) exact() (repeated int) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -259,7 +259,7 @@ func (w *world) exact() (repeated int) {
 	return repeated
 }
 
-// in runs a test in a bubble, where time passes when everybody waits.
+// in runs a test in a bubble, where time passes while all goroutines wait.
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })

@@ -46,6 +46,7 @@ type Problem struct {
 	} `json:"errors"`
 }
 
+// Error implements error.
 func (p *Problem) Error() string {
 	return fmt.Sprintf("%d %s: %s %v", p.Status, p.Code, p.Detail, p.Errors)
 }

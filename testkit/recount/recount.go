@@ -146,6 +146,7 @@ type Error struct {
 	Count    int
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("the recount differs in %d places:\n  %s", e.Count,
 		strings.Join(e.Problems, "\n  "))

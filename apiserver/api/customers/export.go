@@ -235,21 +235,42 @@ func (e *exporter) definitions(context.Context) error {
 	return err
 }
 
-// sites writes sites, each with its links as far as the row store has them.
+// sites writes sites, each with its links if the row store has them.
 func (e *exporter) sites(ctx context.Context) error {
 	for _, site := range e.view.Sites(e.customer) {
 		if err := e.line("site", sites.NewSite(site)); err != nil {
 			return err
 		}
-		err := e.Store.SiteLinks(ctx, rowstore.SiteQuery{Version: site.Version, Site: site.ID},
-			func(l *rowstore.SiteLink) error {
-				return e.line("siteLink", siteLink{SiteID: site.ID, Link: sites.NewLink(l)})
-			})
-		if err != nil && !errors.Is(err, rowstore.ErrListUnknown) {
-			return fmt.Errorf("links to export of site %s: %w", site.ID, err)
+		if err := e.siteLinks(ctx, site); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// siteLinks writes the links of a site. Once some are written they must all be there: a site may be
+// sent again meanwhile.
+func (e *exporter) siteLinks(ctx context.Context, site *client.Site) error {
+	q := rowstore.SiteQuery{Version: site.Version, Site: site.ID, Limit: exportedAtOnce}
+	for {
+		part, err := e.Store.SiteLinks(ctx, q)
+		if q.From == 0 && errors.Is(err, rowstore.ErrListUnknown) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("links to export of site %s: %w", site.ID, err)
+		}
+		for i := range part {
+			l := siteLink{SiteID: site.ID, Link: sites.NewLink(&part[i])}
+			if err := e.line("siteLink", l); err != nil {
+				return err
+			}
+			q.From = part[i].Seq + 1
+		}
+		if len(part) < exportedAtOnce {
+			return nil
+		}
+	}
 }
 
 // meet records a group whose rows will be written.
@@ -323,11 +344,11 @@ func (e *exporter) runs(ctx context.Context) error {
 	}
 }
 
-// links writes the addresses of a run whose list is still kept.
+// links writes the addresses of a run whose list is still kept. It is whole as siteLinks is.
 func (e *exporter) links(ctx context.Context, job *client.Job) error {
 	for from := uint32(0); ; {
 		part, err := e.Store.Links(ctx, job.List, from, exportedAtOnce)
-		if errors.Is(err, rowstore.ErrListUnknown) {
+		if from == 0 && errors.Is(err, rowstore.ErrListUnknown) {
 			return nil
 		}
 		if err != nil {

@@ -2,7 +2,12 @@ package customers_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +77,43 @@ func scraperOf(t *testing.T, s *apitest.Server, customer, name string, group ids
 	return put.ID
 }
 
+// siteOf gives a customer's scraper a site of two links.
+func siteOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer string,
+	scraper ids.ID) {
+	t.Helper()
+	put := client.PutSite{ID: s.IDs.New(), Customer: customer, Scraper: scraper,
+		Name: "site of " + customer, Version: s.IDs.New(), Links: 2}
+	links := make([]rowstore.SiteLink, put.Links)
+	for seq := range links {
+		links[seq] = rowstore.SiteLink{Seq: uint32(seq),
+			URL: fmt.Sprintf("https://shop.test/%s/of/a/site/%d", customer, seq)}
+	}
+	if err := errors.Join(store.PutSiteLinks(t.Context(), put.Version, links),
+		store.FinishSite(t.Context(), put.Version, put.Links)); err != nil {
+		t.Fatal(err)
+	}
+	s.Client.Must(t, put)
+}
+
+// statedKinds are what the architecture says that an export has of the tables of the state.
+func statedKinds(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) == 7 && strings.Contains(cells[1], "`") {
+			for kind := range strings.SplitSeq(cells[5], ",") {
+				kinds[strings.TrimSpace(kind)] = true
+			}
+		}
+	}
+	delete(kinds, "–")
+	return slices.Sorted(maps.Keys(kinds))
+}
+
 // An export has everything of the customer and nothing of others, whatever has left the state. It
 // includes the rows of a deleted scraper, but no deleted rows.
 func TestExport(t *testing.T) {
@@ -101,7 +143,12 @@ func TestExport(t *testing.T) {
 		kept := s.NewGroup(t, customer, "kept")
 		s.Client.Must(t, client.PutCategory{ID: s.IDs.New(), Customer: customer, Group: kept,
 			Name: "cheap", Filters: []byte(`{"price":{"lt":9}}`)})
+		s.Client.Must(t, client.ShareGroup{Customer: customer, Group: kept,
+			Emails: []string{"friend.of." + customer + "@y.test"}})
+		s.Client.Must(t, client.PutSchema{ID: s.IDs.New(), Customer: customer, Version: 1,
+			Name: "of " + customer, Content: []byte(`{}`)})
 		shop := scraperOf(t, s, customer, "shop", kept)
+		siteOf(t, s, store, customer, shop)
 		gone := scraperOf(t, s, customer, "gone", kept)
 		for range 3 {
 			runOf(t, s, store, customer, shop, 2)
@@ -156,17 +203,22 @@ func TestExport(t *testing.T) {
 	}
 	want := []string{"profile", "additionalInfo", "notificationPreferences", "account",
 		"passkey", "grant", "wallet", "subscription", "invoice", "key", "webhook", "group",
-		"category", "scraper", "notification", "feedback", "transaction", "run", "link",
-		"linkError", "row"}
+		"category", "share", "schema", "scraper", "site", "siteLink", "notification", "feedback",
+		"transaction", "run", "link", "linkError", "row"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("the kinds (-want +got):\n%s", diff)
+	}
+	slices.Sort(kinds)
+	if diff := cmp.Diff(statedKinds(t), kinds); diff != "" {
+		t.Errorf("the kinds that the architecture says (-want +got):\n%s", diff)
 	}
 	keys := len(s.Client.View().Keys("alice"))
 	notices := 0
 	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
 	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
-		"category": 1, "subscription": 1, "invoice": 1, "webhook": 1,
-		"scraper": 1, "notification": notices, "feedback": 1, "run": 6, "link": 3*2 + 4 + 2*5 + 6,
+		"category": 1, "share": 1, "schema": 1, "site": 1, "siteLink": 2, "subscription": 1,
+		"invoice": 1, "webhook": 1, "scraper": 1, "notification": notices, "feedback": 1,
+		"run": 6, "link": 3*2 + 4 + 2*5 + 6,
 		"account": 1, "passkey": 1, "grant": 1, "linkError": 6,
 		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
 		if counts[kind] != n {

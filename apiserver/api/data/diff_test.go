@@ -29,7 +29,8 @@ func TestDiff(t *testing.T) {
 			Has: map[string]any{"errors.0.field": field}}
 	}
 	key := map[string]any{"from": from.String(), "to": to.String(), "key.0": "sku",
-		"summary":        map[string]any{"added": 1.0, "removed": 1.0, "changed": 1.0, "unchanged": 1.0},
+		"summary": map[string]any{"added": 1.0, "removed": 1.0, "changed": 1.0,
+			"unchanged": 1.0},
 		"items.0.change": "ADDED", "items.0.before": nil, "items.0.after.sku": "d",
 		"items.0.changed": []any{},
 		"items.1.change":  "CHANGED", "items.1.before.price": 1, "items.1.after.price": 9,

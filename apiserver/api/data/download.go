@@ -28,7 +28,8 @@ func (r Resource) download() *operation.Operation {
 		Summary: "Answers the rows of a group's newest runs as one file, data.xlsx",
 		Description: "It has the rows of each scraper's newest run, as they were when the call " +
 			"came, under the columns of GET /api/scraper/data/export. " + formats,
-		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime, Media: export.MediaTypes(),
+		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read,
+		Timeout: exportTime, Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.ExportTooLarge},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *downloadRequest) (operation.Download, error) {

@@ -48,7 +48,8 @@ func exported(t *testing.T, store rowstore.Store) {
 			}}
 	}
 	file := func(query, want string) apitest.Scenario {
-		return apitest.Scenario{Name: query, As: apitest.Reader, Do: exportPath + query, Status: 200,
+		return apitest.Scenario{Name: query, As: apitest.Reader, Do: exportPath + query,
+			Status: 200,
 			Headers: map[string]string{"Content-Type": "text/csv; charset=utf-8",
 				"Content-Disposition": "*"},
 			Check: func(t *testing.T, a apitest.Answer) {
@@ -106,7 +107,8 @@ func (s *scanned) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto i
 	return there, err
 }
 
-func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error) {
+func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage,
+	int64, error) {
 	if s.held != nil {
 		s.began <- struct{}{}
 		<-s.held

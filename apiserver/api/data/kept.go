@@ -141,7 +141,8 @@ func (r Resource) keep() *operation.Operation {
 		Feature: plans.DataExport, Rate: limits.Read, Status: 202,
 		Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter, fault.InvalidSort, fault.LimitReached, fault.OutOfSpace, fault.ExportsNotKept},
+			fault.InvalidFilter, fault.InvalidSort, fault.LimitReached, fault.OutOfSpace,
+			fault.ExportsNotKept},
 	}, func(ctx context.Context, from *operation.Caller, in *exportRequest) (KeptExport, error) {
 		ask, err := r.ask(ctx, from, in)
 		if err != nil {

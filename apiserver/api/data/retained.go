@@ -109,7 +109,8 @@ func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.Vie
 			return false
 		}
 		var rows []json.RawMessage
-		rows, failed = r.Store.Rows(ctx, rowstore.RowsQuery{Scope: client.ShownOf(v, job), Limit: 1})
+		rows, failed = r.Store.Rows(ctx,
+			rowstore.RowsQuery{Scope: client.ShownOf(v, job), Limit: 1})
 		gone = failed == nil && len(rows) == 0
 		return !gone && failed == nil && !in.IsLastRun
 	})

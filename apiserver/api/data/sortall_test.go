@@ -19,8 +19,8 @@ func TestSortAllGoesOn(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	job := newBenchJob()
 	const atOnce, rows = 500, 1_734
-	page := &model.Page{Job: job.ID, Fetch: job.ID, Outcome: model.Delivered, URL: "https://x.test/",
-		PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true}
+	page := &model.Page{Job: job.ID, Fetch: job.ID, Outcome: model.Delivered,
+		URL: "https://x.test/", PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true}
 	for n := range rows { // 7919 and the number of rows are coprime
 		page.Rows = append(page.Rows, fmt.Appendf(nil, `{"n":%d}`, n*7919%rows/2))
 	}

@@ -1,6 +1,7 @@
 package sites_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -12,26 +13,62 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
-var siteLinks = flag.Int("site-links", 3_000,
+var siteLinks = flag.Int("site-links", 30_000,
 	"links of the site of TestLargestSite; a night takes 1,000,000")
 
+// weighing is a row store that notes how much it gets at once. With the last of it, it weighs what
+// is in use while its caller waits.
+type weighing struct {
+	rowstore.Store
+	ofPart uint64 // the most
+	mu     sync.Mutex
+	memory uint64 // the most
+}
+
+func (w *weighing) PutSiteLinks(ctx context.Context, version ids.ID,
+	links []rowstore.SiteLink) error {
+	text := 0
+	for _, l := range links {
+		text += len(l.URL) + len(l.Title) + len(l.Curl)
+	}
+	w.ofPart = max(w.ofPart, uint64(text))
+	if n := len(links); n > 0 && int(links[n-1].Seq) == *siteLinks-1 {
+		w.weigh()
+	}
+	return w.Store.PutSiteLinks(ctx, version, links)
+}
+
+func (w *weighing) weigh() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.memory = max(w.memory, inUse())
+}
+
 // TestLargestSite puts a site as a JSON body, reads it and runs it. The log says how long that
-// takes, and how much memory more than before.
+// takes, and how much memory more than before. The put takes 64 MiB, what is free again among it.
+// What is in use of that grows with hashes of the links, and not with the body.
 func TestLargestSite(t *testing.T) {
-	r := newRig(t)
+	store := &weighing{Store: apitest.NewStore(t)}
+	r := newRigOn(t, store)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(),
 		Amount: 1_000_000_000})
 	const text = 320 // bytes of a title: 1,000,000 links are a body of 400 MB
-	took := func(what string, do func()) {
+	took := func(what string, do func()) (most uint64) {
 		began, memory := time.Now(), watchMemory()
 		do()
+		most = memory()
 		t.Logf("%s: %v, %d MiB of memory", what, time.Since(began).Round(time.Millisecond),
-			memory()>>20)
+			most>>20)
+		return most
 	}
-	took("put", func() {
+	before := inUse()
+	most := took("put", func() {
 		body, sender := io.Pipe()
 		go func() {
 			_, _ = fmt.Fprintf(sender, `{"name":"s","scraperRef":%q,"links":[`, r.scraper)
@@ -42,6 +79,7 @@ func TestLargestSite(t *testing.T) {
 				_, _ = fmt.Fprintf(sender, `{"url":"https://shop-%d.test/a/page/%d","title":"%0*d"}`,
 					n%1_000, n, text, n)
 			}
+			store.weigh() // nearly all has come
 			_, _ = io.WriteString(sender, "]}")
 			_ = sender.Close() // it never fails
 		}()
@@ -63,6 +101,15 @@ func TestLargestSite(t *testing.T) {
 			t.Fatalf("%d %s, %v", answer.StatusCode, whole, err)
 		}
 	})
+	grown := max(store.memory, before) - before
+	t.Logf("in use of that: %d KiB at most", grown>>10)
+	if allowed := uint64(4<<20 + 20**siteLinks); grown > allowed || most > 64<<20 {
+		t.Errorf("the put takes %d KiB of memory, and has %d in use, more than %d", most>>10,
+			grown>>10, allowed>>10)
+	}
+	if allowed := uint64(1<<20 + launch.MaxLinkText); store.ofPart > allowed {
+		t.Errorf("the row store gets %d bytes at once, more than %d", store.ofPart, allowed)
+	}
 	site := r.Client.View().SiteOf(r.scraper)
 	if int(site.Links) != *siteLinks {
 		t.Fatalf("the site has %d links", site.Links)
@@ -86,6 +133,15 @@ func TestLargestSite(t *testing.T) {
 	}
 }
 
+// inUse is what the heap has when nobody works with it. What pools have goes the second time.
+func inUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 // watchMemory starts recording the peak of memory use. most returns the increase since then.
 func watchMemory() (most func() uint64) {
 	heap := func() uint64 {
@@ -93,8 +149,7 @@ func watchMemory() (most func() uint64) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	runtime.GC()
-	before, peak, done := heap(), atomic.Uint64{}, make(chan struct{})
+	before, peak, done := inUse(), atomic.Uint64{}, make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		for ticks := time.NewTicker(20 * time.Millisecond); ; {

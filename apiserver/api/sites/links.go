@@ -92,23 +92,19 @@ func (in *linksRequest) query() (q rowstore.SiteQuery, err error) {
 // page reads one page of the links that match a filter; nil: of all links.
 func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQuery,
 	wanted filter.Node, page int64, size int) (api.Page[SiteLink], error) {
-	var content []SiteLink
-	add := func(l *rowstore.SiteLink) error {
-		content = append(content, NewLink(l))
-		return nil
-	}
 	q.Offset, q.Limit = int(page)*size, size
+	var links []rowstore.SiteLink
 	var total int64
 	var err error
 	if wanted == nil {
 		total = int64(site.Links)
 		q.Within(total)
-		err = r.Store.SiteLinks(ctx, q, add)
+		links, err = r.Store.SiteLinks(ctx, q)
 	} else {
-		total, err = r.Store.FindSiteLinks(ctx, q, wanted, add)
+		links, total, err = r.Store.FindSiteLinks(ctx, q, wanted)
 	}
 	page = min(page, max(api.Pages(total, size)-1, 0))
-	return api.NewPage(content, total, int(page), size), err
+	return api.NewPage(newLinks(links), total, int(page), size), err
 }
 
 // filter is the filter of the request; nil: none.

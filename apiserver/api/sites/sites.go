@@ -30,10 +30,9 @@ type Resource struct {
 
 // Links reads sites from the row store.
 type Links interface {
-	SiteLinks(ctx context.Context, q rowstore.SiteQuery,
-		visit func(*rowstore.SiteLink) error) error
-	FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
-		visit func(*rowstore.SiteLink) error) (total int64, err error)
+	SiteLinks(ctx context.Context, q rowstore.SiteQuery) ([]rowstore.SiteLink, error)
+	FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
+		links []rowstore.SiteLink, total int64, err error)
 }
 
 // Operations lists all operations, in the order of the specification.
@@ -90,18 +89,23 @@ func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	if s.Links > maxShown {
 		return site, nil
 	}
-	site.LinksTruncated, site.Links = false, make([]SiteLink, 0, s.Links)
-	err := store.SiteLinks(ctx, rowstore.SiteQuery{Version: s.Version, Site: s.ID},
-		func(l *rowstore.SiteLink) error {
-			site.Links = append(site.Links, NewLink(l))
-			return nil
-		})
+	links, err := store.SiteLinks(ctx, rowstore.SiteQuery{Version: s.Version, Site: s.ID,
+		Limit: maxShown})
 	if errors.Is(err, rowstore.ErrListUnknown) {
-		site.Links, site.LinksTruncated = nil, true
 		return site, nil
 	}
 	if err != nil {
 		return site, fmt.Errorf("links of site %s: %w", s.ID, err)
 	}
+	site.LinksTruncated, site.Links = false, newLinks(links)
 	return site, nil
+}
+
+// newLinks are links as the row store has them; none is an empty list.
+func newLinks(links []rowstore.SiteLink) []SiteLink {
+	made := make([]SiteLink, len(links))
+	for i := range links {
+		made[i] = NewLink(&links[i])
+	}
+	return made
 }

@@ -23,7 +23,11 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	store := apitest.NewStore(t)
+	return newRigOn(t, apitest.NewStore(t))
+}
+
+func newRigOn(t *testing.T, store rowstore.Store) *rig {
+	t.Helper()
 	r := &rig{store: store,
 		Server: apitest.Start(t, apitest.WithStore(store))}
 	r.group = r.NewGroup(t, "alice", "g")

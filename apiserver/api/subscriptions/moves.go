@@ -212,7 +212,7 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	session, err := r.Payments.Subscribe(asking, payment.PlanOrder{Key: begun.Move.String(),
-		Customer: from.Customer, Cluster: clusterOf(from.View), Plan: plan.Name,
+		Customer: from.Customer, Cluster: from.View.ClusterName(), Plan: plan.Name,
 		Cents: plan.Cents(), Revision: begun.Revision, Replaces: replacedBy(&begun)})
 	if err != nil {
 		r.releaseMove(ctx, from.Customer, begun.Move)
@@ -261,12 +261,4 @@ func (r Resource) amend(ctx context.Context, from *operation.Caller,
 	made, err := client.Do(ctx, r.Client, client.TellContract{Customer: from.Customer,
 		Contract: newContract(&told), Move: begun.Move}, nil)
 	return r.newSubscription(&made), err
-}
-
-// clusterOf identifies the cluster, so that other clusters at the same provider ignore its notices.
-func clusterOf(v *client.View) string {
-	if cluster := v.Cluster(); cluster != nil {
-		return cluster.ID.String()
-	}
-	return ""
 }

@@ -91,7 +91,7 @@ func (r Resource) open(ctx context.Context, from *operation.Caller,
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	session, err := r.Payments.Open(asking, payment.Order{Key: from.Call.Ticket.String(),
-		Customer: from.Customer, Cluster: clusterOf(from.View), Cents: cents})
+		Customer: from.Customer, Cluster: from.View.ClusterName(), Cents: cents})
 	if err != nil {
 		return client.OpenedTopUp{}, err
 	}
@@ -106,14 +106,6 @@ func (r Resource) release(ctx context.Context, call *client.Call) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	_, _ = client.Do(ctx, r.Client, client.ReleaseClaim{}, call)
-}
-
-// clusterOf identifies the cluster, so that other clusters at the same provider ignore its notices.
-func clusterOf(v *client.View) string {
-	if cluster := v.Cluster(); cluster != nil {
-		return cluster.ID.String()
-	}
-	return ""
 }
 
 // topUpStatus is GET /api/wallet/topup/{sessionId}.

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/utf8text"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -366,10 +367,7 @@ func example(c *diff.Change, key []string) string {
 			fmt.Fprintf(&text, ", and %d more", more)
 		}
 	}
-	if made := text.String(); len(made) <= exampleBytes {
-		return made
-	}
-	return strings.ToValidUTF8(text.String()[:exampleBytes-len("…")], "") + "…"
+	return utf8text.CutText(text.String(), exampleBytes)
 }
 
 // naming are the members by which a row is described: those of the key, or else its first ones.

@@ -168,7 +168,8 @@ func (k *harvests) end(ctx context.Context, j *journal, gaveUp bool) error {
 	return err
 }
 
-// verdict says why a harvest has found nothing; "": there is nothing to find.
+// verdict says why a harvest has found nothing; "": there is nothing to find. Whoever names a
+// sitemap that cannot be read has not said that. Guesses have, where any of them was answered.
 func (j *journal) verdict() (code, detail string) {
 	answered := false
 	var away *file
@@ -177,14 +178,16 @@ func (j *journal) verdict() (code, detail string) {
 		case malformed:
 			return string(fault.SitemapMalformed), "nothing can be read of " + f.URL
 		case unreachable:
-			away = f
+			if away == nil || away.Guessed {
+				away = f
+			}
 		case unread:
 		default:
 			answered = true
 		}
 	}
-	if away != nil && !answered {
-		return string(fault.SourceUnreachable), "no answer from " + away.URL
+	if away != nil && (!away.Guessed || !answered) {
+		return string(fault.SourceUnreachable), "no sitemap from " + away.URL
 	}
 	return "", ""
 }

@@ -345,64 +345,6 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// The verdicts on sites without a sitemap, and on those that cannot be read.
-func TestVerdicts(t *testing.T) {
-	for name, c := range map[string]struct {
-		files  map[string]string
-		status map[string]int
-		url    string
-		count  uint32
-		code   fault.Code
-	}{
-		"no sitemap": {nil, nil, "http://a.test/", 0, ""},
-		"empty": {map[string]string{"a.test/sitemap.xml": "<urlset/>"}, nil,
-			"http://a.test/", 0, ""},
-		"blank": {map[string]string{"a.test/sitemap.xml": "\n"}, nil, "http://a.test/", 0, ""},
-		"a page": {map[string]string{"a.test/sitemap.xml": "<html></html>"}, nil,
-			"http://a.test/", 0, ""},
-		"a named page": {map[string]string{"a.test/robots.txt": "Sitemap: /s",
-			"a.test/s": "<html></html>"}, nil, "http://a.test/", 0, fault.SitemapMalformed},
-		"broken": {map[string]string{"a.test/sitemap.xml": "<urlset><url>"}, nil,
-			"http://a.test/", 0, fault.SitemapMalformed},
-		"broken behind some": {map[string]string{"a.test/sitemap.xml": "<urlset><url><loc>/1" +
-			"</loc></url><url>"}, nil, "http://a.test/", 1, ""},
-		"a dead host": {nil, nil, "http://dead.example/", 0, fault.SourceUnreachable},
-		"a dead host's sitemap": {nil, nil, "http://dead.example/sitemap.xml", 0,
-			fault.SourceUnreachable},
-		"no rules": {nil, map[string]int{"a.test/robots.txt": 503}, "http://a.test/", 0,
-			fault.SourceUnreachable},
-		"forbidden": {map[string]string{"a.test/robots.txt": "User-agent: *\nDisallow: /",
-			"a.test/sitemap.xml": urlset("/1")}, nil, "http://a.test/", 0, ""},
-		"busy": {nil, map[string]int{"a.test/sitemap.xml": 503}, "http://a.test/", 0, ""},
-		"an own sitemap": {map[string]string{"a.test/shop.xml": urlset("/1", "/2")}, nil,
-			"http://a.test/shop.xml?x=1", 0, ""},
-		"an own feed": {map[string]string{"a.test/shop.rss": "http://a.test/1\nhttp://a.test/2"},
-			nil, "http://a.test/shop.rss", 2, ""},
-		"private": {nil, nil, "http://10.0.0.1/", 0, fault.SourceUnreachable},
-		"moved": {map[string]string{"a.test/sitemap.xml": "http://www.a.test/s.xml",
-			"www.a.test/s.xml": urlset("/1")}, map[string]int{"a.test/sitemap.xml": 301},
-			"http://a.test/", 1, ""},
-		"moved to the forbidden": {map[string]string{
-			"a.test/sitemap.xml": "http://169.254.169.254/"},
-			map[string]int{"a.test/sitemap.xml": 302}, "http://a.test/", 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, c.files)
-			if c.status != nil {
-				r.status = c.status
-			}
-			h := r.finish(r.ask(c.url, 500_000))
-			want := client.HarvestDone
-			if c.code != "" {
-				want = client.HarvestFailed
-			}
-			if h.State != want || h.Code != string(c.code) || h.Count != c.count {
-				t.Errorf("%+v; asked for %q", h, r.asked)
-			}
-		})
-	}
-}
-
 // A harvest is bounded in levels, sitemaps and addresses, and ends loops of sitemaps.
 func TestBounds(t *testing.T) {
 	files := map[string]string{"a.test/robots.txt": "Sitemap: /0.xml"}

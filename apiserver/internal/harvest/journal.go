@@ -82,9 +82,9 @@ type result string
 const (
 	unread      result = ""
 	read        result = "READ"
-	missing     result = "MISSING"   // it does not exist, or is forbidden
-	malformed   result = "MALFORMED" // it can be read only in part
-	unreachable result = "UNREACHABLE"
+	missing     result = "MISSING"     // it does not exist, or is forbidden
+	malformed   result = "MALFORMED"   // it can be read only in part
+	unreachable result = "UNREACHABLE" // it may be reachable another time
 )
 
 // journal is all that a harvest knows, and what it will write next.

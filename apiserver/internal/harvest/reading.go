@@ -139,6 +139,8 @@ func (r *reading) read(ctx context.Context, f *file) error {
 		return err
 	case a.err != nil && broken == nil:
 		as = unreachable
+	case a.status > 299 && a.retry && !at.Guessed:
+		as = unreachable // whoever names it says that it is there
 	case a.status > 299:
 		as = missing
 	case errors.Is(broken, sitemap.ErrNotSitemap) && at.Guessed:

@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 const (
@@ -213,14 +214,11 @@ func checkWebsite(url, canonical string) error {
 const maxShown = 200
 
 func refusedAddress(place, url string, cause error) error {
-	shown, code, reason := url, fault.InvalidURL, "The address cannot be read."
-	if len(shown) > maxShown {
-		shown = shown[:maxShown] + "…"
-	}
+	code, reason := fault.InvalidURL, "The address cannot be read."
 	if coded := (*fault.Error)(nil); errors.As(cause, &coded) {
 		code, reason = coded.Code, coded.Detail
 	}
-	return fault.Invalid(code, place, "%q: %s", shown, reason)
+	return fault.Invalid(code, place, "%q: %s", utf8text.CutText(url, maxShown), reason)
 }
 
 // commit makes the run. It belongs to the caller unless run names another customer.

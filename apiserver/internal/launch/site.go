@@ -26,6 +26,9 @@ const (
 	MaxLinkText = 8 << 10
 	// maxLinkLine bounds a line of JSON with such texts, even if every character is escaped.
 	maxLinkLine = 8 * MaxLinkText
+	// sitePart is how many bytes of text the row store gets at once, about. It has some copies of
+	// them, and a connection to it may keep one.
+	sitePart = 1 << 20
 )
 
 // SiteInput is a site as its caller gives it. Its links come as lines, parsed by Line.
@@ -119,14 +122,15 @@ func readsAddresses(t model.ScraperType) bool {
 func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 	lines := bufio.NewScanner(in.Links)
 	lines.Buffer(make([]byte, 0, maxLine), maxLinkLine)
-	seen := map[uint64]struct{}{}
-	part := make([]rowstore.SiteLink, 0, rowstore.MaxSitePart)
+	var seen hashSet
+	part, bytesOfPart := make([]rowstore.SiteLink, 0, rowstore.MaxSitePart), 0
 	write := func() error {
 		t.stored = true
 		if err := t.Store.PutSiteLinks(ctx, t.list, part); err != nil {
 			return fmt.Errorf("take in a site: %w", err)
 		}
-		part = part[:0]
+		clear(part)
+		part, bytesOfPart = part[:0], 0
 		return nil
 	}
 	number := 1
@@ -150,20 +154,21 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 		if err != nil {
 			return 0, refusedAddress(place, link.URL, err)
 		}
-		if len(link.URL)+len(link.Title)+len(link.Curl) > MaxLinkText {
+		text := len(link.URL) + len(link.Title) + len(link.Curl)
+		if text > MaxLinkText {
 			return 0, fault.Invalid(fault.InvalidRequest, place,
 				"a link has at most %d bytes of text", MaxLinkText)
 		}
 		link.Hash = rowstore.LinkHash(canonical)
-		if _, known := seen[link.Hash]; known {
+		link.Seq = uint32(seen.count)
+		if !seen.add(link.Hash) {
 			continue
 		}
-		if len(seen) == client.MaxSiteLinks {
+		if seen.count > client.MaxSiteLinks {
 			return 0, tooManyLinks()
 		}
-		link.Seq = uint32(len(seen))
-		seen[link.Hash] = struct{}{}
-		if part = append(part, link); len(part) == rowstore.MaxSitePart {
+		part, bytesOfPart = append(part, link), bytesOfPart+text
+		if len(part) == rowstore.MaxSitePart || bytesOfPart >= sitePart {
 			if err := write(); err != nil {
 				return 0, err
 			}
@@ -179,10 +184,10 @@ func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
 	if err := write(); err != nil {
 		return 0, err
 	}
-	if err := t.Store.FinishSite(ctx, t.list, uint32(len(seen))); err != nil {
+	if err := t.Store.FinishSite(ctx, t.list, uint32(seen.count)); err != nil {
 		return 0, fmt.Errorf("take in a site: %w", err)
 	}
-	return uint32(len(seen)), nil
+	return uint32(seen.count), nil
 }
 
 func tooManyLinks() error {
@@ -325,18 +330,18 @@ func (s *siteAddresses) read(ctx context.Context, most int) error {
 	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from, Limit: most}
 	s.from = s.site.Links // unless links come
 	s.links = nil
-	err := s.store.SiteLinks(ctx, q, func(link *rowstore.SiteLink) error {
-		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {
-			s.links = append(s.links, link.URL)
-		}
-		return nil
-	})
+	links, err := s.store.SiteLinks(ctx, q)
 	if errors.Is(err, rowstore.ErrListUnknown) {
 		return fault.Invalid(fault.StartURLsUnreachable, "site",
 			"the links of the scraper's site are no longer kept; send the site again")
 	}
 	if err != nil {
 		return fmt.Errorf("site %s: %w", s.site.ID, err)
+	}
+	for _, link := range links {
+		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {
+			s.links = append(s.links, link.URL)
+		}
 	}
 	return nil
 }

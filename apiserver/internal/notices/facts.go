@@ -125,7 +125,7 @@ func FactsOf(n *client.Notice) (f NotificationFacts) {
 
 func newChanges(n *client.Notice) *NotifiedChanges {
 	told := &NotifiedChanges{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
-		ErrorMessage: n.Message, Diff: DiffPath(n)}
+		ErrorMessage: n.Message, Diff: diffPath(n)}
 	if c := n.Changes; c != nil {
 		told.FromJobID, told.Examples = &c.From, c.Examples
 		told.Added, told.Removed, told.Changed = c.Added, c.Removed, c.Changed

@@ -119,11 +119,11 @@ func changes(n *client.Notice) string {
 	for _, example := range n.Changes.Examples {
 		text += "\n" + example
 	}
-	return text + "\nAll: " + DiffPath(n)
+	return text + "\nAll: " + diffPath(n)
 }
 
-// DiffPath is the path of all changes of a RunChanged, "" if there is none.
-func DiffPath(n *client.Notice) string {
+// diffPath is the path of all changes of a RunChanged, "" if there is none.
+func diffPath(n *client.Notice) string {
 	if n.Changes == nil {
 		return ""
 	}

@@ -3,10 +3,10 @@ package operation
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Problem is the body of every error (decision 1).
@@ -60,7 +60,8 @@ func NewProblem(err error, correlationID string) *Problem {
 	p.Status, p.Title = entry.Status, entry.Title
 	for _, f := range list[:min(len(list), maxProblems)] {
 		p.Errors = append(p.Errors, ProblemItem{Code: f.Code,
-			Message: cutText(message(f), maxProblem), Field: cutText(f.Field, maxProblemField)})
+			Message: utf8text.CutText(message(f), maxProblem),
+			Field:   utf8text.CutText(f.Field, maxProblemField)})
 	}
 	if taken := (*TakenName)(nil); errors.As(err, &taken) {
 		p.ScraperID, p.Type = &taken.ScraperID, taken.Type
@@ -77,14 +78,6 @@ const (
 	maxProblem      = 4096 // bytes of a message
 	maxProblemField = 512  // bytes of a field's name
 )
-
-// cutText cuts a text to at most this many bytes, whole characters, and marks the cut.
-func cutText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
 
 func message(f *fault.Error) string {
 	text := f.Detail

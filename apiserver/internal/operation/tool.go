@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Tool is an operation as agents call it: all its inputs are named arguments.
@@ -207,7 +208,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		a, known := t.arguments[name]
 		switch {
 		case !known:
-			return fault.Invalid(fault.UnknownParameter, cutText(name, maxProblemField),
+			return fault.Invalid(fault.UnknownParameter, utf8text.CutText(name, maxProblemField),
 				"the tool has no such argument")
 		case a.in == "whole":
 			call.Body, call.bodyName = value, name

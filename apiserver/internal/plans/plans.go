@@ -39,8 +39,8 @@ const (
 	API                   Feature = "API"
 )
 
-// Features are all features.
-func Features() []Feature {
+// features are all features.
+func features() []Feature {
 	return []Feature{ManualRun, DailyScheduler, WeeklyScheduler, SiteMap, DataSharing,
 		DataEnrichment, TextMatching, DataCharts, ExternalAPI, DataExport, GroupCustomCategories,
 		API}
@@ -178,12 +178,12 @@ func (p *Plan) check() (field, said string) {
 		return "level", fmt.Sprintf("must be -%d to %d", maxLevel, maxLevel)
 	case p.Offered && p.Cents() == 0:
 		return "offered", "must be false: it costs nothing, and is chosen without"
-	case len(p.Features) > len(Features()):
+	case len(p.Features) > len(features()):
 		return "features", "must be there once each"
 	}
 	for _, feature := range p.Features {
-		if !slices.Contains(Features(), feature) {
-			return "features", fmt.Sprintf("%q is none of %v", feature, Features())
+		if !slices.Contains(features(), feature) {
+			return "features", fmt.Sprintf("%q is none of %v", feature, features())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Limits)) {

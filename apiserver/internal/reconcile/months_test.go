@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -235,14 +234,5 @@ func TestMonths(t *testing.T) {
 	}
 	if uint64(recounted) < seeds || uint64(restores) < seeds/2 {
 		t.Errorf("%d runs and %d restores in %d months are too few", recounted, restores, seeds)
-	}
-}
-
-// Kinds lists each kind once, so that tests can rely on it.
-func TestKindsAreAll(t *testing.T) {
-	kinds := reconcile.Kinds()
-	slices.Sort(kinds)
-	if len(slices.Compact(kinds)) != 12 {
-		t.Errorf("kinds %v", kinds)
 	}
 }

@@ -41,12 +41,6 @@ const (
 	PrefixSum Kind = "PREFIX_SUM"
 )
 
-// Kinds are all kinds.
-func Kinds() []Kind {
-	return []Kind{PaymentMissing, PaymentUnknown, PaymentAmount, ReversalMissing, ReversalUnknown,
-		ReversalAmount, Clearing, Unmatched, Books, FreeBooks, Balance, PrefixSum}
-}
-
 // Difference is a difference between the ledger and what it is compared with, in micros. For
 // FreeBooks it is in free requests.
 type Difference struct {

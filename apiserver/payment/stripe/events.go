@@ -23,18 +23,6 @@ const (
 	maxCustomer   = 500 // bytes, the limit of a metadata value
 )
 
-// Events are the types that Read understands. The webhook endpoint must receive them.
-func Events() []string {
-	return []string{"checkout.session.completed", "checkout.session.async_payment_succeeded",
-		"checkout.session.async_payment_failed", "checkout.session.expired", "refund.created",
-		"refund.updated", "refund.failed", "charge.dispute.funds_withdrawn",
-		"charge.dispute.funds_reinstated",
-		"customer.subscription.created", "customer.subscription.updated",
-		"customer.subscription.deleted", "customer.subscription.paused",
-		"customer.subscription.resumed", "invoice.created", "invoice.finalized", "invoice.updated",
-		"invoice.paid", "invoice.voided", "invoice.marked_uncollectible", "invoice.deleted"}
-}
-
 var errUnreadable = fault.New(fault.InvalidBody, "the event cannot be read")
 
 // Read implements payment.Provider. It accepts events of any version of Stripe's API, because the

@@ -2,6 +2,8 @@ package stripe_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +168,35 @@ func TestEventsOfNoSense(t *testing.T) {
 			err) != fault.InvalidBody || got != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// The operator's guide lists the events that are read, and no other.
+func TestEventsOfTheGuideAreRead(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/running.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
+	for _, line := range regexp.MustCompile("(?m)^- (`(?:checkout|refund|charge|customer|invoice)"+
+		"\\..*)$").FindAllStringSubmatch(string(guide), -1) {
+		object := ""
+		for kind := range strings.SplitSeq(line[1], ", ") {
+			kind = strings.Trim(kind, "`")
+			if strings.HasPrefix(kind, ".") {
+				kind = object + kind
+			}
+			object = kind[:strings.LastIndex(kind, ".")]
+			listed++
+			body := event(kind, `{"id": 7}`)
+			if _, err := provider(t, "").Read([]byte(body), sign(body, secret, now)); fault.CodeOf(
+				err) != fault.InvalidBody {
+				t.Errorf("%s is not read: %v", kind, err)
+			}
+		}
+	}
+	if listed != 21 {
+		t.Errorf("the guide lists %d events", listed)
 	}
 }
 

@@ -117,9 +117,6 @@ func (h *History) Scraper(customer, scraper int) ids.ID {
 	return h.customers[customer].scrapers[scraper]
 }
 
-// ScrapersEach is how many scrapers each customer has.
-func (h *History) ScrapersEach() int { return len(h.customers[0].scrapers) }
-
 // define makes the customer of a number, with its wallet, group, key and scrapers.
 func (h *History) define(tx *state.Tx, n, scrapers int) {
 	at := h.config.Now.Add(-historySpan)

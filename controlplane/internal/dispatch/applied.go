@@ -128,7 +128,7 @@ func (d *Dispatcher) sendAgain(grant command.Grant) {
 		return
 	}
 	o := r.outs[grant.Seq]
-	o.grant, o.isSent, o.sent = grant, false, 0
+	o.grant, o.isSent, o.sent, o.unread = grant, false, 0, false
 	if o.host != nil {
 		s := &d.shards[o.host.shard]
 		s.unsent = append(s.unsent, o)

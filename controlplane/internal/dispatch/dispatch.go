@@ -52,6 +52,9 @@ const (
 	minHostOut    = 4
 )
 
+// UnreadPause is how long a list that could not be read is left alone.
+const UnreadPause = time.Second
+
 // Dispatcher is safe for concurrent use.
 type Dispatcher struct {
 	config Config
@@ -92,10 +95,11 @@ type run struct {
 	picked    map[uint32]link    // proposed
 	outs      map[uint32]*outSeq
 	ended     bool
-	starved   bool   // money did not reach; asks again when something of the customer comes back
-	reading   bool   // a read of the list is under way
-	launch    []byte // span of the call that launched it; nil: not traced
-	trace     []byte // span under which seqs go out
+	starved   bool      // money did not reach; asks again when something of the customer comes back
+	reading   bool      // a read of the list is under way
+	rests     time.Time // until when the list is not read, since it could not be
+	launch    []byte    // span of the call that launched it; nil: not traced
+	trace     []byte    // span under which seqs go out
 	unlocated []uint32
 	domains   map[uint32]uint64 // of the links read, when the run has daily limits; nil without
 	// places are those of its price table; nil: it has no row of a domain
@@ -114,6 +118,8 @@ type outSeq struct {
 	url   string // kept until it is published
 	trace []byte
 	host  *host // nil until located, after a change of leader
+	// unread says that the address could not be read: it waits for Locate to be published.
+	unread bool
 	// sent is the place of its publication in the order of all; 0 with isSent: before this
 	// leadership.
 	sent   uint64
@@ -152,8 +158,9 @@ func (d *Dispatcher) Unlocated() map[ids.ID]Located {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	found := map[ids.ID]Located{}
+	now := d.config.Now()
 	for id, r := range d.runs {
-		if len(r.unlocated) > 0 {
+		if len(r.unlocated) > 0 && !r.rests.After(now) {
 			found[id] = Located{List: r.list, Seqs: slices.Sorted(slices.Values(r.unlocated))}
 		}
 	}
@@ -175,20 +182,34 @@ func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 		return
 	}
 	for _, l := range links {
-		if o := r.outs[l.Seq]; o != nil && o.host == nil {
+		o := r.outs[l.Seq]
+		if o == nil || o.host != nil && !o.unread {
+			continue
+		}
+		if o.host == nil {
 			o.host = d.hostOf(l.URL)
 			o.host.out++
+			d.shards[o.host.shard].outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
+		}
+		if !o.isSent {
+			o.url, o.unread = l.URL, false
 			s := &d.shards[o.host.shard]
-			s.outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
-			if !o.isSent {
-				s.unsent = append(s.unsent, o)
-			}
+			s.unsent = append(s.unsent, o)
 		}
 	}
 	r.unlocated = slices.DeleteFunc(r.unlocated, func(seq uint32) bool {
 		o := r.outs[seq]
-		return o == nil || o.host != nil
+		return o == nil || o.host != nil && !o.unread
 	})
+}
+
+// Unreadable notes that a run's list could not be read. It is asked for again after a while.
+func (d *Dispatcher) Unreadable(job ids.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.runs[job]; r != nil {
+		r.reading, r.rests = false, d.config.Now().Add(UnreadPause)
+	}
 }
 
 // adopt takes over a grant that this leadership did not ask for. The command may have waited since
@@ -239,15 +260,17 @@ type Need struct {
 	Most int
 }
 
-// Needs returns the reads wanted now, at most one per run; each is to be answered by Feed.
+// Needs returns the reads wanted now, at most one per run; each is to be answered by Feed, or by
+// Unreadable.
 func (d *Dispatcher) Needs() []Need {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var needs []Need
+	now := d.config.Now()
 	for _, c := range d.customers {
 		for _, r := range c.runs {
 			if r.ended || r.reading || len(r.unlocated) > 0 || len(r.buffer) > 0 ||
-				r.scanned >= r.links || d.out >= d.config.Window {
+				r.scanned >= r.links || d.out >= d.config.Window || r.rests.After(now) {
 				continue
 			}
 			r.reading = true
@@ -258,7 +281,7 @@ func (d *Dispatcher) Needs() []Need {
 	return needs
 }
 
-// Feed answers a Need. No links means that the read failed and is to be asked for again.
+// Feed answers a Need.
 func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

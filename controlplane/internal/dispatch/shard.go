@@ -89,6 +89,24 @@ func (d *Dispatcher) Sent(number int, tasks []Send) {
 	d.unblock(s)
 }
 
+// Unaddressed takes dispatches back whose addresses could not be read, so that they take no room
+// from others. They stay unsent, and Unlocated asks for them.
+func (d *Dispatcher) Unaddressed(number int, sends []Send) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &d.shards[number]
+	for i := range sends {
+		t := &sends[i].Task
+		r, o := d.runs[t.Job], s.outs[command.DispatchRef{Job: t.Job, Seq: t.Seq}]
+		if r != nil && o != nil && o.grant.Number == t.Number && !o.isSent {
+			o.unread = true
+			r.unlocated = append(r.unlocated, t.Seq)
+		}
+	}
+	s.unsent = slices.DeleteFunc(s.unsent, func(o *outSeq) bool { return o.unread })
+	d.unblock(s)
+}
+
 // Newest is the number of the newest dispatch sent to a shard, by this leadership or any before it.
 func (d *Dispatcher) Newest(number int) uint64 {
 	d.mu.Lock()

@@ -30,7 +30,7 @@ func fates(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	for line := range strings.Lines(string(page)) {
-		if cells := strings.Split(line, "|"); len(cells) == 6 && strings.Contains(cells[1], "`") {
+		if cells := strings.Split(line, "|"); len(cells) == 7 && strings.Contains(cells[1], "`") {
 			for name := range strings.SplitSeq(cells[1], ",") {
 				all[strings.Trim(name, " `")] = strings.TrimSpace(cells[4])
 			}

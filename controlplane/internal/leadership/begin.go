@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
@@ -108,11 +109,11 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 // applied before is in the state; what is applied after is observed.
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx,
-		term:  term,
-		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
-		planLater:  newSignal(),
-		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
-		markNow: newSignal(), startNow: newSignal(), marksWanted: map[uint16]struct{}{}}
+		term: term, began: began, returned: make(chan model.Marker, maxReturned),
+		planNow: newSignal(), planLater: newSignal(), unread: newSignal(),
+		publishNow: newSignal(), giveBackNow: newSignal(), closeNow: newSignal(),
+		assignNow: newSignal(), markNow: newSignal(), startNow: newSignal(),
+		marksWanted: map[uint16]struct{}{}, told: map[string]time.Time{}}
 	store := h.node.Store
 	view := h.node.View
 	defer h.node.Between()()
@@ -128,6 +129,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
 		Spare:     l.spares,
 		Judge:     judging{view, h.config.Store, judgedWithin, h.config.Logger}.judgeInTime,
+		Unread:    l.tellUnread,
 		Point:     h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {

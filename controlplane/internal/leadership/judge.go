@@ -23,7 +23,7 @@ const (
 	judgedPages = 200_000
 	// toldOddities are put into words.
 	toldOddities = 5
-	// judgedWithin is how long a judgement may take: the closing of other runs waits for it.
+	// judgedWithin is how long a judgement may take: that of other runs may wait for it.
 	judgedWithin = time.Minute
 )
 
@@ -53,23 +53,16 @@ func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error
 }
 
 // judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
-// runs of its scraper before it that were complete and are not held back themselves. A rerun reads
-// what others left, of which any number and kind of pages may be sound. So it is not judged.
-// Nothing is judged by it, nor by what was read of kept bodies.
+// runs of its scraper before it that were complete and are not held back themselves. Nothing is
+// judged by a rerun, nor by what was read of kept bodies.
 func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	view := l.view()
-	group := view.Group(job.Group)
-	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() ||
-		job.Rest && !job.File {
+	if !isJudged(view, job) {
 		return "", nil
-	}
-	run, err := l.sumsOf(ctx, job.ID)
-	if err != nil || run == nil {
-		return "", err
 	}
 	jobs, seen := []*state.Job{}, 0
 	history := client.NewHistory(pastRuns{of: l})
-	err = history.ScraperRuns(ctx, view, job.Scraper, func(j *state.Job) bool {
+	err := history.ScraperRuns(ctx, view, job.Scraper, func(j *state.Job) bool {
 		if !client.Newer(job, j) {
 			return true
 		}
@@ -81,6 +74,13 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	})
 	if err != nil {
 		return "", fmt.Errorf("runs before %s: %w", job.ID, err)
+	}
+	if len(jobs) < profile.FewestBefore {
+		return "", nil // whatever its records say
+	}
+	run, err := l.sumsOf(ctx, job.ID)
+	if err != nil || run == nil {
+		return "", err
 	}
 	var before []*profile.Sums
 	pages := uint64(0)
@@ -97,6 +97,14 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 		}
 	}
 	return inWords(profile.Judge(run, before)), nil
+}
+
+// isJudged says whether a run is judged at its end, if there is anything to judge it by. A rerun
+// reads what others left, of which any number and kind of pages may be sound. So it is not.
+func isJudged(view *state.View, job *state.Job) bool {
+	group := view.Group(job.Group)
+	return group != nil && group.Quarantine && !job.State.Final() && !job.Trial() &&
+		(!job.Rest || job.File)
 }
 
 // pastRuns are the runs that have left the state. Nothing else is asked of them.

@@ -166,6 +166,14 @@ func TestRunsAreJudged(t *testing.T) {
 	stopped := run(9, "10")
 	c.Must(t, client.StopRun{Customer: "a", Job: stopped})
 	judged(stopped, "")
+	// Where there is nothing to judge a run by its records are not read.
+	scraper = source.New()
+	c.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "a", Group: put.ID,
+		Spec: model.Scraper{Name: "t", Type: model.SingleProduct}})
+	first := run(9, "10")
+	if why, err := fails.judgeInTime(t.Context(), c.View().Job(first)); why != "" || err != nil {
+		t.Errorf("the first run of a scraper: %q, %v", why, err)
+	}
 }
 
 // Why a run is held back is told in words of a bounded length, whatever its fields are called.

@@ -21,6 +21,9 @@ import (
 // next.
 const maxReturned = 1024
 
+// failedPause is after how long what has failed is tried again.
+const failedPause = time.Second
+
 // Leadership is this node's time as leader: what it remembers, and the routines that work.
 type Leadership struct {
 	config  *Config
@@ -51,14 +54,18 @@ type Leadership struct {
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
+	unread      signal // a list could not be read
 	publishNow  signal
-	finishNow   signal
+	giveBackNow signal
+	closeNow    signal
 	assignNow   signal
 	markNow     signal
 	startNow    signal     // something is to start by itself, or at another time
 	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
+	toldMu      sync.Mutex
+	told        map[string]time.Time // when a routine's failure was told last
 }
 
 // propose applies a step's command.
@@ -77,24 +84,25 @@ func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any,
 func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID) {
 	l.dispatcher.Applied(payload, result, ended)
 	if len(ended) > 0 {
-		l.finishNow.raise()
+		l.wakeFinish()
 	}
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
+		l.publishNow.raise() // a shard may not be handed over after all
 	case command.LaunchRunPayload, command.LaunchRunsPayload:
 		l.planNow.raise()
-		l.finishNow.raise() // it may have failed at once
+		l.wakeFinish() // it may have failed at once
 	case command.AdjustWalletPayload, command.PayTopUpPayload, command.ReverseTopUpPayload,
 		command.PutSettingsPayload: // what was refused for want of money may go out
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
 		l.planNow.raise()
 		l.publishNow.raise()
-		l.finishNow.raise()
+		l.wakeFinish()
 	case command.ExtendWindowPayload:
 		l.publishNow.raise()
-		l.finishNow.raise() // an ended run waits for what was picked of it
+		l.wakeFinish() // an ended run waits for what was picked of it
 	case command.CloseRunPayload:
 		l.runClosed(p.Job) // as long as the state is sure to have it
 	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:
@@ -104,7 +112,14 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 		l.publishNow.raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
+		l.publishNow.raise() // a node may take tasks again of the shards that it has
 	}
+}
+
+// wakeFinish wakes the routines that take runs to their end.
+func (l *Leadership) wakeFinish() {
+	l.giveBackNow.raise()
+	l.closeNow.raise()
 }
 
 // TakeBack queues markers that came back.
@@ -138,7 +153,7 @@ func (l *Leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover,
-		"finish": l.finish,
+		"giveback": l.giveBack, "close": l.closeRuns,
 		"assign": l.assignWhenDue, "expire": l.expire, "undone": l.dropUndone,
 		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
 		"digests": l.compareDigests, "archive": l.archivePast,
@@ -156,11 +171,33 @@ func (l *Leadership) keep(ctx context.Context, name string, routine func(context
 		if ctx.Err() != nil {
 			return
 		}
-		l.metrics.routines.WithLabelValues(name).Inc()
-		l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error",
-			err)
-		if !clock.Pause(ctx, l.config.Clock, time.Second) {
+		l.tellFailed(name, err)
+		if !clock.Pause(ctx, l.config.Clock, failedPause) {
 			return
 		}
 	}
+}
+
+// tellUnread tells of a list that cannot be read, and has plan read it again after a while.
+func (l *Leadership) tellUnread(err error) {
+	l.tellFailed("plan", err)
+	l.unread.raise()
+}
+
+// tellFailed counts and tells a failure of a routine. Where the row store is away all lists and
+// runs fail at once: one of them a second says enough.
+func (l *Leadership) tellFailed(routine string, err error) {
+	now := l.config.Clock.Now()
+	l.toldMu.Lock()
+	told := now.Sub(l.told[routine]) < failedPause
+	if !told {
+		l.told[routine] = now
+	}
+	l.toldMu.Unlock()
+	if told {
+		return
+	}
+	l.metrics.routines.WithLabelValues(routine).Inc()
+	l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", routine, "error",
+		err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
@@ -23,7 +24,6 @@ const (
 	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
 	expireEvery  = 30 * time.Second
 	behindMost   = time.Minute
-	finishEvery  = time.Minute
 	undoneEvery  = time.Minute
 	undoneAtOnce = 256
 )
@@ -33,11 +33,16 @@ const (
 func (l *Leadership) plan(ctx context.Context) error {
 	l.planNow.raise()
 	var last time.Time // when units were sent out last
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.planNow:
+		case <-l.unread:
+			again = l.config.Clock.After(dispatch.UnreadPause)
+			continue
+		case <-again:
 		case <-l.planLater:
 			if l.dispatcher.Out() < bulkOut {
 				break
@@ -62,6 +67,7 @@ func (l *Leadership) plan(ctx context.Context) error {
 		}
 		if read || extended {
 			l.planLater.raise()
+			l.publishNow.raise() // what was out may have been located
 		}
 	}
 }
@@ -145,21 +151,16 @@ func (l *Leadership) recover(ctx context.Context) error {
 	}
 }
 
-// finish gives back what ended runs never sent and closes the runs that are done.
-func (l *Leadership) finish(ctx context.Context) error {
-	l.finishNow.raise()
+// giveBack gives back what ended runs never sent.
+func (l *Leadership) giveBack(ctx context.Context) error {
+	l.giveBackNow.raise()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.finishNow:
-		case <-l.config.Clock.After(finishEvery): // what a restore had spared
+		case <-l.giveBackNow:
 		}
-		_, err := l.steps.GiveBack(ctx)
-		if err == nil {
-			_, err = l.steps.Close(ctx)
-		}
-		if err != nil {
+		if _, err := l.steps.GiveBack(ctx); err != nil {
 			return err
 		}
 	}

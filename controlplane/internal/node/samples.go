@@ -68,9 +68,9 @@ func (n *Node) measureRaft(to *telemetry.Metrics) {
 			"Version of the cluster that is active, as this node's copy of the state has it.",
 			func(r raftSample) float64 { return float64(r.version) }).
 		Gauge("shoal_controlplane_leading", "1 on the leader.",
-			func(r raftSample) float64 { return truth(r.leads) }).
+			func(r raftSample) float64 { return telemetry.Truth(r.leads) }).
 		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
-			func(r raftSample) float64 { return truth(r.led) }).
+			func(r raftSample) float64 { return telemetry.Truth(r.led) }).
 		Gauge("shoal_controlplane_voters", "Nodes that vote.",
 			func(r raftSample) float64 { return float64(r.voters) }).
 		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
@@ -80,13 +80,6 @@ func (n *Node) measureRaft(to *telemetry.Metrics) {
 		Gauge("shoal_controlplane_log_bytes", "Size of this node's log file.",
 			func(r raftSample) float64 { return float64(r.logBytes) }).
 		Declare(to)
-}
-
-func truth(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // measureRefusals shows what other processes asked of this node's port and did not get.

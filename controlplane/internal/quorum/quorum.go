@@ -24,7 +24,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config sets the measures. Zero values are replaced by Defaults'.
+// Config sets the measures. Zero values are replaced by those of defaults.
 type Config struct {
 	MaxVoters int // the most voters, odd
 	// MinVoters is below which dead voters are kept until others have taken their place.
@@ -36,16 +36,16 @@ type Config struct {
 	MaxLag        uint64        // neither has one that lacks more entries
 }
 
-// Defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that
+// defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that
 // had MaxVoters voters keeps a majority of them, and three in any case.
-func Defaults() Config {
+func defaults() Config {
 	return Config{MaxVoters: 5, MinVoters: 3, Settle: 5 * time.Second, NonvoterGrace: time.Minute,
 		VoterGrace: 10 * time.Minute, Contact: 2 * time.Second, MaxLag: 512}
 }
 
 // withDefaults fills in what is not set.
 func (c Config) withDefaults() Config {
-	d := Defaults()
+	d := defaults()
 	c.MaxVoters = cmp.Or(c.MaxVoters, d.MaxVoters)
 	c.MinVoters = cmp.Or(c.MinVoters, max(d.MinVoters, c.MaxVoters/2+1))
 	c.Settle, c.Contact = cmp.Or(c.Settle, d.Settle), cmp.Or(c.Contact, d.Contact)

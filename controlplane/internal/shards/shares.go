@@ -17,13 +17,13 @@ type Candidate struct {
 	Weight uint32
 }
 
-// Shares says to whom each shard is to belong, in the order of the shards; "" when there is no
+// shareOut says to whom each shard is to belong, in the order of the shards; "" when there is no
 // candidate. Each candidate's number of shards is its exact share, rounded up or down. A candidate
 // keeps what it has, or is about to get, within that number. So a candidate that joins takes its
 // share from the others, one that leaves gives its share to them, and little else moves. Which ones
 // these are falls by weighted rendezvous hashing. By itself that would spread 64 shards over eight
 // nodes as unevenly as dice, some 4 to 13 each. A run takes as long as the busiest node.
-func Shares(shards []*state.Shard, candidates []Candidate) []string {
+func shareOut(shards []*state.Shard, candidates []Candidate) []string {
 	homes := map[string][]int{}
 	for _, c := range candidates {
 		homes[c.Node] = nil

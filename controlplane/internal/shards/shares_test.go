@@ -64,10 +64,10 @@ func TestSharesFollowWeights(t *testing.T) {
 				rapid.SampledFrom(names).Draw(t, "next")
 		}
 		candidates := append(drawCandidates(t, 1), Candidate{"none", 0})
-		to := Shares(list, candidates)
+		to := shareOut(list, candidates)
 		checkShares(t, to, candidates)
 		give(list, to)
-		for i, node := range Shares(list, candidates) {
+		for i, node := range shareOut(list, candidates) {
 			if node != to[i] {
 				t.Fatalf("shard %d moves from %q to %q without a reason", i, to[i], node)
 			}
@@ -77,7 +77,7 @@ func TestSharesFollowWeights(t *testing.T) {
 
 func TestNobodyIsThere(t *testing.T) {
 	for _, candidates := range [][]Candidate{nil, {{"none", 0}}} {
-		for _, node := range Shares([]*state.Shard{{Owner: "gone"}, {Number: 1}}, candidates) {
+		for _, node := range shareOut([]*state.Shard{{Owner: "gone"}, {Number: 1}}, candidates) {
 			if node != "" {
 				t.Errorf("%q has a shard", node)
 			}
@@ -94,9 +94,9 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 			candidates = append(candidates, Candidate{fmt.Sprintf("node-%d", i), 1})
 		}
 		list := newShards(64)
-		give(list, Shares(list, candidates))
+		give(list, shareOut(list, candidates))
 		joined := append(candidates, Candidate{"new", 1})
-		after := Shares(list, joined)
+		after := shareOut(list, joined)
 		checkShares(t, after, joined)
 		for i, s := range list {
 			if after[i] != s.Owner && after[i] != "new" {
@@ -105,7 +105,7 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 			}
 		}
 		give(list, after)
-		for i, node := range Shares(list, candidates) {
+		for i, node := range shareOut(list, candidates) {
 			if node != list[i].Owner && list[i].Owner != "new" {
 				t.Fatalf("shard %d went from %s to %s when another node left", i, list[i].Owner,
 					node)

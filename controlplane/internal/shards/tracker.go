@@ -97,8 +97,8 @@ func (t *Tracker) wait() time.Duration {
 	return w + w/driftShare
 }
 
-// Heard takes in a heartbeat of the node's registered boot, and returns the shards that it holds
-// since the last one.
+// Heard takes in a heartbeat of the node's registered boot. It returns the shards that the node
+// holds since the last one, and all that it holds when it was silent or about to leave.
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,14 +109,17 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 		t.members[beat.Node] = m
 	}
 	held := m.holding
+	if !t.fresh(m, now) || m.beat.Leaving { // Held was false
+		held = nil
+	}
 	m.heard, m.beat = now, beat
 	m.rate.note(now, beat.Pages)
 	m.holding = make(map[uint16]uint64, len(beat.Holding))
 	var taken []uint16
-	for _, tenure := range beat.Holding {
-		m.holding[tenure.Shard] = tenure.Epoch
-		if epoch, known := held[tenure.Shard]; !known || epoch != tenure.Epoch {
-			taken = append(taken, tenure.Shard)
+	for _, holding := range beat.Holding {
+		m.holding[holding.Shard] = holding.Epoch
+		if epoch, known := held[holding.Shard]; !known || epoch != holding.Epoch {
+			taken = append(taken, holding.Shard)
 		}
 	}
 	m.told = nil
@@ -179,7 +182,7 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		}
 	}
 	var changes []command.ShardChange
-	to := Shares(shards, bounded(p.live))
+	to := shareOut(shards, bounded(p.live))
 	for i, s := range shards {
 		change := p.next(s, to[i])
 		if change.Owner != s.Owner || change.Next != s.Next {
@@ -281,12 +284,12 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}
-		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
+		holding := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
 		if s.Next == "" && !departs(node, m) {
-			leases.Hold = append(leases.Hold, tenure)
+			leases.Hold = append(leases.Hold, holding)
 			m.told[s.Number] = true
 		} else if epoch, holds := m.holding[s.Number]; holds && epoch == s.Epoch {
-			leases.Release = append(leases.Release, tenure)
+			leases.Release = append(leases.Release, holding)
 		}
 	}
 	return leases

@@ -106,6 +106,37 @@ func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	}
 }
 
+// Whoever publishes to a shard hears of each beat from which on its owner takes tasks. The owner
+// may have held the shard all the time.
+func TestBeatsTellWhatIsTakenAgain(t *testing.T) {
+	now := time.Unix(100, 0)
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	node := &state.Node{Name: "one", Boot: ids.ID{1}}
+	shard := &state.Shard{Number: 5, Owner: "one", Epoch: 3}
+	beat := client.Heartbeat{Node: "one", Boot: node.Boot,
+		Holding: []client.ShardEpoch{{Shard: 5, Epoch: 3}}}
+	for _, step := range []struct {
+		name    string
+		after   time.Duration
+		leaving bool
+	}{
+		{"the first beat", 0, false}, {"the next", 500 * time.Millisecond, false},
+		{"after a lease", time.Second, false}, {"in time", 999 * time.Millisecond, false},
+		{"about to leave", 0, true}, {"it stays", 0, false},
+	} {
+		now = now.Add(step.after)
+		before := tracker.Held(node, shard)
+		beat.Leaving = step.leaving
+		taken := tracker.Heard(beat)
+		if held := tracker.Held(node, shard); held == step.leaving {
+			t.Fatalf("%s: held is %v", step.name, held)
+		} else if turned := held && !before; turned != (len(taken) > 0) {
+			t.Errorf("%s: held is %v, was %v, and taken are %v", step.name, held, before, taken)
+		}
+	}
+}
+
 func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),

@@ -48,7 +48,7 @@ type process struct {
 	stops  bool    // it says that it leaves, and ends when it holds nothing
 	paused float64 // until
 	cut    float64 // until then nothing that it sends arrives
-	held   map[uint16]*tenure
+	held   map[uint16]*holding
 	until  float64 // end of the lease, by its own clock
 	soon   bool
 	told   bool // the leader knows that it holds nothing
@@ -56,7 +56,7 @@ type process struct {
 	next   float64 // heartbeat
 }
 
-type tenure struct {
+type holding struct {
 	epoch uint64
 	mode  mode
 	// requests that are still to start for what was open when it was to be released
@@ -94,7 +94,7 @@ func (w *world) lead() {
 }
 
 func (w *world) boot(p *process) {
-	*p = process{node: p.node, rate: w.drift(), up: true, held: map[uint16]*tenure{}}
+	*p = process{node: p.node, rate: w.drift(), up: true, held: map[uint16]*holding{}}
 	w.record(p, func(n *state.Node) { n.Boot = w.boots.New() })
 }
 
@@ -231,7 +231,7 @@ func (w *world) obey(p *process, c *call) {
 		}
 		told[h.Shard] = working
 		if p.held[h.Shard] == nil {
-			p.held[h.Shard] = &tenure{}
+			p.held[h.Shard] = &holding{}
 		}
 		p.held[h.Shard].epoch = h.Epoch
 	}

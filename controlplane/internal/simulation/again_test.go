@@ -106,8 +106,11 @@ func TestStoppedWhileItIsPicked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.leader.Close(ctx); err != nil {
-			t.Fatal(err)
+		for more := true; more; {
+			var err error
+			if more, err = w.closeNext(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := w.extend(command.ExtendWindowPayload{Runs: plan}); err != nil {
 			t.Fatal(err)

@@ -21,12 +21,12 @@ func (w *world) step() error {
 	s := w.r.IntN(shards)
 	w.now += int64(w.r.IntN(50))
 	var err error
-	role := w.r.IntN(14)
+	role := w.r.IntN(15)
 	if w.under != nil {
-		if role <= 1 && *w.under <= 1 || role == *w.under {
-			return nil // each routine of the leader is one
+		if role <= 1 && *w.under <= 1 || role == *w.under && role <= 3 {
+			return nil // each routine of the leader is one, but for those that close runs
 		}
-	} else if role <= 3 {
+	} else if role <= 4 {
 		w.under = &role
 		defer func() { w.under = nil }()
 	}
@@ -38,18 +38,18 @@ func (w *world) step() error {
 	case 2:
 		_, err = w.leader.Publish(ctx, s)
 	case 3:
-		if _, err = w.leader.GiveBack(ctx); err == nil {
-			_, err = w.leader.Close(ctx)
-		}
-	case 4, 5:
+		_, err = w.leader.GiveBack(ctx)
+	case 4:
+		_, err = w.closeNext(ctx)
+	case 5, 6:
 		err = w.readTask(s)
-	case 6, 7, 8:
+	case 7, 8, 9:
 		w.fetch(s)
-	case 9, 10:
+	case 10, 11:
 		err = w.ingest(s)
-	case 11, 12:
+	case 12, 13:
 		err = w.bill(ctx, s)
-	case 13:
+	case 14:
 		if w.r.IntN(3) > 0 {
 			_, err = w.leader.Mark(s)
 		} else {
@@ -64,6 +64,19 @@ func (w *world) step() error {
 	}
 	w.checked = w.index
 	return w.check()
+}
+
+// closeNext closes the first run that may be closed and is not being closed. It reports whether
+// there was one.
+func (w *world) closeNext(ctx context.Context) (bool, error) {
+	for _, id := range w.leader.Dispatcher.Closable() {
+		if !w.closing[id] {
+			w.closing[id] = true
+			defer delete(w.closing, id)
+			return w.leader.Close(ctx, w.machine.Store().View().Job(id))
+		}
+	}
+	return false, nil
 }
 
 // meanwhile lets others do something in the middle of a leader's step, now and then.

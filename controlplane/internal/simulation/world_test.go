@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -118,9 +119,10 @@ type world struct {
 
 	store    *memoryStore
 	stalled  bool
-	harmed   bool  // customers and operators interfere
-	under    *int  // the leader's step that is in its middle
-	between  bool  // others do something in it
+	harmed   bool // customers and operators interfere
+	under    *int // the leader's step that is in its middle
+	between  bool // others do something in it
+	closing  map[ids.ID]bool
 	failed   error // of what they did
 	lossy    bool  // most tasks are lost, so that some seqs run out of attempts
 	backup   []byte
@@ -144,7 +146,7 @@ func newWorld(seed uint64) (*world, error) {
 		now: 1_800_000_000_000, machine: fsm.New(),
 		store: newMemoryStore(), fetched: map[unitKey]int{}, cut: map[unitKey]int{},
 		delivered: map[ids.ID]map[model.Unit]bool{},
-		funded:    map[string]int64{}}
+		funded:    map[string]int64{}, closing: map[ids.ID]bool{}}
 	w.window = 1 + w.r.IntN(8)
 	w.changeClocks()
 	for s := range shards {
@@ -314,7 +316,8 @@ func (w *world) lead() error {
 	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store,
 		Propose: w.propose, Store: w.store, Log: taskLog{w: w},
 		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 },
-		Point: func(string) { w.meanwhile() }}
+		Unread: func(err error) { w.failed = errors.Join(w.failed, err) },
+		Point:  func(string) { w.meanwhile() }}
 	return nil
 }
 

@@ -70,6 +70,14 @@ var clusterTable = define(1, "cluster",
 // Cluster is nil before the cluster's first command.
 func (v *View) Cluster() *Cluster { return clusterTable.first(v, "id", "cluster") }
 
+// ClusterName tells the cluster from others, "" before its first command.
+func (v *View) ClusterName() string {
+	if cluster := v.Cluster(); cluster != nil {
+		return cluster.ID.String()
+	}
+	return ""
+}
+
 // ClusterVersion is the version that all members can apply, 1 or more.
 func (v *View) ClusterVersion() uint32 {
 	if cluster := v.Cluster(); cluster != nil {

@@ -217,8 +217,10 @@ func (all *followers) tell(touches []touching, index uint64) {
 	defer all.mu.Unlock()
 	for _, t := range touches {
 		if t.all {
-			for _, trail := range slices.Collect(maps.Values(all.trails)) { // room may take some
-				all.note(trail, t.touch, index)
+			for _, trail := range slices.Collect(maps.Values(all.trails)) {
+				if all.trails[trail.customer] == trail { // the room for others took none of it
+					all.note(trail, t.touch, index)
+				}
 			}
 		} else if trail := all.trails[t.customer]; trail != nil {
 			all.note(trail, t.touch, index)
@@ -259,6 +261,8 @@ func (all *followers) makeRoom(grown *trail) {
 func (all *followers) drop(t *trail) {
 	all.idle.Remove(t.idle)
 	all.touched -= len(t.of)
+	clear(t.of) // it may be the one that has just grown
+	t.steps.Init()
 	delete(all.trails, t.customer)
 	all.any.Store(len(all.trails) > 0)
 }

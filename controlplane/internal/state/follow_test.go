@@ -232,6 +232,36 @@ func TestTouchesAreBounded(t *testing.T) {
 	s.expect(last, maxTouched)
 }
 
+// What makes room is not counted again: neither when all trails grow at once, nor when a trail that
+// nobody follows any more grows itself.
+func TestTouchesAreCountedWhileRoomIsMade(t *testing.T) {
+	s := newFollowed(t)
+	counted := func(when string) {
+		t.Helper()
+		sum := 0
+		for _, trail := range s.followers.trails {
+			sum += len(trail.of)
+		}
+		if s.followers.touched != sum || sum > maxTouched {
+			t.Errorf("%s: %d are counted, %d are remembered", when, s.followers.touched, sum)
+		}
+	}
+	fill := func() {
+		for n := 0; s.followers.touched < maxTouched; n++ {
+			name := fmt.Sprint("bob", n)
+			f := s.Follow(name, 0)
+			s.touch(name, 0, min(maxTouchedOfOne, maxTouched-s.followers.touched))
+			f.End()
+		}
+	}
+	fill()
+	s.touch("bob0", maxTouchedOfOne, 1) // the oldest without a follower, and full
+	counted("a full trail grew")
+	fill()
+	s.do(func(tx *Tx) { tx.PutSettings(&Settings{Revision: 1}) })
+	counted("all trails grew")
+}
+
 // BenchmarkFollowed is what a command costs that changes a run and a wallet, by how many streams
 // are open, each of another customer.
 func BenchmarkFollowed(b *testing.B) {

@@ -101,11 +101,6 @@ func (v *View) WorkItem(id ids.ID) *Work { return workTable.first(v, "id", id) }
 // EachWork visits all items, by id, until visit returns false.
 func (v *View) EachWork(visit func(*Work) bool) { workTable.each(v, false, visit, "id_prefix") }
 
-// WorkFrom visits the items of an id and above, by id, until visit returns false.
-func (v *View) WorkFrom(id ids.ID, visit func(*Work) bool) {
-	workTable.from(v, visit, "id", id)
-}
-
 // WorkOf lists the items of one kind and customer.
 func (v *View) WorkOf(kind, customer string) []*Work {
 	return workTable.all(v, "kind_prefix", kind, customer)

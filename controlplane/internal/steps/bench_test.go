@@ -73,6 +73,7 @@ type loop struct {
 	log     *sink
 	job     ids.ID
 	index   uint64 // commands applied
+	millis  int64  // Unix, what time it is
 }
 
 const loopShards = 64
@@ -80,12 +81,11 @@ const loopShards = 64
 // newLoop launches a run of so many links.
 func newLoop(t testing.TB, links uint32) *loop {
 	t.Helper()
-	l := &loop{machine: fsm.New(), log: &sink{}}
-	now := int64(1)
+	l := &loop{machine: fsm.New(), log: &sink{}, millis: 1}
 	var source ids.Sequence
 	l.propose = func(_ context.Context, payload command.Payload) (any, error) {
-		now, l.index = now+20, l.index+1
-		data, err := l.machine.Encode(source.New(), now, payload, nil)
+		l.millis, l.index = l.millis+20, l.index+1
+		data, err := l.machine.Encode(source.New(), l.millis, payload, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -96,12 +96,13 @@ func newLoop(t testing.TB, links uint32) *loop {
 		HostOf:  func(url string) string { return strings.SplitN(url, "/", 4)[2] },
 		ShardOf: func(host string) int { return int(host[7]) % loopShards },
 		Pace:    func(*state.View, *state.Job) float64 { return 0 },
-		Now:     func() time.Time { return time.UnixMilli(now) }, View: l.view})
+		Now:     func() time.Time { return time.UnixMilli(l.millis) }, View: l.view})
 	l.machine.Observe(d.Applied)
 	l.Steps = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: l.machine.Store,
 		Propose: l.propose,
 		Store:   webList{links: links}, Log: l.log, IDs: &source,
-		NowMicros: func() int64 { return now * 1000 },
+		NowMicros: func() int64 { return l.millis * 1000 },
+		Unread:    func(error) {},
 		Point:     func(string) {}}
 	group, scraper := source.New(), source.New()
 	l.job = source.New()
@@ -130,8 +131,13 @@ func (l *loop) view() *state.View { return l.machine.Store().View() }
 func (l *loop) run(t testing.TB) {
 	ctx := t.Context()
 	for !l.view().Job(l.job).Closed {
-		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend, l.Close} {
+		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend} {
 			if _, err := step(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range l.Dispatcher.Closable() {
+			if _, err := l.Close(ctx, l.view().Job(id)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
@@ -45,7 +46,7 @@ type Store interface {
 }
 
 // Steps are those of one leadership. Its steps may run beside each other, each from one goroutine
-// at a time.
+// at a time. Of Close that holds for each run.
 type Steps struct {
 	Dispatcher *dispatch.Dispatcher
 	State      func() *state.Store
@@ -56,12 +57,14 @@ type Steps struct {
 	IDs     ids.Source
 	// NowMicros is the leader's clock in Unix microseconds.
 	NowMicros func() int64
+	// Unread is told of lists that cannot be read: none holds up another; never nil.
+	Unread func(err error)
 	// Point is called at named places, for crash tests; never nil.
 	Point func(name string)
 	// Spare says whether what is stored of a run and not settled is to stay for now. A restore may
 	// bring back the state that had it settled. Nil: never.
 	Spare  func(job *state.Job) bool
-	spared map[ids.ID]bool // with records that are not settled
+	spared sync.Map // run → whether it has records that are not settled
 	// Judge says why a run that is sealed is to be held back, "" if it is not. Nil: none is.
 	Judge  func(ctx context.Context, job *state.Job) (string, error)
 	Counts *Counts           // never nil
@@ -77,8 +80,7 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 		links, err := l.Store.LinksAt(ctx, want.List, want.Seqs)
 		gone := errors.Is(err, rowstore.ErrListUnknown)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("leader: locate seqs of run %s: %w", job, err),
-				l.endListless(ctx, job, err))
+			failed = errors.Join(failed, l.unreadable(ctx, job, err))
 		}
 		if err != nil && !gone {
 			continue
@@ -92,14 +94,24 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 	for _, need := range l.Dispatcher.Needs() {
 		links, err := l.Store.Links(ctx, need.List, need.From, need.Most)
 		if err != nil {
-			failed = errors.Join(failed,
-				fmt.Errorf("leader: read list of run %s: %w", need.Job, err),
-				l.endListless(ctx, need.Job, err))
+			failed = errors.Join(failed, l.unreadable(ctx, need.Job, err))
+			continue
 		}
 		l.Dispatcher.Feed(need.Job, links)
 		did = true
 	}
 	return did, failed
+}
+
+// unreadable notes that a run's list cannot be read. It is read again after a while, and holds up
+// no other.
+func (l *Steps) unreadable(ctx context.Context, job ids.ID, cause error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	l.Dispatcher.Unreadable(job)
+	l.Unread(fmt.Errorf("leader: read list of run %s: %w", job, cause))
+	return l.endListless(ctx, job, cause)
 }
 
 // endListless stops a run whose link list is gone, because it expired or the row store was put back
@@ -165,7 +177,7 @@ func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool
 }
 
 // Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were
-// sent. As long as disks are short there are none to be sent.
+// sent whose addresses can be read. As long as disks are short there are none to be sent.
 func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	if l.State().View().IsShort() {
 		return true, nil
@@ -175,8 +187,12 @@ func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 		if len(sends) == 0 {
 			return true, nil
 		}
-		if err := l.address(ctx, sends); err != nil {
+		sends, err := l.address(ctx, shard, sends)
+		if err != nil {
 			return false, err
+		}
+		if len(sends) == 0 {
+			continue // others are behind them
 		}
 		records := make([][]byte, len(sends))
 		for i := range sends {
@@ -196,32 +212,47 @@ func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	}
 }
 
-// address reads the addresses that the dispatcher did not keep.
-func (l *Steps) address(ctx context.Context, sends []dispatch.Send) error {
-	missing, jobs := map[ids.ID][]uint32{}, map[ids.ID]ids.ID{}
+// address reads the addresses that the dispatcher did not keep, and returns what has one.
+func (l *Steps) address(ctx context.Context, shard int, sends []dispatch.Send) ([]dispatch.Send,
+	error) {
+	missing := map[ids.ID]*dispatch.Located{}
 	for i := range sends {
-		if sends[i].Task.URL == "" {
-			missing[sends[i].List] = append(missing[sends[i].List], sends[i].Task.Seq)
-			jobs[sends[i].List] = sends[i].Task.Job
-		}
-	}
-	for list, seqs := range missing {
-		links, err := l.Store.LinksAt(ctx, list, sorted(seqs))
-		if err != nil {
-			return errors.Join(fmt.Errorf("leader: read addresses: %w", err),
-				l.endListless(ctx, jobs[list], err))
-		}
-		urls := make(map[uint32]string, len(links))
-		for _, link := range links {
-			urls[link.Seq] = link.URL
-		}
-		for i := range sends {
-			if t := &sends[i].Task; t.URL == "" && sends[i].List == list {
-				t.URL = urls[t.Seq]
+		if t := &sends[i].Task; t.URL == "" {
+			if missing[t.Job] == nil {
+				missing[t.Job] = &dispatch.Located{List: sends[i].List}
 			}
+			missing[t.Job].Seqs = append(missing[t.Job].Seqs, t.Seq)
 		}
 	}
-	return nil
+	if len(missing) == 0 {
+		return sends, nil
+	}
+	urls, unread := map[ids.ID]map[uint32]string{}, map[ids.ID]bool{}
+	for job, want := range missing {
+		links, err := l.Store.LinksAt(ctx, want.List, sorted(want.Seqs))
+		if err != nil {
+			if err := l.unreadable(ctx, job, err); err != nil {
+				return nil, err
+			}
+			unread[job] = true
+		}
+		urls[job] = make(map[uint32]string, len(links))
+		for _, link := range links {
+			urls[job][link.Seq] = link.URL
+		}
+	}
+	var ready, back []dispatch.Send
+	for _, send := range sends {
+		t := &send.Task
+		if t.URL == "" && unread[t.Job] {
+			back = append(back, send)
+			continue
+		}
+		t.URL = cmp.Or(t.URL, urls[t.Job][t.Seq])
+		ready = append(ready, send)
+	}
+	l.Dispatcher.Unaddressed(shard, back)
+	return ready, nil
 }
 
 // Mark sends a marker into a shard that has published work out. It reports whether one was sent.
@@ -254,66 +285,53 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// Close seals and closes the runs of which nothing is left. From then on the row store drops their
-// late pages, and what was stored without being settled is removed. One that cannot be closed holds
-// up no other.
-func (l *Steps) Close(ctx context.Context) (bool, error) {
-	jobs := l.Dispatcher.Closable()
-	var failed error
-	for _, id := range jobs {
-		if job := l.State().View().Job(id); job != nil && ctx.Err() == nil {
-			failed = cmp.Or(failed, l.closeRun(ctx, job)) // the first says enough
-		}
-	}
-	return len(jobs) > 0, failed
-}
-
-func (l *Steps) closeRun(ctx context.Context, job *state.Job) error {
+// Close seals and closes a run of which nothing is left. From then on the row store drops its late
+// pages, and what was stored without being settled is removed. It reports whether the run is
+// closed: one that is to be spared waits.
+func (l *Steps) Close(ctx context.Context, job *state.Job) (bool, error) {
 	if wait, err := l.waits(ctx, job); err != nil || wait {
-		return err
+		return false, err
 	}
 	l.Point("leader.before_seal")
 	if err := l.Store.Seal(ctx, job.ID, l.settled(job)); err != nil {
-		return fmt.Errorf("leader: seal run %s: %w", job.ID, err)
+		return false, fmt.Errorf("leader: seal run %s: %w", job.ID, err)
 	}
 	l.Point("leader.before_close")
 	odd := ""
 	if l.Judge != nil {
 		var err error
 		if odd, err = l.Judge(ctx, job); err != nil {
-			return fmt.Errorf("leader: judge run %s: %w", job.ID, err)
+			return false, fmt.Errorf("leader: judge run %s: %w", job.ID, err)
 		}
 	}
 	if _, err := l.Propose(ctx, command.CloseRunPayload{Job: job.ID, Odd: odd}); err != nil {
-		return err
+		return false, err
 	}
 	l.Point("leader.after_close")
-	return nil
+	closed := l.State().View().Job(job.ID)
+	return closed == nil || closed.Closed, nil
 }
 
 // waits says whether an ended run is not to be closed yet, because that would remove what is to be
 // spared. Nothing of it is out, so that what is stored beyond its ledger stays the same.
 func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
-		delete(l.spared, job.ID)
+		l.spared.Delete(job.ID)
 		return false, nil
 	}
-	if _, known := l.spared[job.ID]; !known {
-		beyond := false
-		settled := l.settled(job)
-		err := l.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
-			beyond = beyond || !settled(r.Unit, r.Last)
-			return nil
-		})
-		if err != nil {
-			return false, fmt.Errorf("leader: what is stored of run %s: %w", job.ID, err)
-		}
-		if l.spared == nil {
-			l.spared = map[ids.ID]bool{}
-		}
-		l.spared[job.ID] = beyond
+	if wait, known := l.spared.Load(job.ID); known {
+		return wait.(bool), nil
 	}
-	return l.spared[job.ID], nil
+	beyond, settled := false, l.settled(job)
+	err := l.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
+		beyond = beyond || !settled(r.Unit, r.Last)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("leader: what is stored of run %s: %w", job.ID, err)
+	}
+	l.spared.Store(job.ID, beyond)
+	return beyond, nil
 }
 
 // settled says of each record of a run, asked in the order of units, whether its unit is settled.

@@ -80,6 +80,21 @@ func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 	}
 }
 
+// launchSecond launches a run beside the first one.
+func (l *loop) launchSecond(t *testing.T, links uint32) ids.ID {
+	t.Helper()
+	second := command.LaunchRunPayload{Job: ids.ID{9, 1}, Entry: ids.ID{9, 2}, Customer: "c",
+		Scraper: ids.ID{9, 3}, List: ids.ID{9, 4}, Links: links, Tiers: model.TiersOf(model.Plain)}
+	for _, payload := range []command.Payload{command.PutScraperPayload{Create: true,
+		ID: second.Scraper, Customer: "c", Group: l.view().Job(l.job).Group,
+		Spec: model.Scraper{Name: "t"}}, second} {
+		if _, err := l.propose(t.Context(), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return second.Job
+}
+
 // unreadStore has no pages, and cannot say so of one run.
 type unreadStore struct {
 	emptyStore
@@ -100,16 +115,7 @@ func (s unreadStore) Records(ctx context.Context, job ids.ID, units []model.Unit
 func TestRunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	const links = 20
 	l, ctx := newLoop(t, links), t.Context()
-	first := l.view().Job(l.job)
-	second := command.LaunchRunPayload{Job: ids.ID{9, 1}, Entry: ids.ID{9, 2}, Customer: "c",
-		Scraper: ids.ID{9, 3}, List: ids.ID{9, 4}, Links: links, Tiers: model.TiersOf(model.Plain)}
-	for _, payload := range []command.Payload{command.PutScraperPayload{Create: true,
-		ID: second.Scraper, Customer: "c", Group: first.Group, Spec: model.Scraper{Name: "t"}},
-		second} {
-		if _, err := l.propose(ctx, payload); err != nil {
-			t.Fatal(err)
-		}
-	}
+	second := l.launchSecond(t, links)
 	reads := 0
 	l.Store = unreadStore{emptyStore{webList{links: links}, &reads}, l.job}
 	for range 100 {
@@ -130,7 +136,7 @@ func TestRunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	if err := l.Returned(ctx, markers...); !errors.Is(err, errUnread) {
 		t.Errorf("nobody hears of it: %v", err)
 	}
-	if again[second.Job] != links || again[l.job] != 0 {
+	if again[second] != links || again[l.job] != 0 {
 		t.Errorf("%v went out again", again)
 	}
 }

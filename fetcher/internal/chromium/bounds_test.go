@@ -99,6 +99,47 @@ func TestExcess(t *testing.T) {
 	}
 }
 
+// TestExcessWithinAConnection: requests of a connection nobody looks into are counted, too, and so
+// is what a page sends.
+func TestExcessWithinAConnection(t *testing.T) {
+	const endless = `<h1>first</h1><script>(async () => {
+		try { for (;;) await fetch("/one", {cache: "no-store"}) } catch { %s } })()</script>`
+	b := newSecureBrowser(t, Config{Bytes: 1 << 20, Requests: 30}, func(w http.ResponseWriter,
+		r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/requests":
+			_, _ = fmt.Fprintf(w, endless, `document.body.innerHTML = "<h1>refused</h1>"`)
+		case "/frame":
+			_, _ = fmt.Fprintf(w, endless,
+				`document.body.innerHTML = "<h1>refused</h1><iframe src=/framed></iframe>"`)
+		case "/away":
+			_, _ = fmt.Fprintf(w, endless, `location.href = "/"`)
+		case "/uploads":
+			_, _ = io.WriteString(w, `<script>(async () => { for (;;)
+				await fetch("/one", {method: "POST", body: new Uint8Array(64 << 10)}) })()</script>`)
+		case "/framed":
+			t.Error("a frame was asked for")
+		case "/one":
+			_, _ = io.Copy(io.Discard, r.Body)
+		default:
+			_, _ = io.WriteString(w, "<h1>fine</h1>")
+		}
+	})
+	const refused = "<body><h1>refused</h1>"
+	for path, want := range map[string]struct {
+		holds string
+		code  fault.Code
+	}{"/requests": {refused, ""}, "/frame": {refused, ""}, "/away": {"", fault.PageTooLarge},
+		"/uploads": {"", fault.PageTooLarge}, "/": {"fine", ""}} {
+		page, err := load(t, b, Ask{URL: "https://a.example" + path})
+		if (err != nil || want.code != "") && fault.CodeOf(err) != want.code ||
+			!strings.Contains(string(page.Body), want.holds) {
+			t.Errorf("%s: %q, %v", path, page.Body, err)
+		}
+	}
+}
+
 // TestMemory: a page that grows too large ends, and its neighbours go on.
 func TestMemory(t *testing.T) {
 	grown, asked := make(chan struct{}), make(chan struct{}, 1)

@@ -56,7 +56,7 @@ type Config struct {
 	Pages    int   // loaded at a time
 	Recycle  int   // pages of one process
 	Memory   int64 // bytes of one process with its children; beyond it the largest is killed
-	Bytes    int64 // received by one page, in all its requests
+	Bytes    int64 // sent and received by one page, in all its requests
 	Requests int   // connections and requests of one page
 	Body     int64 // bytes of the page's text
 }
@@ -94,17 +94,18 @@ type Browser struct {
 	current *process // nil: none is there
 }
 
-// process is one Chromium. Its fields are guarded by the browser's lock, but for what never
-// changes.
+// process is one Chromium.
 type process struct {
-	ctx    context.Context // a chromedp context
-	kill   context.CancelFunc
-	sink   *gate // what the process itself asks for, beside its pages, ends here
-	ready  chan struct{}
-	err    error // why it did not start; once ready is closed
-	loaded int   // pages begun
-	open   int   // pages under way
-	retire bool  // it takes no further page
+	ctx   context.Context // a chromedp context; once ready is closed
+	kill  context.CancelFunc
+	sink  *gate // what the process itself asks for, beside its pages, ends here
+	ready chan struct{}
+	err   error // why it did not start; once ready is closed
+
+	mu     sync.Mutex
+	loaded int  // pages begun
+	open   int  // pages under way
+	retire bool // it takes no further page
 }
 
 // Open makes a browser of an executable. It starts that once, to see within half a minute that it
@@ -123,9 +124,7 @@ func Open(ctx context.Context, config Config) (*Browser, error) {
 		b.Close()
 		return nil, fmt.Errorf("chromium: %s: %w", path, err)
 	}
-	b.mu.Lock()
-	b.end(p)
-	b.mu.Unlock()
+	p.end()
 	b.give(p)
 	return b, nil
 }
@@ -145,15 +144,11 @@ func (b *Browser) acquireProcess(ctx context.Context) (*process, error) {
 		b.mu.Unlock()
 		return nil, fault.Wrap(fault.Unavailable, b.ctx.Err(), "The browser is closed.")
 	}
-	if p := b.current; p == nil || p.retire || p.loaded >= b.config.Recycle {
-		if p != nil {
-			b.end(p)
-		}
-		b.current = b.start()
+	if b.current == nil || !b.current.take(b.config.Recycle) {
+		b.current = b.startLocked()
+		b.current.take(b.config.Recycle)
 	}
 	p := b.current
-	p.loaded++
-	p.open++
 	b.running.Add(1)
 	b.mu.Unlock()
 	select {
@@ -172,19 +167,41 @@ func (b *Browser) acquireProcess(ctx context.Context) (*process, error) {
 // give takes a process back; the last page of one that retires ends it.
 func (b *Browser) give(p *process) {
 	defer b.running.Done()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p.open--
-	if p.err != nil {
-		p.retire = true
+	p.leave()
+}
+
+// take begins a page, of so many at most that the process begins. One that takes no further page
+// ends, and it is false.
+func (p *process) take(most int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.retire || p.loaded >= most {
+		p.endLocked()
+		return false
 	}
+	p.loaded++
+	p.open++
+	return true
+}
+
+// leave ends a page. A process that did not start takes no further one.
+func (p *process) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
 	if p.retire {
-		b.end(p)
+		p.endLocked()
 	}
 }
 
-// end lets a process take no further page, and kills it once none is under way. It needs the lock.
-func (b *Browser) end(p *process) {
+// end lets a process take no further page, and kills it once none is under way.
+func (p *process) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endLocked()
+}
+
+func (p *process) endLocked() {
 	p.retire = true
 	if p.open == 0 {
 		p.kill()
@@ -194,14 +211,14 @@ func (b *Browser) end(p *process) {
 // destroy ends a process with all its pages.
 func (b *Browser) destroy(p *process, why string) {
 	b.config.Logger.Warn("chromium: killed", "why", why)
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.retire = true
 	p.kill()
 }
 
-// start makes a process. It needs the lock.
-func (b *Browser) start() *process {
+// startLocked makes a process.
+func (b *Browser) startLocked() *process {
 	ctx, cancel := context.WithCancel(b.ctx)
 	p := &process{kill: cancel, ready: make(chan struct{})}
 	b.running.Go(func() {
@@ -216,11 +233,10 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	dir, err := os.MkdirTemp("", "shoal-chromium")
 	if err == nil {
 		defer removeDir(dir)
-		p.sink, err = openGate(ctx, &b.config, nil, 0, 0) // nothing may pass
+		p.sink, err = openGate(ctx, &b.config, "", nil, 0, 0) // nothing may pass
 	}
 	if err != nil {
-		p.err = err
-		close(p.ready)
+		p.started(nil, err)
 		return
 	}
 	defer p.sink.close()
@@ -240,14 +256,21 @@ func (b *Browser) run(ctx context.Context, p *process) {
 		c.Browser.Process() != nil {
 		pid = c.Browser.Process().Pid
 	}
-	p.ctx, p.err = browserCtx, err
-	close(p.ready)
+	p.started(browserCtx, err)
 	if err != nil {
 		b.config.Logger.Error("chromium: did not start", "err", err)
 		return
 	}
 	b.watch(ctx, p, pid)
 	killGroup(pid)
+}
+
+// started tells those who wait for the process how its start ended. If it failed, it takes no page.
+func (p *process) started(ctx context.Context, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ctx, p.err, p.retire = ctx, err, p.retire || err != nil
+	close(p.ready)
 }
 
 // watch returns when the process is to end, or has.

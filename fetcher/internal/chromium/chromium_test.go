@@ -20,6 +20,7 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/turns"
 	"shoal.dev/shoal/testkit/browser"
 )
 
@@ -29,7 +30,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
 	t.Helper()
 	config.Path = browser.Path(t) // first: nothing is open yet where there is none
-	site := httptest.NewServer(handler)
+	return openBrowser(t, config, httptest.NewServer(handler))
+}
+
+// newSecureBrowser is newBrowser with hosts that speak HTTP/2, whose certificate the browser takes.
+func newSecureBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
+	t.Helper()
+	config.Path = writeProgram(t, "exec "+browser.Path(t)+` --ignore-certificate-errors "$@"`)
+	site := httptest.NewUnstartedServer(handler)
+	site.EnableHTTP2 = true
+	site.StartTLS()
+	return openBrowser(t, config, site)
+}
+
+// writeProgram makes an executable of a shell's command.
+func writeProgram(t *testing.T, command string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "chromium")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+command+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// openBrowser is newBrowser with a server that runs already.
+func openBrowser(t *testing.T, config Config, site *httptest.Server) *Browser {
+	t.Helper()
 	t.Cleanup(func() {
 		site.CloseClientConnections()
 		site.Close()
@@ -407,18 +433,11 @@ func TestOpenWithoutABrowser(t *testing.T) {
 		}
 		return err
 	}
-	program := func(text string) string {
-		path := filepath.Join(t.TempDir(), "chromium")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
 	for name, path := range map[string]string{
 		"that is not there": "/nowhere/chromium", "that is a directory": t.TempDir(),
-		"that ends at once":    program("exit 0"),
-		"that fails":           program("echo no usable sandbox >&2; exit 1"),
-		"without a connection": program("echo DevTools listening on ws://127.0.0.1:1/x"),
+		"that ends at once":    writeProgram(t, "exit 0"),
+		"that fails":           writeProgram(t, "echo no usable sandbox >&2; exit 1"),
+		"without a connection": writeProgram(t, "echo DevTools listening on ws://127.0.0.1:1/x"),
 	} {
 		if err := open(t.Context(), path); err == nil {
 			t.Errorf("a browser %s is opened", name)
@@ -428,7 +447,31 @@ func TestOpenWithoutABrowser(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := open(ctx, program("exec sleep 1000")); !errors.Is(err, context.Canceled) {
+	if err := open(ctx, writeProgram(t, "exec sleep 1000")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a browser that hangs, and is not waited for: %v", err)
+	}
+}
+
+// TestAStartThatNobodyAwaits: a caller may go away while a process starts, which then fails. The
+// next page has another one.
+func TestAStartThatNobodyAwaits(t *testing.T) {
+	config := Config{Path: writeProgram(t, "exit 1")}
+	config.setDefaults()
+	b := &Browser{config: config, places: turns.NewLine(config.Pages, ComeAgain)}
+	b.ctx, b.cancel = context.WithCancel(t.Context())
+	defer b.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ask := Ask{URL: "http://a.example/", Deadline: time.Now().Add(time.Minute)}
+	if _, err := b.Load(ctx, ask); !errors.Is(err, context.Canceled) {
+		t.Errorf("a page that is not waited for: %v", err)
+	}
+	first := b.current
+	<-first.ready
+	if _, err := b.Load(t.Context(), ask); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("the next page: %v", err)
+	}
+	if b.current == first {
+		t.Error("the next page has the process that did not start")
 	}
 }

@@ -24,6 +24,7 @@ import (
 type gate struct {
 	client   *egress.Client
 	reader   *reading.Guard
+	caller   string
 	via      *egress.Proxy
 	listener net.Listener
 	ctx      context.Context
@@ -32,7 +33,7 @@ type gate struct {
 	requests atomic.Int64 // left
 	bytes    atomic.Int64 // left
 	received atomic.Int64
-	over     chan struct{} // closed when the page has received too much
+	over     chan struct{} // closed when the page has sent and received too much
 	overOnce sync.Once
 
 	mu     sync.Mutex
@@ -43,24 +44,31 @@ type gate struct {
 var errSpent = errors.New("the page asks for too much")
 
 func errTooMuch() error {
-	return fault.Wrap(fault.PageTooLarge, errSpent, "The page receives too much.")
+	return fault.Wrap(fault.PageTooLarge, errSpent, "The page sends and receives too much.")
 }
 
-// openGate listens on the loopback for one page.
-func openGate(ctx context.Context, config *Config, via *egress.Proxy, requests int,
+func errTooMany() error {
+	return fault.Wrap(fault.PageTooLarge, errSpent, "The page makes too many requests.")
+}
+
+// openGate listens on the loopback for one page, which is a caller's.
+func openGate(ctx context.Context, config *Config, caller string, via *egress.Proxy, requests int,
 	bytes int64) (*gate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("chromium: listen for a page's requests: %w", err)
 	}
-	g := &gate{client: config.Client, reader: config.Reader, via: via, listener: listener,
-		over: make(chan struct{}), failed: map[string]error{}}
+	g := &gate{client: config.Client, reader: config.Reader, caller: caller, via: via,
+		listener: listener, over: make(chan struct{}), failed: map[string]error{}}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	g.requests.Store(int64(requests))
 	g.bytes.Store(bytes)
 	g.running.Go(g.accept)
 	return g, nil
 }
+
+// refuseMore lets the page open no further connection; what it has goes on.
+func (g *gate) refuseMore() { g.requests.Store(0) }
 
 func (g *gate) address() string { return g.listener.Addr().String() }
 
@@ -91,17 +99,17 @@ func (g *gate) serve(conn net.Conn) {
 	defer conn.Close()
 	stop := context.AfterFunc(g.ctx, func() { _ = conn.Close() })
 	defer stop()
-	request, err := http.ReadRequest(bufio.NewReaderSize(conn, 16<<10))
+	sent := &meter{Reader: conn, gate: g, sent: true}
+	request, err := http.ReadRequest(bufio.NewReaderSize(sent, 16<<10))
 	if err != nil {
 		return
 	}
 	host, port := split(request)
 	if g.requests.Add(-1) < 0 {
-		g.note(host, port, fault.Wrap(fault.PageTooLarge, errSpent,
-			"The page makes too many requests."))
+		g.note(host, port, errTooMany())
 		return
 	}
-	to, err := g.client.Tunnel(g.ctx, host, port, g.via)
+	to, err := g.client.Tunnel(g.ctx, g.caller, host, port, g.via)
 	if err != nil {
 		g.note(host, port, err)
 		if request.Method == http.MethodConnect {
@@ -114,7 +122,7 @@ func (g *gate) serve(conn net.Conn) {
 	defer stopTo()
 	if request.Method == http.MethodConnect {
 		if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err == nil {
-			g.join(conn, to)
+			g.join(conn, to, sent)
 		}
 		return
 	}
@@ -171,11 +179,11 @@ func (g *gate) forward(conn, to net.Conn, request *http.Request) error {
 	return metered.brokenTo(conn)
 }
 
-// join carries a tunnel until one side ends it.
-func (g *gate) join(page, host net.Conn) {
+// join carries a tunnel until one side ends it; sent is what the page sends.
+func (g *gate) join(page, host net.Conn, sent *meter) {
 	var ways sync.WaitGroup
 	ways.Go(func() {
-		_, _ = io.Copy(host, page) // its end is the tunnel's
+		_, _ = io.Copy(host, sent) // its end is the tunnel's
 		_ = host.Close()
 	})
 	ways.Go(func() {
@@ -187,10 +195,11 @@ func (g *gate) join(page, host net.Conn) {
 	ways.Wait()
 }
 
-// meter counts what a page receives.
+// meter counts what a page receives, or sends.
 type meter struct {
 	io.Reader
 	gate *gate
+	sent bool
 	read int64 // of one connection
 	err  error // why there is no more, unless it ended
 }
@@ -198,7 +207,9 @@ type meter struct {
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	m.read += int64(n)
-	m.gate.received.Add(int64(n))
+	if !m.sent {
+		m.gate.received.Add(int64(n))
+	}
 	switch {
 	case m.gate.bytes.Add(-int64(n)) < 0:
 		m.err = errTooMuch()

@@ -72,7 +72,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		}
 		return got, err
 	}
-	g, err := openGate(ctx, &b.config, ask.Proxy, b.config.Requests, b.config.Bytes)
+	g, err := openGate(ctx, &b.config, ask.Customer, ask.Proxy, b.config.Requests,
+		b.config.Bytes)
 	if err != nil {
 		b.give(p)
 		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")
@@ -93,7 +94,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		stop:    stop,
 		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
-		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
+		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1),
+		left:   b.config.Requests, spent: make(chan struct{})}
 	err = v.run(run)
 	got.Received = g.received.Load()
 	return got, v.verdict(ctx, p, err)
@@ -249,7 +251,7 @@ func (v *visit) awaitQuiet(ctx context.Context) error {
 	var enough <-chan time.Time
 	for {
 		v.mu.Lock()
-		refused, broken, now := v.refused, v.broken, v.now()
+		refused, broken, now := v.refused, v.broken, v.nowLocked()
 		cut := ""
 		if !v.leaving {
 			cut = v.cut

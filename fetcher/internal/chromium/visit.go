@@ -30,12 +30,14 @@ type visit struct {
 	changed chan struct{}
 	paused  chan *fetch.EventRequestPaused
 	dialogs chan struct{}
-	stop    func() // ends what is under way
+	spent   chan struct{} // closed when no further request may be made
+	stop    func()        // ends what is under way
 
 	mu       sync.Mutex  // guards what follows, and got while the page loads
 	frame    cdp.FrameID // the page itself
 	document network.RequestID
 	asked    int    // requests for the page itself
+	left     int    // requests that may be made
 	refused  error  // by BeforeHop, or for too many hops
 	leaving  bool   // another document has been asked for
 	broken   bool   // what stands there is the browser's own page about a failure
@@ -49,8 +51,8 @@ type visit struct {
 // stage is how far a document has come.
 type stage struct{ parsed, loaded, idle bool }
 
-// stage is that of a document. It needs mu.
-func (v *visit) stage(of cdp.LoaderID) *stage {
+// stageLocked is that of a document.
+func (v *visit) stageLocked(of cdp.LoaderID) *stage {
 	s := v.stages[of]
 	if s == nil {
 		s = &stage{}
@@ -59,12 +61,12 @@ func (v *visit) stage(of cdp.LoaderID) *stage {
 	return s
 }
 
-// now is how far the page has come. It needs mu.
-func (v *visit) now() stage {
+// nowLocked is how far the page has come.
+func (v *visit) nowLocked() stage {
 	if v.leaving || v.loader == "" {
 		return stage{}
 	}
-	return *v.stage(v.loader)
+	return *v.stageLocked(v.loader)
 }
 
 // guard runs what reads the browser's messages beside the load: a panic is the page's end.
@@ -101,11 +103,17 @@ func (v *visit) hear(event any) {
 		default: // one is enough
 		}
 		return
+	case *network.EventRequestWillBeSentExtraInfo: // it has gone out
+		if v.left--; v.left == 0 {
+			v.gate.refuseMore()
+			close(v.spent)
+		}
+		return
 	case *network.EventResponseReceived:
 		if e.Type != network.ResourceTypeDocument || e.FrameID != v.frame {
 			return
 		}
-		v.receive(e)
+		v.receiveLocked(e)
 	case *network.EventLoadingFailed:
 		if e.RequestID != v.document || e.Canceled { // cancelled: the page goes elsewhere
 			return
@@ -115,7 +123,7 @@ func (v *visit) hear(event any) {
 		if e.FrameID != v.frame {
 			return
 		}
-		switch s := v.stage(e.LoaderID); e.Name {
+		switch s := v.stageLocked(e.LoaderID); e.Name {
 		case "DOMContentLoaded":
 			s.parsed = true
 		case "load":
@@ -138,8 +146,8 @@ func (v *visit) hear(event any) {
 	}
 }
 
-// receive notes the answer with the page's document. It needs mu.
-func (v *visit) receive(e *network.EventResponseReceived) {
+// receiveLocked notes the answer with the page's document.
+func (v *visit) receiveLocked(e *network.EventResponseReceived) {
 	r := e.Response
 	v.document, v.cut, v.got.Status = e.RequestID, "", int(r.Status)
 	v.got.ContentType = r.MimeType
@@ -156,12 +164,19 @@ func (v *visit) receive(e *network.EventResponseReceived) {
 }
 
 // answer decides on the requests that ask first, and dismisses dialogs, for which the page would
-// wait.
+// wait. Once the page has made as many requests as it may, all others ask, and are refused. The
+// connections that it has could carry any number of them.
 func (v *visit) answer(ctx context.Context) {
+	spent := v.spent
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-spent:
+			spent = nil
+			// one that fails is of a page that has gone
+			_, _ = chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{
+				Patterns: []*fetch.RequestPattern{{URLPattern: "*"}}})
 		case <-v.dialogs:
 			// it may be gone
 			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog,
@@ -169,9 +184,12 @@ func (v *visit) answer(ctx context.Context) {
 		case e := <-v.paused:
 			refusal := network.ErrorReasonBlockedByClient
 			allowed := e.ResourceType == network.ResourceTypeDocument
-			if allowed && e.FrameID == v.frame {
+			switch {
+			case allowed && e.FrameID == v.frame:
 				allowed = v.hop(ctx, e.Request.URL)
 				refusal = network.ErrorReasonAborted
+			case v.isSpent():
+				allowed = false
 			}
 			// A request whose answer fails is one of a page that has gone.
 			if allowed {
@@ -182,6 +200,16 @@ func (v *visit) answer(ctx context.Context) {
 					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: refusal})
 			}
 		}
+	}
+}
+
+// isSpent says that no further request may be made.
+func (v *visit) isSpent() bool {
+	select {
+	case <-v.spent:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -201,6 +229,8 @@ func (v *visit) hop(ctx context.Context, url string) bool {
 	case hops > v.ask.MaxHops:
 		err = fault.New(fault.PageRedirects, "The page leads through more than %d redirects.",
 			v.ask.MaxHops)
+	case v.isSpent():
+		err = errTooMany()
 	case v.ask.BeforeHop != nil:
 		err = v.ask.BeforeHop(ctx, to)
 	}

@@ -243,7 +243,7 @@ func (s *simulation) finish(wait time.Duration) {
 		answer.Throttled, answer.RetryAfter = true, time.Duration(s.rng.IntN(5))*time.Second
 		least := answer.RetryAfter
 		if least == 0 {
-			least = minBackoff / 2
+			least = backoffs.First / 2
 		}
 		h := s.hosts[answer.Host]
 		if until := s.now.Add(least); until.After(h.blocked) {

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // Bounds of a host's back-off.
 const (
-	// most that robots.txt may ask for between two starts (decision 17)
-	MaxDelay   = 30 * time.Second
 	MaxBackoff = time.Minute // most that a throttling answer holds a host up
-	// after a first throttling answer that names no time; doubles with each further one
-	minBackoff = time.Second
 )
+
+// backoffs are how long throttling answers in a row hold a host up that name no time.
+var backoffs = retry.Backoff{First: time.Second, Most: MaxBackoff}
 
 // Forever is Next's wait when only a change from outside can make a task ready.
 const Forever = time.Duration(1<<63 - 1)
@@ -346,21 +346,21 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 		h.strikes = 0
 		return
 	}
+	h.strikes++
 	wait := answer.RetryAfter
 	if wait <= 0 {
-		wait = min(minBackoff<<min(h.strikes, 10), MaxBackoff)
+		wait = backoffs.After(h.strikes)
 		wait = wait/2 + time.Duration(f.random()*float64(wait/2))
 	}
-	h.strikes++
 	h.notBefore = max(h.notBefore, now+int64(min(wait, MaxBackoff)))
 	f.placeHost(h, now)
 }
 
-// Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as
-// long as the host is remembered: until nothing of it waits or runs and its pace allows a start.
+// Delay sets what has to pass between two starts at a host, whoever's they are. It holds as long as
+// the host is remembered: until nothing of it waits or runs and its pace allows a start.
 func (f *Frontier) Delay(name string, delay time.Duration) {
 	if h := f.hosts[name]; h != nil {
-		h.delay = min(max(delay, 0), MaxDelay)
+		h.delay = delay
 	}
 }
 

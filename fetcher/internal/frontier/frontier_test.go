@@ -142,15 +142,6 @@ func TestAStartThatAskedNothingIsGivenBack(t *testing.T) {
 	idle(t, f, now, time.Second)
 }
 
-func TestDelayIsBounded(t *testing.T) {
-	f := newFrontier()
-	f.Add(item(1, 1, "a", Pace{}), epoch)
-	f.Add(item(1, 1, "a", Pace{}), epoch)
-	f.Delay("a", time.Hour)
-	takeItem(t, f, epoch)
-	idle(t, f, epoch, MaxDelay)
-}
-
 func TestBackoff(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []Answer

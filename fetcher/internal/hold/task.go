@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/robots"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -368,27 +369,40 @@ func (t *Task) MayHop(host string, pace frontier.Pace, delay time.Duration) bool
 	defer h.mu.Unlock()
 	ok := h.frontier.Hop(&t.item, host, h.paceAt(host, pace), h.config.Clock.Now())
 	if ok && delay > 0 {
-		h.frontier.Delay(host, delay)
+		h.frontier.Delay(host, h.delayAt(host, delay))
 	}
 	return ok
 }
 
-// DelayHost lets at least a time pass between two starts at a host.
+// DelayHost lets at least a time pass between two starts at a host, whichever fetcher's.
 func (t *Task) DelayHost(host string, delay time.Duration) {
 	h := t.shard.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.frontier.Delay(host, delay)
+	h.frontier.Delay(host, h.delayAt(host, delay))
 }
 
-// paceAt is what a scraper gets of one host: a domain whose shard is somebody else's is shared with
-// all fetchers. It needs mu.
-func (h *Hold) paceAt(host string, pace frontier.Pace) frontier.Pace {
+// fetchersAt is how many fetchers ask a host: a domain whose shard is somebody else's is shared
+// with all. It needs mu.
+func (h *Hold) fetchersAt(host string) int {
 	if h.fetchers > 1 && h.shards[uint16(h.config.ShardOf(host))] == nil {
-		pace.Rate /= float64(h.fetchers)
-		if pace.Connections > 0 {
-			pace.Connections = max(1, pace.Connections/h.fetchers)
-		}
+		return h.fetchers
+	}
+	return 1
+}
+
+// paceAt is what a scraper gets of one host here. It needs mu.
+func (h *Hold) paceAt(host string, pace frontier.Pace) frontier.Pace {
+	fetchers := h.fetchersAt(host)
+	pace.Rate /= float64(fetchers)
+	if pace.Connections > 0 {
+		pace.Connections = max(1, pace.Connections/fetchers)
 	}
 	return pace
+}
+
+// delayAt is what has to pass between two starts here, for what a host's robots.txt asks of all
+// fetchers together. It needs mu.
+func (h *Hold) delayAt(host string, delay time.Duration) time.Duration {
+	return min(delay, robots.MaxDelay) * time.Duration(h.fetchersAt(host))
 }

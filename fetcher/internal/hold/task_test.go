@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/robots"
 )
 
 // A host of somebody else's shard is shared with all fetchers.
@@ -24,6 +25,47 @@ func TestPaceAtAHost(t *testing.T) {
 	}
 	if got := h.paceAt("ab", pace(2, 2)); got != (pace(0.5, 1)) {
 		t.Errorf("pace at another's host is %+v", got)
+	}
+}
+
+// What robots.txt asks for is asked of all fetchers together, at a redirect's target, too.
+func TestDelayAtAHost(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		host        string
+		delay, want time.Duration
+	}{
+		"own":       {"abc", 10 * time.Second, 10 * time.Second},
+		"another's": {"ab", 10 * time.Second, 20 * time.Second},
+		"bounded":   {"ab", time.Hour, 2 * robots.MaxDelay},
+	} {
+		h := New(Config{Clock: clock.NewManual(now), MaxBytes: 1 << 20,
+			ShardOf: func(host string) int { return len(host) }})
+		h.fetchers = 2
+		s := &shard{hold: h}
+		h.shards[3] = s
+		add := func(host string) *Task {
+			task := &Task{shard: s}
+			task.item = frontier.Item{Customer: "a", Job: ids.ID{1}, Host: host, Value: task}
+			h.frontier.Add(&task.item, now)
+			return task
+		}
+		add(c.host)
+		task, _ := h.nextTurn()
+		task.DelayHost(c.host, c.delay)
+		add(c.host)
+		if task, wait := h.nextTurn(); task != nil || wait != c.want {
+			t.Errorf("%s: the next start comes after %v", name, wait)
+		}
+		target := "www." + c.host + ".test" // of no own shard
+		if !task.MayHop(target, frontier.Pace{}, time.Second) {
+			t.Errorf("%s: a redirect leads nowhere", name)
+		}
+		h.frontier.Done(&task.item, frontier.Answer{}, now)
+		add(target)
+		if _, wait := h.nextTurn(); wait != 2*time.Second {
+			t.Errorf("%s: behind a redirect the next start comes after %v", name, wait)
+		}
 	}
 }
 

@@ -13,11 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/bodies"
-	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -69,13 +66,14 @@ type Keeper struct {
 	running sync.WaitGroup
 	counts  counters
 
-	mu        sync.Mutex
-	open      map[target]*pack
-	rests     time.Time // nothing is kept before
-	failures  int       // packs in a row that could not be written
-	trial     *pack     // that is to show whether the store is back
-	closed    bool
-	customers *simplelru.LRU[string, *tally]
+	tallies *tallies
+
+	mu       sync.Mutex
+	open     map[target]*openPack
+	rests    time.Time // nothing is kept before
+	failures int       // packs in a row that could not be written
+	trial    *pack     // that is to show whether the store is back
+	closed   bool
 }
 
 // target is what one pack has at a time: bodies of a run.
@@ -89,10 +87,17 @@ type pack struct {
 	bodies.Pack
 
 	target target
-	data   []byte        // guarded by the keeper's lock while it is open
+	data   []byte        // set before full is closed
 	full   chan struct{} // closed when it takes no more
 	done   chan struct{} // closed when it was written, or given up
 	ok     bool          // it is durable; set before done is closed
+}
+
+// openPack is a pack that is gathered, with what it has so far.
+type openPack struct {
+	*pack
+
+	gathered []byte
 }
 
 // Counts say what was done since the start.
@@ -108,8 +113,8 @@ type counters struct{ bodies, bytes, packs, lost, displaced atomic.Uint64 }
 
 // New makes a keeper, which Close ends.
 func New(config Config) *Keeper {
-	k := &Keeper{Codec: bodies.NewCodec(), config: config, open: map[target]*pack{},
-		customers: cache.NewLRU[string, *tally](maxCustomers, nil)}
+	k := &Keeper{Codec: bodies.NewCodec(), config: config, open: map[target]*openPack{},
+		tallies: newTallies()}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }
@@ -165,34 +170,36 @@ func (k *Keeper) Add(customer string, run bodies.Pack, entry bodies.Entry) *Kept
 	}
 	to := target{customer, run}
 	p := k.open[to]
-	if p != nil && len(p.data)+len(encoded) > bodies.MaxPack {
-		k.shut(p)
+	if p != nil && len(p.gathered)+len(encoded) > bodies.MaxPack {
+		k.shutLocked(p.pack)
 		p = nil
 	}
-	if k.failures > 0 && k.trial != nil && p != k.trial {
+	if k.failures > 0 && k.trial != nil && (p == nil || p.pack != k.trial) {
 		k.counts.lost.Add(1)
 		return nil
 	}
 	if p == nil {
-		p = &pack{Pack: run, target: to, full: make(chan struct{}), done: make(chan struct{})}
+		p = &openPack{pack: &pack{Pack: run, target: to, full: make(chan struct{}),
+			done: make(chan struct{})}}
 		p.ID = k.config.IDs.New()
 		k.open[to] = p
 		if k.failures > 0 {
-			k.trial = p
+			k.trial = p.pack
 		}
-		k.running.Go(func() { k.write(p) })
+		k.running.Go(func() { k.write(p.pack) })
 	}
-	kept := &Kept{pack: p, Body: model.KeptBody{Pack: p.ID, Offset: uint32(len(p.data)),
+	kept := &Kept{pack: p.pack, Body: model.KeptBody{Pack: p.ID, Offset: uint32(len(p.gathered)),
 		Length: uint32(len(encoded)), Days: run.Days}}
-	p.data = append(p.data, encoded...)
+	p.gathered = append(p.gathered, encoded...)
 	k.counts.bodies.Add(1)
 	return kept
 }
 
-// shut lets a pack take no more. It needs mu.
-func (k *Keeper) shut(p *pack) {
-	if k.open[p.target] == p {
+// shutLocked lets a pack take no more.
+func (k *Keeper) shutLocked(p *pack) {
+	if open := k.open[p.target]; open != nil && open.pack == p {
 		delete(k.open, p.target)
+		p.data = open.gathered
 		close(p.full)
 	}
 }
@@ -206,7 +213,7 @@ func (k *Keeper) write(p *pack) {
 	case <-k.ctx.Done():
 	}
 	k.mu.Lock()
-	k.shut(p)
+	k.shutLocked(p)
 	data, tries := p.data, puts
 	if k.trial == p {
 		tries = 1

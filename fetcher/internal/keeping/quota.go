@@ -2,9 +2,13 @@ package keeping
 
 import (
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/cache"
 )
 
 const (
@@ -15,29 +19,57 @@ const (
 	trimmed = 95
 )
 
-// tally is what is known of a customer's packs. The keeper's lock guards it.
+// tallies are of the customers whose packs were written last.
+type tallies struct {
+	mu        sync.Mutex
+	customers *simplelru.LRU[string, *tally]
+}
+
+// tally is what is known of a customer's packs.
 type tally struct {
 	bytes   int64
 	looked  time.Time // zero: never
 	looking bool
 }
 
+func newTallies() *tallies {
+	return &tallies{customers: cache.NewLRU[string, *tally](maxCustomers, nil)}
+}
+
+// add counts bytes that were written for a customer. It says whether all of its packs are to be
+// looked at; who does so calls settle then.
+func (ts *tallies) add(customer string, written, quota int64, now time.Time) (t *tally,
+	look bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t, known := ts.customers.Get(customer)
+	if !known {
+		t = &tally{}
+		ts.customers.Add(customer, t)
+	}
+	t.bytes += written
+	look = !t.looking && (t.looked.IsZero() || now.Sub(t.looked) >= lookEvery || t.bytes > quota)
+	t.looking = t.looking || look
+	return t, look
+}
+
+// settle notes that a customer's packs were looked at, and how many bytes are left of them, unless
+// that failed.
+func (ts *tallies) settle(t *tally, left int64, err error, now time.Time) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t.looking, t.looked = false, now
+	if err == nil {
+		t.bytes = left
+	}
+}
+
 // watch counts what was written for a customer. It looks at all of the customer's packs where they
 // may be too many, and now and then. Each fetcher does. So all of them together are over the quota
 // by no more than each writes between two looks.
 func (k *Keeper) watch(customer string, written int64) {
-	k.mu.Lock()
-	t, known := k.customers.Get(customer)
-	if !known {
-		t = &tally{}
-		k.customers.Add(customer, t)
-	}
-	t.bytes += written
 	now := k.config.Clock.Now()
-	look := !t.looking && (t.looked.IsZero() || now.Sub(t.looked) >= lookEvery ||
-		t.bytes > k.config.Quota)
-	t.looking = t.looking || look
-	k.mu.Unlock()
+	t, look := k.tallies.add(customer, written, k.config.Quota, now)
 	if !look {
 		return
 	}
@@ -46,12 +78,7 @@ func (k *Keeper) watch(customer string, written int64) {
 		k.config.Logger.Warn("fetcher: the packs of a customer cannot be looked at", "customer",
 			customer, "error", err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	t.looking, t.looked = false, now
-	if err == nil {
-		t.bytes = left
-	}
+	k.tallies.settle(t, left, err, now)
 }
 
 // trim removes a customer's oldest packs beyond its quota, and returns the bytes that are left.

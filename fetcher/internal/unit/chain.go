@@ -86,8 +86,8 @@ func (u *Units) BeginChain(task *model.Task) (c *Chain, host string, pace fronti
 	}
 	c.fetch.at = canonical
 	pace = u.config.Pace
-	if r := u.recipes.find(u.config.View(), task.Scraper, task.Revision); r != nil {
-		pace = r.pace // nobody waits here until it is compiled
+	if r := u.recipes.Find(u.config.View(), task.Scraper, task.Revision); r != nil {
+		pace = u.config.paceFor(paceOf(&r.Source)) // nobody waits here until it is compiled
 	}
 	return c, address.AuthorityOf(canonical), pace
 }

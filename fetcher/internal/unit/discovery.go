@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/memo"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
@@ -36,7 +37,7 @@ type discovery struct {
 
 // tokenSource is where the values of a page's request come from.
 type tokenSource struct {
-	key  tokenKey
+	key  memo.TokenKey
 	url  string
 	ttl  time.Duration
 	find func(ctx context.Context, page []byte) (map[string]string, error)
@@ -47,9 +48,9 @@ type tokenSource struct {
 // tokenSource is that of a request to at: the recipe's rules, or the site's build id where the
 // address has one.
 func (t *Turn) tokenSource(at string) (tokenSource, bool) {
-	key := tokenKey{scraper: t.scraper}
+	key := memo.TokenKey{Scraper: t.scraper}
 	if t.recipe.prelaunch != nil {
-		key.config = t.recipe.prelaunch.Hash
+		key.Config = t.recipe.prelaunch.Hash
 		return tokenSource{key: key, url: t.recipe.prelaunch.URL, ttl: t.recipe.prelaunch.TTL,
 			find: t.recipe.prelaunch.Find}, true
 	}
@@ -57,7 +58,7 @@ func (t *Turn) tokenSource(at string) (tokenSource, bool) {
 	if t.recipe.curl == nil || !ok {
 		return tokenSource{}, false
 	}
-	key.root = root
+	key.Root = root
 	find := func(_ context.Context, page []byte) (map[string]string,
 		error) {
 		return prelaunch.FindBuild(page)
@@ -79,7 +80,7 @@ func (t *Turn) compose() (at string, as *curl.Request, ready bool,
 	if !has {
 		return at, as, true, nil
 	}
-	values := t.units.tokens.get(source.key)
+	values := t.units.tokens.Get(source.key)
 	switch {
 	case values == nil && source.optional:
 		return at, as, true, nil
@@ -128,7 +129,7 @@ func (t *Turn) renew(failure *web.Failure) bool {
 	if !has || source.optional && failure.Status != 404 {
 		return false
 	}
-	t.units.tokens.invalidate(source.key, t.fetch.values)
+	t.units.tokens.Invalidate(source.key, t.fetch.values)
 	t.fetch.renewed = true
 	return t.beginDiscovery(source, failure.Code, t.fetch.values) == nil
 }
@@ -136,16 +137,13 @@ func (t *Turn) renew(failure *web.Failure) bool {
 // discover makes one request of a discovery, or finds that somebody else's has brought the values.
 func (t *Turn) discover(ctx context.Context) (Step, error) {
 	d := t.fetch.discovery
-	values, under, own := t.units.tokens.join(d.source.key)
+	values, under, own := t.units.tokens.Join(d.source.key)
 	if under != nil && !own {
-		select {
-		case <-under.done:
-			values = under.values
-		case <-ctx.Done():
-			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(ctx.Err())
-		}
-		switch {
-		case under.failed:
+		brought, failed, err := under.Await(ctx)
+		switch values = brought; {
+		case err != nil:
+			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(err)
+		case failed:
 			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
 		case values == nil:
 			// it is our turn to discover
@@ -156,7 +154,7 @@ func (t *Turn) discover(ctx context.Context) (Step, error) {
 	if own {
 		var err error
 		values, next, err = t.readTokens(ctx)
-		t.units.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) &&
+		t.units.tokens.Land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) &&
 			ctx.Err() == nil, d.source.ttl)
 		if err != nil {
 			return next, d.failure(err)
@@ -167,7 +165,7 @@ func (t *Turn) discover(ctx context.Context) (Step, error) {
 	}
 	t.fetch.discovery = nil
 	if len(t.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
-		t.fetch.tier = t.units.hosts.first(address.AuthorityOf(t.fetch.at), t.tiers,
+		t.fetch.tier = t.units.hosts.First(address.AuthorityOf(t.fetch.at), t.tiers,
 			t.units.config.Clock.Now())
 	}
 	if d.refused != "" && t.wouldRepeat(d, values) {
@@ -192,13 +190,14 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 			return nil, next, nil
 		}
 	}
-	leave, ok := t.units.tokens.permit()
-	if !ok {
-		return nil, Step{Again: true, Wait: permitWait, Answer: frontier.Answer{Unasked: true}}, nil
+	line, now := t.units.discovering, t.units.config.Clock.Now()
+	if !line.Enter(t.task.Customer, now) {
+		return nil, Step{Again: true, Wait: discoveryWait,
+			Answer: frontier.Answer{Unasked: true}}, nil
 	}
-	defer leave()
+	defer func() { line.Leave(t.task.Customer, t.units.config.Clock.Now()) }()
 	if d.tier < 0 {
-		d.tier = t.units.hosts.first(address.AuthorityOf(d.at), t.tiers, t.units.config.Clock.Now())
+		d.tier = t.units.hosts.First(address.AuthorityOf(d.at), t.tiers, now)
 	}
 	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
 		if d.hops++; d.hops > maxHops {
@@ -244,13 +243,13 @@ func (t *Turn) findTokens(ctx context.Context, response *web.Page) (values map[s
 		return nil, panicked
 	}
 	if err == nil && d.futile != 0 {
-		t.units.hosts.note(address.AuthorityOf(d.start), d.futile, t.units.config.Clock.Now())
+		t.units.hosts.Note(address.AuthorityOf(d.start), d.futile, t.units.config.Clock.Now())
 	}
 	return values, err
 }
 
-// permitWait is how long a discovery waits when there are as many as there may be.
-const permitWait = 250 * time.Millisecond
+// discoveryWait is how long a discovery waits when there are as many as there may be.
+const discoveryWait = 250 * time.Millisecond
 
 // climb begins the discovery anew with the next tier; false when there is none.
 func (d *discovery) climb(tiers []model.Tier) bool {

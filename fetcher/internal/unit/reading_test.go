@@ -19,12 +19,12 @@ func title() model.Recipe {
 
 // A recipe whose compilation panics is one that cannot be used; the next is compiled.
 func TestPanicOfACompiler(t *testing.T) {
-	cache := newRecipeCache(2, reading.New("fetcher", reading.Config{}), (&Config{}).paceFor)
-	broken := cache.compile(title(), func(model.Recipe) *recipe { panic("a compiler's") })
+	config := Config{Reader: reading.New("fetcher", reading.Config{})}
+	broken := config.compile(title(), func(model.Recipe) *recipe { panic("a compiler's") })
 	if broken.extractor != nil || fault.CodeOf(broken.err) != fault.PageUnparsable {
 		t.Errorf("%+v", broken)
 	}
-	if whole := cache.compile(title(), compileRecipe); whole.extractor == nil || whole.err != nil {
+	if whole := config.compile(title(), compileRecipe); whole.extractor == nil || whole.err != nil {
 		t.Errorf("%+v", whole)
 	}
 }

@@ -2,29 +2,16 @@ package unit
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/web"
-	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules"
-)
-
-// Bounds of the compiled recipes kept. Their size is that of their patterns, some 80 bytes each
-// instruction, and of their selectors. One recipe has less than a fifth of it.
-const (
-	maxRecipes    = 256
-	maxRecipeSize = 2 << 20
 )
 
 // recipe is a compiled recipe. It never changes.
@@ -45,88 +32,10 @@ type recipe struct {
 	size         int
 }
 
-type recipeKey struct {
-	scraper  ids.ID
-	revision uint32
-}
-
-// recipeCache keeps the recipes used last, each compiled once.
-type recipeCache struct {
-	reader  *reading.Guard
-	paceFor func(asked frontier.Pace) frontier.Pace
-
-	mu    sync.Mutex
-	known *simplelru.LRU[recipeKey, *keptRecipe]
-	size  int // of those that are compiled
-}
-
-// keptRecipe is a recipe that is compiled once. Who is the first to need it compiles it, which may
-// take a tenth of a second.
-type keptRecipe struct {
-	cache  *recipeCache
-	key    recipeKey
-	source model.Recipe
-	pace   frontier.Pace
-	once   sync.Once
-	made   atomic.Pointer[recipe] // nil: not yet
-	size   int                    // that the cache counts; its lock guards it
-}
-
-func newRecipeCache(most int, reader *reading.Guard,
-	paceFor func(asked frontier.Pace) frontier.Pace) *recipeCache {
-	c := &recipeCache{reader: reader, paceFor: paceFor}
-	c.known = cache.NewLRU(most, func(_ recipeKey, k *keptRecipe) { c.size -= k.size })
-	return c
-}
-
-// find is nil when the view does not have the recipe.
-func (c *recipeCache) find(view View, scraper ids.ID, revision uint32) *keptRecipe {
-	key := recipeKey{scraper, revision}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k, known := c.known.Get(key); known {
-		return k
-	}
-	found := view.Recipe(scraper, revision)
-	if found == nil {
-		return nil
-	}
-	k := &keptRecipe{cache: c, key: key, source: found.Recipe,
-		pace: c.paceFor(paceOf(&found.Recipe))}
-	c.known.Add(key, k)
-	return k
-}
-
-// compiled is the recipe, nil if nobody has compiled it yet.
-func (k *keptRecipe) compiled() *recipe { return k.made.Load() }
-
-// compile is the recipe, compiled if it has to be.
-func (k *keptRecipe) compile() *recipe {
-	k.once.Do(func() {
-		made := k.cache.compile(k.source, compileRecipe)
-		k.made.Store(made)
-		k.cache.count(k, made.size)
-	})
-	return k.made.Load()
-}
-
-// count counts the size of a recipe that was compiled. Those that were not used for longest go.
-func (c *recipeCache) count(k *keptRecipe, size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if kept, known := c.known.Peek(k.key); !known || kept != k {
-		return // it has gone meanwhile
-	}
-	k.size = size
-	for c.size += size; c.size > maxRecipeSize && c.known.Len() > 1; {
-		c.known.RemoveOldest()
-	}
-}
-
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
-func (c *recipeCache) compile(r model.Recipe,
+func (c *Config) compile(r model.Recipe,
 	compile func(model.Recipe) *recipe) (compiled *recipe) {
-	panicked := c.reader.Run(reading.Page{URL: "a scraper's recipe"},
+	panicked := c.Reader.Run(reading.Page{URL: "a scraper's recipe"},
 		func() { compiled = compile(r) })
 	if panicked != nil {
 		return &recipe{err: panicked}

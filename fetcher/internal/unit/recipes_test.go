@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/memo"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -33,33 +34,6 @@ func (k known) Recipe(_ ids.ID, revision uint32) *client.Recipe {
 	return &client.Recipe{Recipe: k.recipe}
 }
 
-func TestRecipesAreBounded(t *testing.T) {
-	of := known{revision: 1}
-	cache := newRecipeCache(2, reading.New("fetcher", reading.Config{}), (&Config{}).paceFor)
-	get := func(view View, scraper ids.ID, revision uint32) *recipe {
-		if kept := cache.find(view, scraper, revision); kept != nil {
-			return kept.compile()
-		}
-		return nil
-	}
-	first := get(of, ids.ID{1}, 1)
-	if first == nil || first.extractor == nil || get(of, ids.ID{1}, 1) != first {
-		t.Fatal("a recipe is not compiled once")
-	}
-	get(of, ids.ID{2}, 1)
-	get(of, ids.ID{1}, 1)
-	get(of, ids.ID{3}, 1)
-	if get(of, ids.ID{1}, 1) != first {
-		t.Error("the recipe used last is gone")
-	}
-	if cache.known.Len() != 2 {
-		t.Errorf("%d recipes are kept", cache.known.Len())
-	}
-	if get(of, ids.ID{4}, 9) != nil {
-		t.Error("an unknown revision has a recipe")
-	}
-}
-
 // large is a recipe with as many patterns as one may have, nearly, in its selectors and its rules.
 func large() model.Recipe {
 	const pattern = "a{0,900}a{0,900}a{0,900}"
@@ -83,29 +57,23 @@ func TestMemoryOfRecipes(t *testing.T) {
 		return stats.HeapAlloc
 	}
 	of := known{revision: 1, recipe: large()}
-	cache := newRecipeCache(maxRecipes, reading.New("fetcher", reading.Config{}),
-		(&Config{}).paceFor)
+	recipes := New(Config{Reader: reading.New("fetcher", reading.Config{})}).recipes
 	before := heap()
 	for n := range byte(60) {
-		kept := cache.find(of, ids.ID{n}, 1)
-		if made := kept.compile(); made.err != nil {
+		kept := recipes.Find(of, ids.ID{n}, 1)
+		if made := kept.Compile(); made.err != nil {
 			t.Fatal(made.err)
-		} else if made.size < 100_000 || made.size > maxRecipeSize/5 {
+		} else if made.size < 100_000 || made.size > memo.MaxRecipeSize/5 {
 			t.Fatalf("one has the size %d", made.size)
 		}
-		if cache.find(of, ids.ID{n}, 1) != kept {
+		if recipes.Find(of, ids.ID{n}, 1) != kept {
 			t.Fatal("the newest is not kept")
 		}
 	}
-	if held := int64(heap()-before) >> 20; held > 200 || cache.size > maxRecipeSize {
-		t.Errorf("%d recipes of the size %d take %d MB", cache.known.Len(), cache.size, held)
+	if held := int64(heap()-before) >> 20; held > 200 {
+		t.Errorf("the recipes that are kept take %d MB", held)
 	}
-	small := cache.find(known{revision: 1}, ids.ID{99}, 1)
-	small.compile()
-	cache.known.Purge()
-	if cache.size != 0 {
-		t.Errorf("without a recipe, their size is %d", cache.size)
-	}
+	runtime.KeepAlive(recipes)
 }
 
 // A recipe is compiled where pages are read, at its customer's turn: no task that comes waits for
@@ -116,17 +84,17 @@ func TestRecipesAreCompiledInAPlace(t *testing.T) {
 		Reader: reading.New("fetcher", reading.Config{})})
 	task := &model.Task{URL: "http://a.test/", Scraper: ids.ID{1}, Revision: 1, Customer: "c"}
 	chain, _, _ := units.BeginChain(task)
-	kept := units.recipes.find(of, task.Scraper, task.Revision)
+	kept := units.recipes.Find(of, task.Scraper, task.Revision)
 	var place turns.Place
 	units.extracting.Enter(t.Context(), "other", &place)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	turn := &Turn{Chain: chain, view: of}
-	if turn.findRecipe(ctx) || kept.compiled() != nil {
+	if turn.findRecipe(ctx) || kept.Compiled() != nil {
 		t.Error("a recipe is compiled without a place")
 	}
 	place.Leave()
-	if !turn.findRecipe(t.Context()) || turn.recipe == nil || turn.recipe != kept.compiled() {
+	if !turn.findRecipe(t.Context()) || turn.recipe == nil || turn.recipe != kept.Compiled() {
 		t.Errorf("in a place it is %v", turn.recipe)
 	}
 	units.extracting.Enter(t.Context(), "other", &place)

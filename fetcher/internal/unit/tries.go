@@ -49,13 +49,13 @@ func (t *Turn) learn() {
 		}
 	}
 	if futile != 0 {
-		t.units.hosts.note(host, futile, now)
+		t.units.hosts.Note(host, futile, now)
 	}
 	switch {
 	case empty != 0:
-		t.units.hosts.noteEmpty(host, empty, now)
+		t.units.hosts.NoteEmpty(host, empty, now)
 	case !t.fetch.by.Renders():
-		t.units.hosts.noteFilled(host)
+		t.units.hosts.NoteFilled(host)
 	}
 }
 

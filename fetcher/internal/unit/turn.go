@@ -151,17 +151,17 @@ func (t *Turn) request(ctx context.Context) Step {
 // findRecipe sets the turn's recipe, nil where there is none. One that has to be compiled needs a
 // place, like a page that is read; false: the process ends meanwhile.
 func (t *Turn) findRecipe(ctx context.Context) bool {
-	kept := t.units.recipes.find(t.view, t.task.Scraper, t.task.Revision)
+	kept := t.units.recipes.Find(t.view, t.task.Scraper, t.task.Revision)
 	if kept == nil {
 		return true
 	}
-	if t.recipe = kept.compiled(); t.recipe != nil {
+	if t.recipe = kept.Compiled(); t.recipe != nil {
 		return true
 	}
 	if !t.units.extracting.Enter(ctx, t.task.Customer, &t.place) {
 		return false
 	}
-	t.recipe = kept.compile()
+	t.recipe = kept.Compile()
 	t.place.Leave()
 	return true
 }
@@ -189,7 +189,7 @@ func (t *Turn) beginUnit(now time.Time, job *client.Job) {
 	if within > 0 {
 		t.fetch.until = now.Add(within)
 	}
-	t.fetch.tier = t.units.hosts.first(address.AuthorityOf(t.fetch.at), t.tiers, now)
+	t.fetch.tier = t.units.hosts.First(address.AuthorityOf(t.fetch.at), t.tiers, now)
 }
 
 // tryPage makes one try at a page, or at what has to be read before it, and decides what follows.
@@ -312,7 +312,7 @@ func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Pa
 // checkRobots says whether robots.txt allows a page, and how long it wants to be left alone between
 // two starts. Reading it may have taken longer than the shard's lease.
 func (t *Turn) checkRobots(ctx context.Context, url string) (time.Duration, error) {
-	delay, err := t.units.config.Web.CheckRules(ctx, url)
+	delay, err := t.units.config.Web.CheckRules(ctx, t.task.Customer, url)
 	if delay > 0 {
 		t.lease.DelayHost(address.AuthorityOf(url), delay)
 	}
@@ -401,7 +401,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 		next.Wait = failure.Wait // what is known of robots.txt holds for every tier
 	default:
 		if another {
-			t.units.hosts.forget(address.AuthorityOf(t.address()))
+			t.units.hosts.Forget(address.AuthorityOf(t.address()))
 		}
 		next.Again = false
 	}

@@ -1,8 +1,8 @@
 // Package unit owns the work on one task: a chain of units, each a page with what it takes to get
 // its rows. It says where the unit goes next, by which tier, and what its requests are made of. It
 // also says what follows from an answer, and what is put to a language model. A chain is worked on
-// by one caller at a time, so nothing here is guarded. Whether and when it may ask is its Lease's
-// to say (internal/hold).
+// by one caller at a time, so nothing here is guarded. What chains share is internal/memo's.
+// Whether and when it may ask is its Lease's to say (internal/hold).
 package unit
 
 import (
@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/keeping"
+	"shoal.dev/shoal/fetcher/internal/memo"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
@@ -63,8 +64,9 @@ type Web interface {
 	// KnowsRules says that CheckRules of a canonical address would answer without a request.
 	KnowsRules(url string) bool
 	// CheckRules is nil when robots.txt allows a canonical address, with the delay that it asks for
-	// between two starts. Its error is a *web.Failure, or ctx's.
-	CheckRules(ctx context.Context, url string) (delay time.Duration, err error)
+	// between two starts. It is asked for a caller, as in web.Request. Its error is a *web.Failure,
+	// or ctx's.
+	CheckRules(ctx context.Context, caller, url string) (delay time.Duration, err error)
 	// Leave says that nothing is to be asked of an authority for now: what is kept open to it may
 	// be closed.
 	Leave(authority string)
@@ -109,28 +111,36 @@ type Config struct {
 	Point func(name string)
 }
 
+// MaxDiscoveries bounds the discoveries under way at once (specification 2.3).
+const MaxDiscoveries = 3
+
 // Units is what the chains of a process share.
 type Units struct {
-	config     Config
-	recipes    *recipeCache
-	tokens     *tokens
-	hosts      *hostMemory
-	extracting *turns.Places // one for each extraction
-	asking     *turns.Line   // one for each question to the model
-	metrics    *metrics
-	counts     counters
+	config      Config
+	recipes     *memo.Recipes[recipe]
+	tokens      *memo.Tokens
+	hosts       *memo.Hosts
+	extracting  *turns.Places // one for each extraction
+	asking      *turns.Line   // one for each question to the model
+	discovering *turns.Line   // one for each discovery
+	metrics     *metrics
+	counts      counters
 }
 
 // New makes Units that have not begun anything.
 func New(config Config) *Units {
 	return &Units{
-		config:     config,
-		recipes:    newRecipeCache(maxRecipes, config.Reader, config.paceFor),
-		tokens:     newTokens(config.Clock),
-		hosts:      newHostMemory(maxRemembered),
-		extracting: turns.New(config.Extractions, config.Clock),
-		asking:     turns.NewLine(config.Questions, 4*questionWait),
-		metrics:    newMetrics(config.Metrics),
+		config: config,
+		recipes: memo.NewRecipes(memo.MaxRecipes, func(r model.Recipe) (*recipe, int) {
+			compiled := config.compile(r, compileRecipe)
+			return compiled, compiled.size
+		}),
+		tokens:      memo.NewTokens(config.Clock),
+		hosts:       memo.NewHosts(memo.MaxHosts),
+		extracting:  turns.New(config.Extractions, config.Clock),
+		asking:      turns.NewLine(config.Questions, 4*questionWait),
+		discovering: turns.NewLine(MaxDiscoveries, 4*discoveryWait),
+		metrics:     newMetrics(config.Metrics),
 	}
 }
 

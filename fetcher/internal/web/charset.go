@@ -14,7 +14,7 @@ import (
 
 // toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess by what
 // is written. Text that is UTF-8 already stays where it is; other text is a new slice. What is not
-// text is left alone.
+// text, or cannot be read, is left alone.
 func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if len(body) == 0 || !isText(contentType) {
 		return body, nil
@@ -45,7 +45,7 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	}
 	text, _, err := transform.Bytes(encoding.NewDecoder(), body)
 	if err != nil {
-		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err),
+		return body, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err),
 			"The page's characters cannot be read.")
 	}
 	return bytes.TrimPrefix(text, mark), nil

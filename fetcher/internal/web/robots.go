@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/robots"
 )
 
@@ -26,12 +26,13 @@ const (
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
-	// How long a host's first failure to read the file is remembered. Each further one in a row
-	// doubles it, up to robotsRetry. All pages of the host share what is asked then.
-	firstRobotsRetry = time.Second
-	robotsRetry      = 15 * time.Second
-	robotsTimeout    = 15 * time.Second
+	robotsRetry     = 15 * time.Second
+	robotsTimeout   = 15 * time.Second
 )
+
+// robotsRetries are how long failures in a row to read a host's file are remembered. All pages of
+// the host share what is asked then.
+var robotsRetries = retry.Backoff{First: time.Second, Most: robotsRetry}
 
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
 // use; close it to end its fetches.
@@ -49,12 +50,11 @@ type Robots struct {
 
 	fetches, failures atomic.Uint64
 
-	mu     sync.Mutex
-	sites  *simplelru.LRU[string, *site] // by scheme, host and port
-	memory int                           // bytes of their rules
+	mu    sync.Mutex
+	sites *cache.Sized[string, *site] // by scheme, host and port
 }
 
-// site is one robots.txt; all but the origin and the size may be read once done is closed.
+// site is one robots.txt; all but the origin may be read once done is closed.
 type site struct {
 	origin  string
 	done    chan struct{}
@@ -63,7 +63,6 @@ type site struct {
 	expires time.Time
 	// failures in a row, this one included
 	failures int
-	size     int // in the cache's memory, under its lock
 }
 
 // newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
@@ -71,16 +70,12 @@ type site struct {
 func newRobots(client *egress.Client, config Config) *Robots {
 	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Robots{
+	return &Robots{
 		client: client, reader: config.Reader, parse: robots.Parse, clock: config.Clock,
 		header: pageHeader(config.UserAgent), agent: robots.ProductToken(config.UserAgent),
 		shared: config.Shared, ctx: ctx, cancel: cancel,
+		sites: cache.NewSized[string, *site](maxRobotsHosts, maxRobotsMemory),
 	}
-	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
-		r.memory -= gone.size
-		gone.size = 0
-	})
-	return r
 }
 
 // Close ends the fetches under way and waits for them.
@@ -105,10 +100,11 @@ func (r *Robots) KnowsRules(url string) bool {
 // is not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is
 // the host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure
 // (robots_forbidden, or the connection's own where the host could not be reached at all), or the
-// context's.
-func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duration, err error) {
+// context's. The caller is as in a Request; who comes first asks for all.
+func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time.Duration,
+	err error) {
 	origin, path := splitOrigin(url)
-	entry := r.site(origin)
+	entry := r.site(caller, origin)
 	select {
 	case <-entry.done:
 	case <-ctx.Done():
@@ -149,7 +145,7 @@ func (s *site) isDone() bool {
 }
 
 // site is the entry of an origin; a new one is being fetched.
-func (r *Robots) site(origin string) *site {
+func (r *Robots) site(caller, origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
@@ -169,19 +165,19 @@ func (r *Robots) site(origin string) *site {
 		close(entry.done)
 		return entry
 	}
-	r.sites.Add(entry.origin, entry)
-	r.running.Go(func() { r.load(entry) })
+	r.sites.Add(entry.origin, entry, 0)
+	r.running.Go(func() { r.load(caller, entry) })
 	return entry
 }
 
 // load takes the file from the other fetchers, or fetches it.
-func (r *Robots) load(entry *site) {
+func (r *Robots) load(caller string, entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
 	if !shared {
 		r.fetches.Add(1)
 		panicked := r.reader.Run(reading.Page{URL: entry.origin + robots.Path},
-			func() { body, failed = r.fetch(entry.origin) })
+			func() { body, failed = r.fetch(caller, entry.origin) })
 		if panicked != nil {
 			failed = unreadable(panicked)
 		}
@@ -205,12 +201,13 @@ func (r *Robots) load(entry *site) {
 }
 
 // untilRetry is how long a failure is remembered. One that may pass does so within a page's tries,
-// or else is asked for ever more seldom.
+// or else is asked for ever more seldom. A site that says how long to stay away is heeded, as far
+// as its answers to pages are.
 func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
 	}
-	return min(firstRobotsRetry<<min(s.failures-1, 10), robotsRetry)
+	return max(robotsRetries.After(s.failures), min(failed.RetryAfter, frontier.MaxBackoff))
 }
 
 // read makes rules of a file.
@@ -275,22 +272,15 @@ func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires ti
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if kept, known := r.sites.Peek(entry.origin); !known || kept != entry {
-		return // dropped meanwhile
-	}
-	entry.size = found.Size
-	r.memory += entry.size
-	for r.memory > maxRobotsMemory && r.sites.Len() > 1 {
-		r.sites.RemoveOldest()
-	}
+	r.sites.Resize(entry.origin, entry, found.Size)
 }
 
 // fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx
 // nothing until it can be read.
-func (r *Robots) fetch(origin string) (body string, _ *Failure) {
+func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 	ask := egress.Request{
-		URL: origin + robots.Path, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
-		MaxBody: maxRobotsBody, Truncate: true,
+		URL: origin + robots.Path, Caller: caller, Header: r.header,
+		Deadline: time.Now().Add(robotsTimeout), MaxBody: maxRobotsBody, Truncate: true,
 	}
 	for hop := 0; ; hop++ {
 		response, err := r.client.Do(r.ctx, &ask)
@@ -304,9 +294,11 @@ func (r *Robots) fetch(origin string) (body string, _ *Failure) {
 			response.Release()
 			return body, nil
 		case status >= 500 || status == 429:
+			failed := refusal(fault.New(fault.PageRobots,
+				"robots.txt answered with status %d.", status), true)
+			failed.RetryAfter = retryAfter(response.Header("Retry-After"), r.clock.Now())
 			response.Release()
-			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
-			return "", refusal(failed, true)
+			return "", failed
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {

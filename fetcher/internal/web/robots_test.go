@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -81,7 +84,7 @@ func TestRobots(t *testing.T) {
 		{forbidden, fault.PageAddressForbidden, false, 0},
 	} {
 		for range 2 {
-			delay, err := robots.CheckRules(t.Context(), test.url)
+			delay, err := robots.CheckRules(t.Context(), "", test.url)
 			var refused *Failure
 			if fault.CodeOf(err) != test.want || delay != test.delay || errors.As(err, &refused) &&
 				refused.Retry != test.retry {
@@ -106,10 +109,67 @@ func TestRobotsOfADeadHost(t *testing.T) {
 	closed.Close()
 	robots := openRobots(t, newEgress(t,
 		egress.Config{Origins: map[string]string{"*.example": place}}), nil)
-	_, err := robots.CheckRules(t.Context(), "http://a.example/")
+	_, err := robots.CheckRules(t.Context(), "", "http://a.example/")
 	var refused *Failure
 	if fault.CodeOf(err) != fault.PageConnect || !errors.As(err, &refused) || !refused.Retry {
 		t.Errorf("got %v", err)
+	}
+}
+
+// hangingNames is a resolver that knows one name, and keeps who asks for another until told.
+type hangingNames struct {
+	asked, release chan struct{}
+	open, most     atomic.Int32
+}
+
+func (h *hangingNames) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	if host == "alive.test" {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	defer h.open.Add(-1)
+	for open := h.open.Add(1); ; {
+		most := h.most.Load()
+		if open <= most || h.most.CompareAndSwap(most, open) {
+			break
+		}
+	}
+	h.asked <- struct{}{}
+	select {
+	case <-h.release:
+	case <-ctx.Done():
+	}
+	return nil, errors.New("nobody knows")
+}
+
+// However many names of one customer hang, another's robots.txt is read.
+func TestRobotsOfHangingNames(t *testing.T) {
+	const hosts, share = 200, 51 // of 64 look-ups at a time
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	names := &hangingNames{asked: make(chan struct{}, hosts), release: make(chan struct{})}
+	robots := openRobots(t, newEgress(t, egress.Config{Resolver: names}), nil)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer close(names.release)
+	for i := range hosts {
+		waiting.Go(func() {
+			_, _ = robots.CheckRules(t.Context(), "greedy", fmt.Sprintf("http://h%d.test/", i))
+		})
+	}
+	for range share {
+		<-names.asked
+	}
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	_, err := robots.CheckRules(t.Context(), "seldom", "http://alive.test:"+port+"/")
+	if err != nil {
+		t.Error(err)
+	}
+	for range hosts - share {
+		names.release <- struct{}{}
+		<-names.asked
+	}
+	if most := names.most.Load(); most != share {
+		t.Errorf("%d names of one customer are asked for at a time", most)
 	}
 }
 
@@ -142,7 +202,7 @@ func TestRobotsAges(t *testing.T) {
 		{time.Second, 9, "", 0},
 	} {
 		now.Advance(step.advance)
-		_, err := robots.CheckRules(t.Context(), "http://a.example/")
+		_, err := robots.CheckRules(t.Context(), "", "http://a.example/")
 		var failed *Failure
 		if asked.Load() != step.asked || fault.CodeOf(err) != step.want ||
 			errors.As(err, &failed) && failed.Wait != step.wait {
@@ -155,6 +215,46 @@ func TestRobotsAges(t *testing.T) {
 	}
 }
 
+// A site that says how long to stay away is not asked for its file before.
+func TestRobotsRetryAfter(t *testing.T) {
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	answers := []struct {
+		status int
+		after  string
+	}{{503, "20"}, {429, "Mon, 30 Nov 2026 12:00:50 GMT"}, {503, "7200"}, {503, "1"}, {503, "x"},
+		{200, "20"}}
+	var asked atomic.Int32
+	client := web(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer := answers[asked.Add(1)-1]
+		w.Header().Set("Retry-After", answer.after)
+		w.WriteHeader(answer.status)
+	})
+	now := clock.NewManual(start)
+	robots := openRobots(t, client, now)
+	for i, step := range []struct {
+		advance time.Duration
+		asked   int32
+		wait    time.Duration
+	}{
+		{0, 1, 20 * time.Second},
+		{20*time.Second - 1, 1, 1},
+		{1, 2, 30 * time.Second},
+		{30 * time.Second, 3, frontier.MaxBackoff},
+		{frontier.MaxBackoff - 1, 3, 1},
+		{1, 4, 8 * time.Second}, // longer than it asks for: it has failed four times
+		{8 * time.Second, 5, robotsRetry},
+		{robotsRetry, 6, 0},
+	} {
+		now.Advance(step.advance)
+		_, err := robots.CheckRules(t.Context(), "", "http://a.example/")
+		failed := &Failure{}
+		if errors.As(err, &failed); asked.Load() != step.asked || failed.Wait != step.wait ||
+			failed.Status != 0 {
+			t.Errorf("step %d: asked %d times, %+v", i, asked.Load(), failed)
+		}
+	}
+}
+
 func TestRobotsCoalesces(t *testing.T) {
 	var asked atomic.Int32
 	answer := make(chan struct{})
@@ -163,14 +263,14 @@ func TestRobotsCoalesces(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if _, err := robots.CheckRules(impatient, "http://a.example/"); !errors.Is(err,
+		if _, err := robots.CheckRules(impatient, "", "http://a.example/"); !errors.Is(err,
 			context.Canceled) {
 			t.Errorf("impatient: %v", err)
 		}
 	})
 	for range 8 {
 		waiting.Go(func() {
-			if _, err := robots.CheckRules(t.Context(), "http://a.example/"); err != nil {
+			if _, err := robots.CheckRules(t.Context(), "", "http://a.example/"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -188,15 +288,11 @@ func TestRobotsIsBounded(t *testing.T) {
 	body := "User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat("x", 1000)+"\n", 400)
 	for i := range 2 * maxRobotsMemory / 400_000 {
 		entry := &site{origin: fmt.Sprint(i), done: make(chan struct{})}
-		robots.sites.Add(entry.origin, entry)
+		robots.sites.Add(entry.origin, entry, 0)
 		robots.keep(entry, robotstxt.Parse(body, "Shoal"), nil, time.Now())
 	}
-	held := 0
-	for _, entry := range robots.sites.Values() {
-		held += entry.size
-	}
-	if robots.memory > maxRobotsMemory || robots.memory != held || held == 0 {
-		t.Errorf("%d bytes counted, %d held, by %d", robots.memory, held, robots.sites.Len())
+	if held := robots.sites.Size(); held > maxRobotsMemory || held < maxRobotsMemory*9/10 {
+		t.Errorf("%d bytes are held, by %d", held, robots.sites.Len())
 	}
 }
 
@@ -214,12 +310,12 @@ func TestPanicOfRobots(t *testing.T) {
 		return robotstxt.Parse(body, agent)
 	}
 	for range 2 {
-		if _, err := robots.CheckRules(t.Context(),
+		if _, err := robots.CheckRules(t.Context(), "",
 			"http://bad.example/"); fault.CodeOf(err) != fault.PageUnparsable {
 			t.Errorf("a page behind it: %v", err)
 		}
 	}
-	if _, err := robots.CheckRules(t.Context(), "http://good.example/"); err != nil {
+	if _, err := robots.CheckRules(t.Context(), "", "http://good.example/"); err != nil {
 		t.Error(err)
 	}
 }
@@ -247,7 +343,7 @@ func TestRobotsIsShared(t *testing.T) {
 		robots := newRobots(client, Config{UserAgent: agent, Clock: now, Shared: shared})
 		defer robots.Close()
 		before := asked.Load()
-		delay, err := robots.CheckRules(t.Context(), url)
+		delay, err := robots.CheckRules(t.Context(), "", url)
 		if got := asked.Load() - before; fault.CodeOf(err) != want || delay != wantDelay ||
 			got != wantAsked {
 			t.Errorf("%s: %v, %v, asked %d times", url, delay, err, got)
@@ -288,7 +384,7 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 		asked   int32
 	}{{first, 0, 1}, {second, robotsTTL - time.Second, 1}, {second, time.Second, 2}} {
 		now.Advance(step.advance)
-		if _, err := step.robots.CheckRules(t.Context(), "http://a.example/"); err != nil ||
+		if _, err := step.robots.CheckRules(t.Context(), "", "http://a.example/"); err != nil ||
 			asked.Load() != step.asked {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
@@ -320,7 +416,7 @@ func benchmarkRobots(b *testing.B, body string) {
 	client := web(b, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	robots := openRobots(b, client, nil)
 	for b.Loop() {
-		if _, err := robots.CheckRules(b.Context(),
+		if _, err := robots.CheckRules(b.Context(), "",
 			"http://a.example/category/shoes/product-12345.html?color=blue"); err != nil {
 			b.Fatal(err)
 		}

@@ -13,17 +13,19 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // How proxies take turns and rest.
 const (
 	// pages of a host through one proxy, before the next one has its turn
 	stickyPages     = 20
-	maxSticky       = 65_536           // hosts whose proxy is remembered
-	firstRest       = 10 * time.Second // after a failure; doubles with each further one
-	longestRest     = 10 * time.Minute
-	toleratedMisses = 5 // hosts in a row that a proxy did not reach, before it is at fault
+	maxSticky       = 65_536 // hosts whose proxy is remembered
+	toleratedMisses = 5      // hosts in a row that a proxy did not reach, before it is at fault
 )
+
+// rests are how long a proxy rests after failures in a row.
+var rests = retry.Backoff{First: 10 * time.Second, Most: 10 * time.Minute}
 
 // proxies are the ways out of tier super. A host keeps its proxy for some pages, so that
 // connections are used again and a visit looks like one. After these pages, or when the proxy
@@ -38,12 +40,42 @@ type proxies struct {
 	hosts *simplelru.LRU[string, *sticky]
 }
 
-// exit is one proxy; its fields are guarded by the proxies' lock.
+// exit is one proxy.
 type exit struct {
-	proxy     *egress.Proxy
+	proxy *egress.Proxy
+
+	mu        sync.Mutex
 	failures  int // in a row
 	missed    int // hosts in a row that it did not reach
 	restUntil time.Time
+}
+
+func (e *exit) isResting(now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return now.Before(e.restUntil)
+}
+
+// restore is for a proxy that brought an answer.
+func (e *exit) restore() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failures, e.missed, e.restUntil = 0, 0, time.Time{}
+}
+
+// fail lets a proxy rest. One that is not at fault itself does so when it has not reached several
+// hosts in a row.
+func (e *exit) fail(now time.Time, own bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !own {
+		if e.missed++; e.missed < toleratedMisses {
+			return
+		}
+	}
+	e.missed = 0
+	e.failures++
+	e.restUntil = now.Add(rests.After(e.failures))
 }
 
 type sticky struct {
@@ -65,7 +97,7 @@ func (p *proxies) pick(host string) *exit {
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	if kept, known := p.hosts.Get(host); known {
-		if kept.left > 0 && !now.Before(kept.exit.restUntil) {
+		if kept.left > 0 && !kept.exit.isResting(now) {
 			kept.left--
 			return kept.exit
 		}
@@ -74,7 +106,7 @@ func (p *proxies) pick(host string) *exit {
 	for range p.all {
 		next := p.all[p.turn%len(p.all)]
 		p.turn++
-		if now.Before(next.restUntil) {
+		if next.isResting(now) {
 			continue
 		}
 		p.hosts.Add(host, &sticky{exit: next, left: stickyPages - 1})
@@ -88,27 +120,22 @@ func (p *proxies) pick(host string) *exit {
 func (p *proxies) report(host string, by *exit, err error) {
 	var failed *egress.ProxyError
 	isProxy := errors.As(err, &failed)
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
 	case err == nil:
-		by.failures, by.missed, by.restUntil = 0, 0, time.Time{}
+		by.restore()
 		return
 	case !isProxy:
 		return // nobody knows whose fault it is
 	case !failed.Own:
 		p.leave(host, by)
-		if by.missed++; by.missed < toleratedMisses {
-			return
-		}
 	}
-	by.missed = 0
-	by.restUntil = p.clock.Now().Add(min(firstRest<<min(by.failures, 10), longestRest))
-	by.failures++
+	by.fail(p.clock.Now(), failed.Own)
 }
 
-// leave makes the host take another proxy the next time. It needs the lock.
+// leave makes the host take another proxy the next time.
 func (p *proxies) leave(host string, by *exit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if kept, known := p.hosts.Peek(host); known && kept.exit == by {
 		p.hosts.Remove(host)
 	}
@@ -117,19 +144,15 @@ func (p *proxies) leave(host string, by *exit) {
 // turnedAway is for a proxy that the site does not let through. It says whether there is another
 // one.
 func (p *proxies) turnedAway(host string, by *exit) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.leave(host, by)
 	return len(p.all) > 1
 }
 
 // resting counts the proxies that are.
 func (p *proxies) resting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	n := 0
 	for _, e := range p.all {
-		if p.clock.Now().Before(e.restUntil) {
+		if e.isResting(p.clock.Now()) {
 			n++
 		}
 	}

@@ -166,12 +166,12 @@ func TestProxiesTakeTurns(t *testing.T) {
 	if got := p.pick("a"); got != nil || p.resting() != 3 {
 		t.Errorf("all rest, and %v is picked", got.proxy)
 	}
-	now.Advance(firstRest)
+	now.Advance(rests.First)
 	if p.pick("a") == nil || p.resting() != 0 {
 		t.Error("rests never end")
 	}
 	p.report("a", p.all[0], ill)
-	now.Advance(firstRest)
+	now.Advance(rests.First)
 	if p.resting() != 1 {
 		t.Error("the second rest is no longer than the first")
 	}

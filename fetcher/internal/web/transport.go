@@ -79,11 +79,13 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 		}
 	}()
 	err := by.fetch(ctx, &req, time.Now().Add(t.config.Timeout), page)
-	if err == nil {
+	var illegible error
+	if err == nil { // walls are known by what is written on them
+		page.Body, illegible = toUTF8(page.Body, page.ContentType)
 		err = verdict(req.URL, page)
 	}
 	if err == nil {
-		page.Body, err = toUTF8(page.Body, page.ContentType)
+		err = illegible
 	}
 	if err == nil {
 		delivered = true

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html/charset"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -205,4 +209,44 @@ func TestWallsAreFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	page.Release()
+}
+
+// Walls are known in the encodings of their languages, too, whether they name them or not.
+func TestWallsInOtherEncodings(t *testing.T) {
+	const field = `<form><input type="password"></form>`
+	asks := map[string]string{}
+	for _, test := range []struct{ encoding, title, rest string }{
+		{"windows-1251", "Вы не робот?", "<p>Подтвердите, что запросы отправляли вы"},
+		{"koi8-r", "Проверка браузера", "<p>Подождите несколько секунд"},
+		{"gbk", "安全验证", "<p>请完成下方的验证后继续访问"},
+		{"shift_jis", "アクセスが拒否されました", "<p>このページを表示する権限がありません"},
+		{"windows-1251", "Вход", field + "<p>Введите логин и пароль"},
+		{"gbk", "登录", field + "<p>请输入用户名和密码"},
+		{"shift_jis", "ログイン", field + "<p>パスワードを入力してください"},
+		{"iso-8859-1", "Iniciar sesión", field + "<p>Contraseña"},
+	} {
+		for _, meta := range []string{"", "<meta charset=" + test.encoding + ">"} {
+			encoding, _ := charset.Lookup(test.encoding)
+			body, err := encoding.NewEncoder().String(meta + "<title>" + test.title + "</title>" +
+				test.rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks[fmt.Sprint("/", len(asks))] = body
+		}
+	}
+	client := web(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, asks[r.URL.Path])
+	})
+	transport := newTransport(client, Config{}, nil)
+	for path, body := range asks {
+		page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example" + path})
+		if fault.CodeOf(err) != fault.PageBlocked {
+			t.Errorf("%q: %v", body, err)
+		}
+		if page != nil {
+			page.Release()
+		}
+	}
 }

@@ -47,12 +47,12 @@ func TestWeb(t *testing.T) {
 	if site.KnowsRules(server.URL + "/page") {
 		t.Error("robots.txt is known before it is asked for")
 	}
-	if delay, err := site.CheckRules(ctx, server.URL+"/page"); err != nil ||
+	if delay, err := site.CheckRules(ctx, "", server.URL+"/page"); err != nil ||
 		delay != 3*time.Second {
 		t.Errorf("robots.txt says %v, %v", delay, err)
 	}
 	var failure *Failure
-	if _, err := site.CheckRules(ctx, server.URL+"/private/x"); !errors.As(err, &failure) ||
+	if _, err := site.CheckRules(ctx, "", server.URL+"/private/x"); !errors.As(err, &failure) ||
 		failure.Code != fault.PageRobots {
 		t.Errorf("robots.txt says %v of a forbidden page", err)
 	}

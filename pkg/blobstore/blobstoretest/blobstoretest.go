@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// small is a kind whose bound a test reaches.
+// small is a kind whose limit a test can reach.
 var small = blobstore.Kind{Name: "uploads", MaxBytes: 1000}
 
 // Run runs the suite. open makes an empty store and closes it when the test has ended.
@@ -54,7 +54,7 @@ func key(owner, id string) blobstore.Key {
 	return blobstore.Key{Kind: small, Owner: owner, ID: id}
 }
 
-// tester is a test, or one of the many that rapid makes.
+// tester is a test, or one of the many that rapid creates.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
@@ -102,12 +102,12 @@ func testPutIsRead(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testLargeBlobs: what a server takes in parts is one blob.
+// testLargeBlobs: a blob uploaded in parts is one blob.
 func testLargeBlobs(t *testing.T, s *blobstore.Store) {
 	k := blobstore.Key{Kind: blobstore.Bodies, Owner: "alice", ID: "pack"}
 	content := make([]byte, 20<<20)
 	fill := rand.NewChaCha8([32]byte{1})
-	_, _ = fill.Read(content) // it never fails
+	_, _ = fill.Read(content) // never fails
 	put(t, s, k, content)
 	if got := read(t, s, k, 0, -1); !bytes.Equal(got, content) {
 		t.Error("other bytes are read than were written")
@@ -147,7 +147,7 @@ func testBounds(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testBrokenWrites: of a blob that was not written to its end nothing is seen.
+// testBrokenWrites: nothing is visible of an incompletely written blob.
 func testBrokenWrites(t *testing.T, s *blobstore.Store) {
 	broken := errors.New("the connection broke")
 	for _, written := range []int{0, 10} {
@@ -221,7 +221,7 @@ func testBadKeys(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// all lists to the end.
+// all lists all blobs.
 func all(t tester, s *blobstore.Store, kind blobstore.Kind,
 	owner string) (found []blobstore.Info) {
 	t.Helper()
@@ -238,7 +238,7 @@ func all(t tester, s *blobstore.Store, kind blobstore.Kind,
 	}
 }
 
-// testLists: kinds and owners are apart, whatever owners are called.
+// testLists: kinds and owners are separate, whatever the owners' names.
 func testLists(t *testing.T, s *blobstore.Store) {
 	owners := []string{"a", "a-b", "a.b", "a/b", "a~b", "A b", "é", "..", "a2"}
 	for i, owner := range owners {
@@ -262,9 +262,9 @@ func testLists(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testListsGoOn: pages together hold each blob once, in order.
+// testListsGoOn: all pages together hold each blob once, in order.
 func testListsGoOn(t *testing.T, s *blobstore.Store) {
-	const first, second = 700, 650 // together more than a page
+	const first, second = 700, 650 // together more than one page
 	var puts sync.WaitGroup
 	for at := range 10 {
 		puts.Go(func() {
@@ -293,7 +293,7 @@ func testListsGoOn(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testConcurrently: whatever is written, removed and listed at once, each read is of a whole blob.
+// testConcurrently: during concurrent writes, removals and lists, each read returns a whole blob.
 func testConcurrently(t *testing.T, s *blobstore.Store) {
 	var work sync.WaitGroup
 	for writer := range 4 {
@@ -340,7 +340,7 @@ func wholeOrNone(t *testing.T, s *blobstore.Store, k blobstore.Key) {
 	}
 }
 
-// testModel: any calls come to what a map would hold.
+// testModel: any sequence of calls acts like a map.
 func testModel(t *testing.T, s *blobstore.Store) {
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {

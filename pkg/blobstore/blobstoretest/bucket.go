@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// MakeBucket makes the bucket that a test is given. The service never does.
+// MakeBucket creates the bucket for a test. The service never creates one.
 func MakeBucket(ctx context.Context, config blobstore.S3) error {
 	client := s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: aws.String(config.Endpoint),
 		UsePathStyle: true,

@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// mayDiffer is how far a server's clock may be from the test's.
+// mayDiffer is how far a server's clock may differ from the test's.
 const mayDiffer = time.Minute
 
-// testSweep: what expired goes, and what nobody names when the grace is over. The rest is counted.
+// testSweep: expired blobs go, and orphans after the grace. The rest is counted.
 func testSweep(t *testing.T, s *blobstore.Store) {
 	kind := blobstore.Kind{Name: small.Name, MaxBytes: 100, Lifetime: 10 * time.Hour}
 	for _, owner := range []string{"alice", "bob"} {
@@ -62,7 +62,7 @@ func testSweep(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testSweepLifetimes: a blob may have less time than others of its kind, and no more.
+// testSweepLifetimes: a blob may have a shorter lifetime than its kind, but not a longer one.
 func testSweepLifetimes(t *testing.T, s *blobstore.Store) {
 	kind := blobstore.Kind{Name: small.Name, MaxBytes: 100, Lifetime: 10 * time.Hour}
 	put(t, s, key("alice", "short"), nil)
@@ -85,7 +85,7 @@ func testSweepLifetimes(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testSweepUnsure: while it cannot be said what is named, nothing goes.
+// testSweepUnsure: while references are unknown, nothing is removed.
 func testSweepUnsure(t *testing.T, s *blobstore.Store) {
 	put(t, s, key("alice", "a"), nil)
 	unsure := errors.New("no leader")
@@ -99,7 +99,7 @@ func testSweepUnsure(t *testing.T, s *blobstore.Store) {
 	}
 }
 
-// testSweepPages: what goes from a page leaves out nothing of the next.
+// testSweepPages: removals from a page skip nothing on the next.
 func testSweepPages(t *testing.T, s *blobstore.Store) {
 	const blobs = 1100 // more than a page
 	for i := range blobs {

@@ -79,7 +79,7 @@ const maxElements = 1_000
 // one converts one value to the first of the field's types that it fits.
 func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 	if len(f.Enum) > 0 {
-		return r.choice(f, v, machine)
+		return r.choice(f, v)
 	}
 	types := f.Types
 	switch {
@@ -97,7 +97,7 @@ func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 		var value []byte
 		switch t {
 		case "string":
-			if text := r.text(f, v, machine); text != "" {
+			if text := r.text(f, v); text != "" {
 				value = jsontext.AppendString(nil, text)
 			}
 		case "number", "integer":
@@ -115,8 +115,8 @@ func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 }
 
 // choice returns the enumeration's entry that a value means.
-func (r *reader) choice(f *field, v structured.Value, machine bool) []byte {
-	for _, text := range [...]string{r.text(f, v, machine), r.plain(v)} {
+func (r *reader) choice(f *field, v structured.Value) []byte {
+	for _, text := range [...]string{r.text(f, v), r.plain(v)} {
 		want := normal(text)
 		for _, e := range f.Enum {
 			if want != "" && normal(e) == want {
@@ -146,7 +146,7 @@ func (r *reader) plain(v structured.Value) string {
 }
 
 // text returns a value as a string in the field's form.
-func (r *reader) text(f *field, v structured.Value, machine bool) string {
+func (r *reader) text(f *field, v structured.Value) string {
 	text := r.plain(v)
 	if v.Kind == structured.Entity && f.kind == link {
 		it := r.data.Follow(v.Item)

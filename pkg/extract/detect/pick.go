@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Bounds of the answer to a pick.
@@ -152,7 +153,7 @@ func (s *Showing) counterparts(items []int, row, at int) []*html.Node {
 func choicesOf(n *html.Node) []Choice {
 	var list []Choice
 	if text := textOf(n); text != "" {
-		list = append(list, Choice{Kind: model.Text, Value: cutText(text, maxChosen)})
+		list = append(list, Choice{Kind: model.Text, Value: utf8text.CutText(text, maxChosen)})
 	}
 	names := slices.Concat(valued[n.Data], []string{"alt", "title", "datetime", "content", "value",
 		"aria-label"})
@@ -161,7 +162,7 @@ func choicesOf(n *html.Node) []Choice {
 		known := slices.ContainsFunc(list, func(c Choice) bool { return c.Attr == name })
 		if value != "" && !known && len(list) < maxChoices {
 			list = append(list,
-				Choice{Kind: model.Attr, Attr: name, Value: cutText(value, maxChosen)})
+				Choice{Kind: model.Attr, Attr: name, Value: utf8text.CutText(value, maxChosen)})
 		}
 	}
 	return list

@@ -197,7 +197,7 @@ func TestHostilePagesAreInert(t *testing.T) {
 		}
 		for i, n := range s.Nodes {
 			if n.In >= i || !shownNames[n.Name] && !slices.Contains([]string{"", "div", "span",
-				"img"}, n.Name) || len(n.Text) > MaxShownText+4 {
+				"img"}, n.Name) || len(n.Text) > MaxShownText {
 				t.Errorf("%.60s: %+v is shown", page, n)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // MaxShownText bounds a shown text, in bytes.
@@ -85,7 +86,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 			}
 		}
 		if text != "" && in >= 0 {
-			s.push(n, Node{In: in, Text: cutText(text, MaxShownText)})
+			s.push(n, Node{In: in, Text: utf8text.CutText(text, MaxShownText)})
 		}
 		return
 	case html.ElementNode:
@@ -95,7 +96,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 		node := Node{In: in, Name: "span"}
 		switch {
 		case n.Data == "img":
-			node.Name, node.Text = "img", cutText(attribute(n, "alt"), MaxShownText)
+			node.Name, node.Text = "img", utf8text.CutText(attribute(n, "alt"), MaxShownText)
 		case shownNames[n.Data]:
 			node.Name = n.Data
 		case blocks[n.Data]:
@@ -135,12 +136,4 @@ func collapse(text string) string {
 		all += " "
 	}
 	return all
-}
-
-// cutText cuts a text longer than most, in bytes, and marks the cut.
-func cutText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -1,5 +1,5 @@
-// Package matchtest makes products as catalogues have them and rows as shops write them, for tests
-// and for the bench. The same number makes the same product.
+// Package matchtest makes products as in catalogues and rows as shops write them, for tests and the
+// bench. The same number makes the same product.
 package matchtest
 
 import (
@@ -13,11 +13,11 @@ import (
 // Catalogue makes products.
 type Catalogue struct{ seed uint64 }
 
-// New makes one. Another seed makes other products.
+// New makes a catalogue. Another seed makes other products.
 func New(seed uint64) Catalogue { return Catalogue{seed: seed} }
 
-// Product is the product of a number. Those of 4 numbers that follow each other are variants of
-// one model: they differ by colour, size or count.
+// Product returns the product with a number. Each 4 consecutive numbers are variants of one model:
+// they differ in colour, size or count.
 func (c Catalogue) Product(n int) (id string, p match.Product) {
 	m := c.thing(n)
 	p = match.Product{Brand: m.brand, Model: m.code, Title: m.title(" ", m.size, m.pack)}
@@ -27,8 +27,8 @@ func (c Catalogue) Product(n int) (id string, p match.Product) {
 	return fmt.Sprintf("P%07d", n), p
 }
 
-// Row is how a shop writes a product. Words are left out, moved and misspelt, and units are others.
-// Often there is no trade number or model.
+// Row returns a product as a shop writes it. Words are left out, moved and misspelt, and units
+// differ. The trade number or model is often missing.
 func (c Catalogue) Row(n int) match.Product {
 	m := c.thing(n)
 	r := rand.New(rand.NewPCG(c.seed^0x5bd1e995, uint64(n)))
@@ -63,7 +63,7 @@ func (c Catalogue) Row(n int) match.Product {
 	return p
 }
 
-// thing is a product before anybody writes it down.
+// thing is a product before it is written down.
 type thing struct {
 	brand, code, number   string
 	words                 []string
@@ -79,7 +79,7 @@ func (m *thing) title(between, size, pack string) string {
 	return strings.TrimSpace(strings.Join(parts, between) + between + size + pack)
 }
 
-// variants is how many products are of one model.
+// variants is the number of products per model.
 const variants = 4
 
 func (c Catalogue) thing(n int) *thing {
@@ -124,13 +124,13 @@ func (m *thing) measure(kind, of int) {
 	}
 }
 
-// skewed is a number below most, small ones more often.
+// skewed returns a number below most, small ones more often.
 func skewed(r *rand.Rand, most int) int {
 	share := r.Float64()
 	return int(share * share * share * float64(most))
 }
 
-// name is a word of its own for each number.
+// name returns a different word for each number.
 func name(n int, salt uint64) string {
 	r := rand.New(rand.NewPCG(salt, uint64(n)))
 	var b strings.Builder
@@ -150,7 +150,7 @@ func misspelt(r *rand.Rand, word string) string {
 	return word[:i] + word[i+1:]
 }
 
-// number is twelve digits with the check digit of a GTIN.
+// number returns twelve digits with the check digit of a GTIN.
 func number(value uint64) string {
 	digits, sum := fmt.Sprintf("%012d", value), 0
 	for i := range digits {

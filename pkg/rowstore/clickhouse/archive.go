@@ -15,10 +15,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// The archive's tables stand beside the versions of the schema: the release before knows none of
-// them and opens the database all the same. Whoever first writes makes them; to who reads before, a
-// table that is not there is an empty one. A repeat replaces its record by an equal one, so reads
-// take the first of each.
+// The archive's tables are outside the schema versions: the previous release does not know them,
+// but still opens the database. The first write creates them; until then reads take them as empty.
+// A repeated write replaces a record by an equal one, so reads take the first of each.
 var archiveSchema = []string{
 	`CREATE TABLE IF NOT EXISTS DB.past_runs (
 	customer   String,
@@ -59,10 +58,10 @@ ORDER BY (customer, queued, id, generation)` + pastParts,
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (customer, created, id, generation)` + pastParts,
 }
 
-// pastParts are settings of tables of which a read wants a few records of one customer. What it
-// costs is the files that it opens: of each part, whatever it has of that customer. So a part is
-// one file, and there are few parts. A partition is half a year. What is ten minutes old becomes
-// one part. Larger parts than 2 GB stay as they are, so at most 2 GB are written anew then.
+// pastParts are the settings of tables from which a read wants a few records of one customer. Its
+// cost is the files that it opens in each part that holds the customer. So a part is one file, and
+// there are few parts. A partition is half a year. Parts ten minutes old merge into one. Parts
+// above 2 GB stay as they are, so a merge rewrites at most 2 GB.
 const pastParts = durable + `, index_granularity = 512, min_bytes_for_wide_part = 1000000000000,
 	min_age_to_force_merge_seconds = 600, max_bytes_to_merge_at_max_space_in_pool = 2000000000`
 
@@ -72,7 +71,7 @@ const (
 	pastEntryColumns = `id, generation, sealed, customer, created, body`
 )
 
-// pastRunTypes are those of pastRunColumns, pastEntryTypes of pastEntryColumns.
+// pastRunTypes are the types of pastRunColumns, pastEntryTypes those of pastEntryColumns.
 var (
 	pastRunTypes = typed(pastRunColumns, "FixedString(12)", "FixedString(12)", "UInt64", "String",
 		"UInt8", "FixedString(12)", "FixedString(12)", "LowCardinality(String)", "FixedString(12)",
@@ -90,7 +89,7 @@ func typed(columns string, types ...string) []clickhouse.ColumnNameAndType {
 	return all
 }
 
-// PutPast is rowstore.Archive.
+// PutPast implements rowstore.Archive.
 func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 	entries []rowstore.PastEntry) error {
 	err := s.putPast(ctx, runs, entries)
@@ -131,7 +130,7 @@ func bit(is bool) uint8 {
 	return 0
 }
 
-// fill inserts so many records, in one block a partition.
+// fill inserts count records, in one block per partition.
 func (s *Store) fill(ctx context.Context, table, columns string,
 	types []clickhouse.ColumnNameAndType, count int, values func(int) []any) error {
 	if count == 0 {
@@ -143,7 +142,7 @@ func (s *Store) fill(ctx context.Context, table, columns string,
 		if err != nil {
 			return err
 		}
-		defer func() { _ = insert.Close() }() // Send says what went wrong
+		defer func() { _ = insert.Close() }() // Send returns the error
 		for i := range count {
 			if err := insert.Append(values(i)...); err != nil {
 				return err
@@ -153,8 +152,8 @@ func (s *Store) fill(ctx context.Context, table, columns string,
 	})
 }
 
-// onPath wants the records of a path. Several steps are not asked of the key: an OR has it searched
-// mark by mark.
+// onPath writes the condition for the records of a path. identity() keeps several steps off the
+// primary key, which an OR would make the server search mark by mark.
 func onPath(path rowstore.Path) string {
 	var steps []string
 	for _, step := range path {
@@ -170,7 +169,7 @@ func onPath(path rowstore.Path) string {
 	return `identity(` + strings.Join(steps, ` OR `) + `)`
 }
 
-// within adds what a span asks of runs to conditions.
+// within adds the conditions of a span of runs.
 func within(where []string, queued rowstore.PastSpan) []string {
 	if queued.From > 0 {
 		where = append(where, `queued >= `+strconv.FormatInt(queued.From, 10))
@@ -181,7 +180,7 @@ func within(where []string, queued rowstore.PastSpan) []string {
 	return where
 }
 
-// past reads of a table that may not be there yet.
+// past is read for a table that may not exist yet.
 func past[T any](ctx context.Context, s *Store, query string,
 	scan func(rows driver.Rows) (T, error)) ([]T, error) {
 	all, err := read(ctx, s, query, scan)
@@ -191,18 +190,18 @@ func past[T any](ctx context.Context, s *Store, query string,
 	return all, err
 }
 
-// nearOffset is how many runs of a customer are better read whole, in the order of the key, than
-// found first.
+// nearOffset is the offset up to which reading a customer's whole runs, in the order of the key,
+// beats finding their ids first.
 const nearOffset = 2_000
 
-// behind wants what comes behind a place of an order. The server chooses granules by the first
-// condition alone.
+// behind writes the condition for what follows a place in an order. The server chooses granules by
+// its first part alone.
 func behind(by, further string, place rowstore.PastPlace) string {
 	return fmt.Sprintf(`%s %s= %d AND (%[1]s, id) %[2]s (%[3]d, %[4]s)`, by, further, place.Value,
 		id(place.ID))
 }
 
-// PastRuns is rowstore.Archive.
+// PastRuns implements rowstore.Archive.
 func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
 	error) {
 	where := []string{onPath(q.Path)}
@@ -247,11 +246,11 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	wanted := from + ` WHERE ` + strings.Join(where, ` AND `) + order +
 		fmt.Sprintf(` LIMIT %d OFFSET %d`, q.Limit, q.Offset)
 	if q.Customer == "" || q.By != rowstore.ByQueued || q.Offset > nearOffset {
-		// Which runs, first: the other columns are read of no other.
+		// Find the runs first, so that the other columns are read only for these.
 		wanted = from + ` WHERE (customer, queued, id, generation) IN (SELECT customer, queued, id, generation` +
 			wanted + `)` + order
 	}
-	// A body says it all, and each column more costs time in each part.
+	// Body holds everything, and each further column costs time in each part.
 	runs, err := past(ctx, s, `SELECT id, body`+wanted,
 		func(rows driver.Rows) (r rowstore.PastRecord, err error) {
 			var id, body string
@@ -266,7 +265,7 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	return runs, nil
 }
 
-// CountPast is rowstore.Archive.
+// CountPast implements rowstore.Archive.
 func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer string,
 	queued rowstore.PastSpan) ([]rowstore.PastCount, error) {
 	counts, err := past(ctx, s, `SELECT grp, scraper, state, uniqExact(id) FROM `+
@@ -287,12 +286,12 @@ func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer stri
 	return counts, nil
 }
 
-// PastEntries is rowstore.Archive.
+// PastEntries implements rowstore.Archive.
 func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
 	error) {
 	where := onPath(q.Path)
 	switch {
-	case len(q.Customers) == 1: // which leaves the order of the key
+	case len(q.Customers) == 1: // equality keeps the order of the key
 		where += ` AND customer = ` + text(q.Customers[0])
 	case q.Customers != nil:
 		where += ` AND customer IN (` + join(q.Customers, text) + `)`
@@ -320,7 +319,7 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 	return entries, nil
 }
 
-// PastHead is rowstore.Archive.
+// PastHead implements rowstore.Archive.
 func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error) {
 	var head uint64
 	for _, table := range []string{"past_runs", "past_entries"} {
@@ -334,8 +333,8 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 	return head, nil
 }
 
-// ExpirePast is rowstore.Archive: what is of months before that of the time goes. The rest of its
-// month stays until that is over.
+// ExpirePast implements rowstore.Archive. It drops the months before the given one, which stays
+// until it is over.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
 	month := time.Date(before.UTC().Year(), before.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 	err := s.expirePart(ctx, "sums", fmt.Sprintf(`SELECT partition_id FROM system.parts
@@ -362,7 +361,7 @@ func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// expirePart drops the partitions of a table that a query lists.
+// expirePart drops the partitions of a table that the query parts lists.
 func (s *Store) expirePart(ctx context.Context, table, parts string) error {
 	old, err := past(ctx, s, parts,
 		func(rows driver.Rows) (name string, err error) { return name, rows.Scan(&name) })

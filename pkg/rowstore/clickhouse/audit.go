@@ -13,8 +13,8 @@ import (
 
 const auditColumns = `number, generation, hash, sealed, at, actor, customer, body`
 
-// auditSchema stands beside the versions of the schema, as the archive's does. What is written
-// again is an equal record, of which reads take the first.
+// auditSchema is outside the schema versions, like the archive's. A repeated write adds an equal
+// record, and reads take the first.
 var auditSchema = `CREATE TABLE IF NOT EXISTS DB.audit (
 	number     UInt64 CODEC(Delta, ZSTD(1)),
 	generation FixedString(12),
@@ -33,7 +33,7 @@ var auditSchema = `CREATE TABLE IF NOT EXISTS DB.audit (
 var auditTypes = typed(auditColumns, "UInt64", "FixedString(12)", "FixedString(32)", "UInt64",
 	"Int64", "String", "String", "String")
 
-// PutAudit is rowstore.Archive.
+// PutAudit implements rowstore.Archive.
 func (s *Store) PutAudit(ctx context.Context, entries []rowstore.AuditRecord) error {
 	put := func() error {
 		return s.fill(ctx, "audit", auditColumns, auditTypes, len(entries), func(i int) []any {
@@ -56,7 +56,7 @@ func (s *Store) PutAudit(ctx context.Context, entries []rowstore.AuditRecord) er
 	return nil
 }
 
-// Audit is rowstore.Archive.
+// Audit implements rowstore.Archive.
 func (s *Store) Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error) {
 	where := onPath(q.Path)
 	if q.Actor != "" {
@@ -96,7 +96,7 @@ func (s *Store) Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.Au
 	return entries, nil
 }
 
-// AuditHead is rowstore.Archive.
+// AuditHead implements rowstore.Archive.
 func (s *Store) AuditHead(ctx context.Context, path rowstore.Path) (uint64, error) {
 	found, err := past(ctx, s, `SELECT max(number) FROM `+s.table("audit")+` WHERE `+onPath(path),
 		func(rows driver.Rows) (one uint64, err error) { return one, rows.Scan(&one) })

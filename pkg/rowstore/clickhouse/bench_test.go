@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// batch makes pages of one row, as a list run brings them.
+// batch makes pages of one row, as the run of a list brings them.
 func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.PageWrite {
 	pages := make([]rowstore.PageWrite, count)
 	for i := range pages {
@@ -49,8 +49,8 @@ func openB(b *testing.B, db string) *clickhouse.Store {
 	return store
 }
 
-// BenchmarkPutPages gives the time of one page record with one row, and what it takes of the
-// server's disk once merged.
+// BenchmarkPutPages measures one page record with one row, and its size on the server's disk once
+// merged.
 func BenchmarkPutPages(b *testing.B) {
 	for _, size := range []int{1, 500, 2_000, 20_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -75,7 +75,7 @@ func BenchmarkPutPages(b *testing.B) {
 	}
 }
 
-// onDisk is how many bytes a database's rows take when their parts are merged.
+// onDisk returns how many bytes a database's rows take once their parts are merged.
 func onDisk(b *testing.B, db string) float64 {
 	query(b, "OPTIMIZE TABLE `"+db+"`.weeks FINAL")
 	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE "+
@@ -87,8 +87,8 @@ func onDisk(b *testing.B, db string) float64 {
 	return size
 }
 
-// serverCPU is the processor time that the server has used, when $CLICKHOUSE_PIDFILE names its
-// process. On a machine that others use, too, it says more than the time that passed.
+// serverCPU returns the processor time that the server has used, if $CLICKHOUSE_PIDFILE names its
+// process. On a shared machine it says more than elapsed time.
 func serverCPU(b *testing.B) time.Duration {
 	pid, err := os.ReadFile(os.Getenv("CLICKHOUSE_PIDFILE"))
 	if err != nil {
@@ -108,7 +108,7 @@ func serverCPU(b *testing.B) time.Duration {
 
 var benchRows = flag.Int("bench-rows", 2_000_000, "rows of the group that BenchmarkReads reads")
 
-// BenchmarkReads reads a group of 20 jobs. The time of its first line is that of storing the rows.
+// BenchmarkReads reads a group of 20 jobs. Its first line is the time of storing the rows.
 func BenchmarkReads(b *testing.B) {
 	store, source := openB(b, database(b)), &ids.Sequence{}
 	group, scraper := source.New(), source.New()
@@ -231,7 +231,7 @@ func BenchmarkReads(b *testing.B) {
 		})
 	}
 	for _, f := range []struct{ name, filter string }{
-		{"filtered", `{"price":{"lt":250}}`}, // leaves half of them
+		{"filtered", `{"price":{"lt":250}}`}, // leaves half of the rows
 		{"mostly", `{"price":{"lt":450}}`},
 		{"seldom", `{"brand":"Brand 1"}`},
 	} {
@@ -261,7 +261,7 @@ func BenchmarkOrder(b *testing.B) {
 	rowstoretest.BenchOrder(b, store, rowstore.Scope{Group: job.Group}, "price", "title")
 }
 
-// BenchmarkIntake gives the time of one link.
+// BenchmarkIntake measures one link.
 func BenchmarkIntake(b *testing.B) {
 	store, source := openB(b, database(b)), &ids.Sequence{}
 	w, err := store.CreateList(context.Background(), source.New())

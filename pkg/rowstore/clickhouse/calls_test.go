@@ -19,13 +19,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// call is a method of the store that a role calls.
+// call is a call of a store's method by a role.
 type call struct {
 	method string
 	do     func(ctx context.Context) error
 }
 
-// history is what every role calls that reads the history.
+// history returns the calls of every role that reads the history.
 func (r *rights) history(s *clickhouse.Store) []call {
 	return []call{
 		{"PastRuns", func(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (r *rights) history(s *clickhouse.Store) []call {
 	}
 }
 
-// calls are those of a role, in an order in which each finds what the ones before have made.
+// calls returns the calls of a role, in an order in which each finds what earlier ones have made.
 func (r *rights) calls(role string, s *clickhouse.Store) []call {
 	switch role {
 	case "apiserver":
@@ -316,7 +316,7 @@ func (r *rights) controlplane(s *clickhouse.Store) []call {
 	}
 }
 
-// refuse tries what a role may not do.
+// refuse tries what a role must not do.
 func (r *rights) refuse(role string, s *clickhouse.Store) {
 	r.Helper()
 	ctx := r.Context()
@@ -340,8 +340,8 @@ func (r *rights) refuse(role string, s *clickhouse.Store) {
 	}
 }
 
-// TestEveryCallOfARoleIsTried reads which methods of the row store each role's packages call. One
-// that is not among those which are tried with the role's rights fails it.
+// TestEveryCallOfARoleIsTried finds the row store's methods that each role's packages call. It
+// fails for a method that is not tried with the role's rights.
 func TestEveryCallOfARoleIsTried(t *testing.T) {
 	r := &rights{cluster: newClusterOf(t, "none")}
 	for role, dirs := range map[string][]string{
@@ -368,7 +368,7 @@ func TestEveryCallOfARoleIsTried(t *testing.T) {
 	}
 }
 
-// callsOfTheStore are the methods that the code of some folders calls of what it calls its store.
+// callsOfTheStore returns the store's methods that the code in some folders calls.
 func callsOfTheStore(t *testing.T, dirs []string) map[string]string {
 	t.Helper()
 	methods, called := reflect.TypeFor[rowstore.Store](), map[string]string{}
@@ -407,7 +407,7 @@ func callsOfTheStore(t *testing.T, dirs []string) map[string]string {
 	return called
 }
 
-// isStore says whether an expression is named as the row store is.
+// isStore reports whether an expression has the name of a row store.
 func isStore(e ast.Expr) bool {
 	var name string
 	switch e := e.(type) {

@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// server is the address of a real ClickHouse.
+// server returns the address of a real ClickHouse.
 func server(t testing.TB) string {
 	t.Helper()
 	url := os.Getenv("CLICKHOUSE_URL")
@@ -30,7 +30,7 @@ func server(t testing.TB) string {
 	return url
 }
 
-// database makes a name for a database of the test's own, which goes when the test ends.
+// database returns the name of a database of the test's own, which is dropped when the test ends.
 func database(t testing.TB) string {
 	t.Helper()
 	name := "test_" + rand.Text()
@@ -50,18 +50,18 @@ func open(t testing.TB, config clickhouse.Config) *clickhouse.Store {
 	return store
 }
 
-// TestMain also sees that stores leave no goroutine behind.
+// TestMain also checks that stores leave no goroutine behind.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait")) // a server that a test has started again
+		goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait")) // a server that a test has restarted
 }
 
 func TestConformance(t *testing.T) {
 	server(t)
-	// A step of a random test takes a hundred times as long as in one process.
+	// A step of a random test takes a hundred times as long as within one process.
 	checks := flag.Lookup("rapid.checks")
 	if checks.Value.String() == checks.DefValue {
 		if err := checks.Value.Set("20"); err != nil {
@@ -70,12 +70,12 @@ func TestConformance(t *testing.T) {
 		t.Cleanup(func() { _ = checks.Value.Set(checks.DefValue) })
 	}
 	rowstoretest.Run(t, func(t *testing.T) rowstore.Store {
-		t.Parallel() // each has a database of its own, and waits for the server most of the time
+		t.Parallel() // each has its own database, and mostly waits for the server
 		return open(t, clickhouse.Config{Database: database(t), Node: "test"})
 	})
 }
 
-// query asks the server directly.
+// query queries the server directly.
 func query(t testing.TB, statement string) string {
 	t.Helper()
 	answer, err := http.Post(server(t), "text/plain", strings.NewReader(statement))

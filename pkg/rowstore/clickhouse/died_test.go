@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// die makes a call with a store that ends when it passes a point for the n-th time, as its process
-// might.
+// die makes a call with a store that ends when it passes a point for the n-th time, like a process
+// that dies there.
 func (c *cluster) die(point string, n int, call func(context.Context, *clickhouse.Store) error) {
 	c.Helper()
 	ctx, die := context.WithCancel(c.Context())
@@ -31,7 +31,7 @@ func (c *cluster) die(point string, n int, call func(context.Context, *clickhous
 	}
 }
 
-// ok makes a call that has to end well.
+// ok requires a call to succeed.
 func (c *cluster) ok(err error) {
 	c.Helper()
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *cluster) ok(err error) {
 	}
 }
 
-// TestDiedBehindTheFence: the job is sealed, though late rows are still there. The next seal
+// TestDiedBehindTheFence: the job is sealed, although late rows are still there. The next seal
 // removes them.
 func TestDiedBehindTheFence(t *testing.T) {
 	c := newCluster(t)
@@ -61,7 +61,7 @@ func TestDiedBehindTheFence(t *testing.T) {
 		Quantity: map[string]uint64{"tier:plain": 1}}, sum)
 }
 
-// TestDiedBeforeABatch: nothing of the batch is stored. The try after it stands, once.
+// TestDiedBeforeABatch: nothing of the batch is stored. The next attempt stands, once.
 func TestDiedBeforeABatch(t *testing.T) {
 	c := newCluster(t)
 	other := c.open(nil)
@@ -87,8 +87,8 @@ func TestDiedBeforeABatch(t *testing.T) {
 	c.equal("entries", int64(2), count)
 }
 
-// TestDiedBetweenParts: of three old weeks the first is gone. The next expiry drops the rest, and
-// what the records came to stays.
+// TestDiedBetweenParts: of three old weeks the first is gone. The next expiry drops the others, and
+// the sums of the records stay.
 func TestDiedBetweenParts(t *testing.T) {
 	c := newCluster(t)
 	other := c.open(nil)

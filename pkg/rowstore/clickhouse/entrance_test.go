@@ -18,11 +18,11 @@ import (
 	"testing"
 )
 
-// entrance is a server on which each role has a user, called as the role with a suffix. It has the
-// rights of deploy/rights/clickhouse.sql on a database.
+// entrance is a server on which each role has a user, named by the role and a suffix. The user has
+// the rights of deploy/rights/clickhouse.sql on a database.
 type entrance struct{ url, name, suffix string }
 
-// enter makes the users where the server lets it. Elsewhere it starts an engine with roles.
+// enter creates the users if the server permits it. Otherwise it starts an engine with roles.
 func enter(t *testing.T) entrance {
 	t.Helper()
 	e := entrance{url: server(t), name: database(t), suffix: "_" + rand.Text()}
@@ -42,9 +42,9 @@ func enter(t *testing.T) entrance {
 	return e
 }
 
-// enterByRoles starts an engine of its own that has no users and cannot make any. It is told
-// roles when it starts, with the same rights. What comes in a user's name is done in a session that
-// has that role alone.
+// enterByRoles starts its own engine, which has no users and cannot create any. The engine gets the
+// roles, with the same rights, at its start. Requests in a user's name run in a session with only
+// that role.
 func enterByRoles(t *testing.T) entrance {
 	t.Helper()
 	commands := os.Getenv("SHOAL_SERVICES")
@@ -97,8 +97,8 @@ func enterByRoles(t *testing.T) entrance {
 	return entrance{url: sessions.URL + target.Path, name: db}
 }
 
-// rolesOf is the configuration of an engine that has every role of the rights' file, and one user
-// who has all of them.
+// rolesOf returns the configuration of an engine with every role of the rights' file, and one user
+// that has all of them.
 func rolesOf(t *testing.T, db string) string {
 	t.Helper()
 	rights := map[string]string{"everything": "<query>GRANT ALL ON *.*</query>"}
@@ -131,7 +131,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// byRole hands each request to a session of its user's role, one at a time.
+// byRole passes each request to a session of its user's role, one at a time.
 type byRole struct {
 	to     http.Handler
 	target *url.URL
@@ -167,7 +167,7 @@ func (b *byRole) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.to.ServeHTTP(w, r)
 }
 
-// ask has the server carry a statement out as a user, "" for the one of the address.
+// ask runs a statement on the server as a user; "" is the user of the address.
 func (e entrance) ask(t *testing.T, user, statement string) (answer string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url,

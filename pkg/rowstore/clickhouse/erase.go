@@ -10,11 +10,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// errNoSums is the answer of a database that cannot keep sums yet: what is erased would be lost to
-// the recount.
+// errNoSums is the error for a database that cannot keep sums yet: erasing would lose what the
+// recount needs.
 var errNoSums = errors.New("the database is being upgraded, and has no sums yet")
 
-// JobsOf is rowstore.Retention.
+// JobsOf implements rowstore.Retention.
 func (s *Store) JobsOf(ctx context.Context, customer string, after ids.ID,
 	most int) ([]rowstore.Job, error) {
 	l, err := s.layout(ctx)
@@ -41,7 +41,7 @@ func (s *Store) JobsOf(ctx context.Context, customer string, after ids.ID,
 	return jobs, nil
 }
 
-// EraseJob is rowstore.Retention.
+// EraseJob implements rowstore.Retention.
 func (s *Store) EraseJob(ctx context.Context, job ids.ID) error {
 	if err := s.eraseJob(ctx, job); err != nil {
 		return fmt.Errorf("row store: erase %s: %w", job, err)
@@ -69,7 +69,7 @@ func (s *Store) eraseJob(ctx context.Context, job ids.ID) error {
 	return s.dropCharged(ctx, job)
 }
 
-// dropCharged removes the addresses that a job was charged for.
+// dropCharged removes the hashes of the addresses that a job was charged for.
 func (s *Store) dropCharged(ctx context.Context, job ids.ID) error {
 	home, err := s.home(ctx, job)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// What cannot work is told before the server is asked.
+// Check finds configuration errors without asking the server.
 func ExampleConfig_Check() {
 	fmt.Println(clickhouse.Config{URL: "http://clickhouse.example:8123/shoal"}.Check())
 	fmt.Println(clickhouse.Config{URL: "clickhouse.example:8123"}.Check())

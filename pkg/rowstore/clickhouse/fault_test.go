@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// proxy stands between stores and the server, and cuts what goes through it.
+// proxy forwards connections from stores to the server, and can cut them.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -71,7 +71,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// cut ends all connections, wherever they are in a request.
+// cut ends all connections, even in the middle of a request.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +81,8 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// storm has writers store the same units while harm is done. Each tries again until it is told the
-// receipts, as ingest does. It ends when all are through.
+// storm lets writers store the same units while harm is done. Each writer repeats until it has its
+// receipts, as ingest does. storm ends when all are done.
 func storm(c *cluster, url string, writers, units int, harm func(ctx context.Context)) {
 	c.Helper()
 	told := outcome{receipts: map[uint32][]*model.Receipt{}}
@@ -114,7 +114,7 @@ func storm(c *cluster, url string, writers, units int, harm func(ctx context.Con
 	told.check(c, c.open(nil), units)
 }
 
-// persist tries once, for no longer than a short while.
+// persist tries once, for a short while.
 func persist(c *cluster, store *clickhouse.Store, batch []rowstore.PageWrite, told *outcome) bool {
 	ctx, cancel := context.WithTimeout(c.Context(), 3*time.Second)
 	defer cancel()
@@ -123,7 +123,7 @@ func persist(c *cluster, store *clickhouse.Store, batch []rowstore.PageWrite, to
 		told.note(receipts)
 		return true
 	}
-	select { // as ingest pauses
+	select { // ingest pauses, too
 	case <-time.After(50 * time.Millisecond):
 		return false
 	case <-c.Context().Done():
@@ -132,7 +132,7 @@ func persist(c *cluster, store *clickhouse.Store, batch []rowstore.PageWrite, to
 	}
 }
 
-// pause waits, and reports false when ctx has ended.
+// pause waits, and reports false if ctx ends.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -142,8 +142,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Connections break in the middle of requests and answers: nothing is stored twice, and nothing
-// that was told changes.
+// TestBrokenConnections: connections break in the middle of requests and answers. Nothing is stored
+// twice, and no receipt changes.
 func TestBrokenConnections(t *testing.T) {
 	address, err := url.Parse(server(t))
 	if err != nil {
@@ -164,7 +164,7 @@ func TestBrokenConnections(t *testing.T) {
 	})
 }
 
-// process is the server's, which $CLICKHOUSE_PIDFILE names.
+// process returns the server's pid file, which $CLICKHOUSE_PIDFILE names.
 func process(t *testing.T) (pidFile string) {
 	t.Helper()
 	if pidFile = os.Getenv("CLICKHOUSE_PIDFILE"); pidFile == "" {
@@ -204,7 +204,7 @@ func restart(t *testing.T, pidFile string) {
 	}
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 	pid := signal(t, pidFile, syscall.SIGKILL)
-	// it may be our child, of an earlier restart: then it is waited for below
+	// it may be a child of ours from an earlier restart: then it is waited for below
 	for syscall.Kill(pid, 0) == nil {
 		if !pause(t.Context(), 20*time.Millisecond) {
 			return
@@ -232,7 +232,7 @@ func restart(t *testing.T, pidFile string) {
 	}
 }
 
-// The server freezes, and wakes up with requests of clients that have given up.
+// TestFrozenServer: the server freezes, and wakes up with requests of clients that have given up.
 func TestFrozenServer(t *testing.T) {
 	pidFile := process(t)
 	c := newCluster(t)
@@ -249,7 +249,7 @@ func TestFrozenServer(t *testing.T) {
 	})
 }
 
-// The server is killed in the middle of inserts.
+// TestKilledServer: the server is killed in the middle of inserts.
 func TestKilledServer(t *testing.T) {
 	pidFile := process(t)
 	c := newCluster(t)

@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// buckets is over how many groups of columns the fields of rows are spread, by the hash of their
+// buckets is the number of column groups over which row fields are spread, by the hash of their
 // name. A filter on a field reads one of them. It is part of the schema.
 const buckets = 8
 
 func bucketOf(field string) int { return int(xxh3.HashString(field) % buckets) }
 
-// The kinds of values that filters and sorts tell apart. They are stored: numbers never change. A
+// The kinds of values that filters and sorts distinguish. They are stored: numbers never change. A
 // missing field is 0.
 const (
 	kindNull        = 1
@@ -24,7 +24,7 @@ const (
 	kindOther       = 4 // arrays, objects, numbers beyond a 64-bit float
 	kindText        = 5
 	kindNumber      = 6
-	kindNumericText = 7 // text and number at once
+	kindNumericText = 7 // both text and number
 )
 
 // field is a member of a document as filters see it.
@@ -35,8 +35,8 @@ type field struct {
 	text string
 }
 
-// fields appends the members of a document that a filter can name. Of a member that is there twice
-// the last one counts, as in package filter. What is no JSON object has none.
+// fields appends those members of a document that a filter can name. If a key occurs twice, the
+// last one counts, as in package filter. Anything but a JSON object has none.
 func fields(all []field, doc []byte) []field {
 	start := len(all)
 	members := document.Of(string(doc))
@@ -55,7 +55,7 @@ func fields(all []field, doc []byte) []field {
 	return all[:start+dedupe(all[start:])]
 }
 
-// fieldOf is a member as filters see it; false: its value is no JSON.
+// fieldOf returns a member as filters see it; false: its value is not JSON.
 func fieldOf(key, value string) (f field, ok bool) {
 	f = field{key: key, kind: kindOther}
 	switch value {
@@ -78,7 +78,7 @@ func fieldOf(key, value string) (f field, ok bool) {
 			return f, false
 		}
 		if n, is := filter.ParseNumber(f.text); is {
-			f.kind, f.num = kindNumericText, n+0 // of the two zeros, one
+			f.kind, f.num = kindNumericText, n+0 // make -0 a 0
 		}
 		return f, true
 	}
@@ -89,7 +89,7 @@ func fieldOf(key, value string) (f field, ok bool) {
 	return f, json.Valid([]byte(value))
 }
 
-// dedupe keeps the last of fields with the same key, and returns how many stay.
+// dedupe keeps the last field of each key, and returns how many fields stay.
 func dedupe(all []field) int {
 	if !repeats(all) {
 		return len(all)
@@ -108,10 +108,10 @@ func dedupe(all []field) int {
 	return kept
 }
 
-// few fields are compared with each other: no map is made for each row.
+// few fields are compared in pairs, which saves a map for each row.
 const few = 16
 
-// repeats says whether a key may be there twice.
+// repeats reports whether a key may occur twice.
 func repeats(all []field) bool {
 	if len(all) > few {
 		return true

@@ -40,7 +40,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// What a filter sees of a field is what package filter sees of the document.
+// FuzzFields: a filter sees of a field what package filter sees of the document.
 func FuzzFields(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`,
 		`{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,

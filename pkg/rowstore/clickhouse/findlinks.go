@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// linkSettings have the server read a number of text as Go does, to the last bit.
+// linkSettings make the server parse numbers in text as Go does, to the last bit.
 const linkSettings = `precise_float_parsing = 1`
 
 // printLinkFilter writes a filter as a condition on the links of a site.
@@ -23,7 +23,7 @@ func (s *Store) printLinkFilter(site ids.ID, f filter.Node) string {
 	return p.String()
 }
 
-// linkColumn is what column is for rows. Links have text, which may be a number, too.
+// linkColumn is column for links. Links have only text, which may also be a number.
 func linkColumn(field, part string) string {
 	has := field == "url" || field == "title" || field == "curl"
 	switch {
@@ -38,13 +38,13 @@ func linkColumn(field, part string) string {
 	is := `match(` + field + `, '\\A[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?\\z') AND ` +
 		`ifNull(isFinite(` + number + `), 0)`
 	if part == "num" {
-		return `if(` + is + `, assumeNotNull(` + number + `) + 0, 0)` // of the two zeros, one
+		return `if(` + is + `, assumeNotNull(` + number + `) + 0, 0)` // make -0 a 0
 	}
 	return fmt.Sprintf(`if(%s, %d, %d)`, is, kindNumericText, kindText)
 }
 
-// printState is a comparison with the state of a link. It asks for those that have one of some
-// states. A link that none is noted of is pending.
+// printState writes a comparison with the state of a link, as a test for some states. A link
+// without a noted state is pending.
 func (s *Store) printState(site ids.ID, c filter.Compare) string {
 	var passing, others []rowstore.LinkState
 	for state := range rowstore.LinkErrored + 1 {

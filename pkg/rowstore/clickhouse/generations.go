@@ -11,28 +11,28 @@ import (
 )
 
 // Records and rows lie in one table by months, `rows`, or in one by weeks, `weeks`, whose parts are
-// dropped when they are old. A database of before changes over once, in the third migration.
-// Nothing more comes into `rows`, and what is on its way there ends. From then on all that is
-// stored goes into `weeks`. Its blocks count on from those of `rows`, so that places go on rising:
-// a block of `weeks` stands for its number and the base. Both are read until `rows` is empty.
+// dropped when they are old. An old database changes over once, in the third migration. Inserts
+// into `rows` stop, and those under way end. From then on, everything is stored in `weeks`. Its
+// block numbers continue those of `rows`, so that places keep rising: a block of `weeks` counts as
+// its number plus the base. Both tables are read until `rows` is empty.
 //
-// Nothing can be stored between the moment in which nothing more comes into `rows` and the mark on
-// `weeks`. A writer finds that its pages are not there, and looks again.
+// Nothing can be stored between the stop of inserts into `rows` and the mark on `weeks`. A writer
+// then misses its pages, and looks again.
 
 const (
-	weeklyFrom = 3               // the version from which on there are weeks
-	lookEvery  = 1 * time.Minute // for whether rows has become empty
+	weeklyFrom = 3               // schema version that begins to use weeks
+	lookEvery  = 1 * time.Minute // at whether rows is empty
 )
 
-// layout is where records and rows are.
+// layout says which tables hold records and rows.
 type layout struct {
 	weekly bool
-	base   uint64 // of the blocks of weeks
-	old    bool   // rows may have something, too
+	base   uint64 // added to the block numbers of weeks
+	old    bool   // rows may still hold something
 	read   time.Time
 }
 
-// mark is the comment of weeks that says so.
+// mark returns the comment on weeks that states the layout.
 func (l layout) mark() string {
 	if l.old {
 		return fmt.Sprintf("from %d", l.base)
@@ -40,7 +40,7 @@ func (l layout) mark() string {
 	return fmt.Sprintf("from %d alone", l.base)
 }
 
-// layout says where records and rows are. Until they are by weeks it asks each time.
+// layout returns the current layout. Until weeks is in use, it asks the server each time.
 func (s *Store) layout(ctx context.Context) (layout, error) {
 	if known := s.known.Load(); known != nil &&
 		(!known.old || s.clock.Now().Sub(known.read) < lookEvery) {
@@ -68,7 +68,7 @@ func (s *Store) markOfWeeks() string {
 	return `SELECT comment FROM system.tables WHERE database = ` + text(s.db) + ` AND name = 'weeks'`
 }
 
-// switchToWeeks ends what comes into rows, and has weeks take its place. It may be done again.
+// switchToWeeks stops inserts into rows and starts those into weeks. It may be repeated.
 func (s *Store) switchToWeeks(ctx context.Context) error {
 	if l, err := s.layout(ctx); err != nil || l.weekly {
 		return err
@@ -98,14 +98,14 @@ func scanBlock(rows driver.Rows) (block uint64, err error) {
 	return block, err
 }
 
-// newestBlock is a query for the newest block of a table that is committed. Blocks are numbered as
+// newestBlock returns a query for the newest committed block of a table. Blocks are numbered as
 // they are committed.
 func newestBlock(db, table string) string {
 	return `SELECT toUInt64(greatest(0, max(max_block_number))) FROM system.parts WHERE active
 		AND database = ` + text(db) + ` AND table = ` + text(table)
 }
 
-// newest is a query for the newest block there is.
+// newest returns a query for the newest block of all.
 func (s *Store) newest(l layout) string {
 	if !l.weekly {
 		return newestBlock(s.db, "rows")
@@ -113,7 +113,7 @@ func (s *Store) newest(l layout) string {
 	return fmt.Sprintf(`SELECT %d + (%s)`, l.base, newestBlock(s.db, "weeks"))
 }
 
-// intake is the table that pages are inserted into.
+// intake returns the table that pages are inserted into.
 func (l layout) intake() string {
 	if l.weekly {
 		return "intakeweekly"
@@ -121,14 +121,14 @@ func (l layout) intake() string {
 	return "intake"
 }
 
-// source is what a query reads. base is to be added to the blocks that it finds there.
+// source is something to read from. base is added to the block numbers found there.
 type source struct {
 	from string
 	base uint64
-	name string // of one table
+	name string // if it is a single table
 }
 
-// tables are those that have records and rows, in the order of places.
+// tables returns the tables that hold records and rows, in the order of places.
 func (s *Store) tables(l layout) []source {
 	rows, weeks := source{s.table("rows"), 0, "rows"}, source{s.table("weeks"), l.base, "weeks"}
 	switch {
@@ -140,7 +140,7 @@ func (s *Store) tables(l layout) []source {
 	return []source{weeks}
 }
 
-// source is all of them as one.
+// source returns all tables as one source.
 func (s *Store) source(ctx context.Context) (source, error) {
 	l, err := s.layout(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) source(ctx context.Context) (source, error) {
 		tables[0].from, l.base, tables[1].from)}, nil
 }
 
-// last is the last place of a table when another one goes on behind it.
+// last returns the last place that a table may hold, given the tables after it.
 func (l layout) last(table int, tables []source) int64 {
 	if table+1 < len(tables) {
 		return int64(l.base)<<posBits | posMask
@@ -170,7 +170,7 @@ func (l layout) last(table int, tables []source) int64 {
 	return math.MaxInt64
 }
 
-// places is a condition on the places after one and up to another.
+// places returns a condition on the places after one and up to another.
 func (from source) places(after, upto int64) string {
 	off := int64(from.base) << posBits
 	if upto < off {

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// before is a database of the release before, with a page in it.
+// before returns a database of the previous release, with a page in it.
 func before(t *testing.T) Config {
 	t.Helper()
 	c := config(t)
@@ -73,8 +73,8 @@ func (p *pages) rows(t *testing.T, group ids.ID, after int64) (rows []string) {
 	return rows
 }
 
-// TestWeeksTakeThePlaceOfMonths: a run that is under way goes on over both tables, and places go on
-// rising. The old table is left when it is empty.
+// TestWeeksTakeThePlaceOfMonths: a run under way continues over both tables, and places keep
+// rising. The old table is left once it is empty.
 func TestWeeksTakeThePlaceOfMonths(t *testing.T) {
 	c := before(t)
 	s := openLast(t, c)
@@ -126,7 +126,7 @@ func TestWeeksTakeThePlaceOfMonths(t *testing.T) {
 	p.checkLeft(t)
 }
 
-// checkLeft expires all that is in the old table.
+// checkLeft expires everything in the old table.
 func (p *pages) checkLeft(t *testing.T) {
 	t.Helper()
 	long := time.Unix(1_650_000_000, 0)
@@ -136,7 +136,7 @@ func (p *pages) checkLeft(t *testing.T) {
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("%d jobs expire, %v", len(jobs), err)
 	}
-	for i, want := range []bool{true, false} { // the page of before is of a run that is not sealed
+	for i, want := range []bool{true, false} { // the older page's run is not sealed
 		if i == 1 {
 			var all []ids.ID
 			_ = p.JobsSince(t.Context(), 0, func(job rowstore.Job) error {
@@ -169,8 +169,8 @@ func (p *pages) checkLeft(t *testing.T) {
 	}
 }
 
-// TestPagesComeWhileWeeksTakeOver: two processes store the same units meanwhile. Each has one
-// record, and every receipt is that record's.
+// TestPagesComeWhileWeeksTakeOver: two processes store the same units during the switch. Each unit
+// has one record, and every receipt is that record's.
 func TestPagesComeWhileWeeksTakeOver(t *testing.T) {
 	c := before(t)
 	s := openLast(t, c)
@@ -195,7 +195,7 @@ func TestPagesComeWhileWeeksTakeOver(t *testing.T) {
 					Rows: [][]byte{[]byte(`{}`)}}
 				got, err := store.PutPages(t.Context(),
 					[]rowstore.PageWrite{{Job: job, Page: page}})
-				for errors.Is(err, errUnsettled) { // as ingest does
+				for errors.Is(err, errUnsettled) { // ingest repeats, too
 					got, err = store.PutPages(t.Context(),
 						[]rowstore.PageWrite{{Job: job, Page: page}})
 				}
@@ -237,7 +237,7 @@ func TestPagesComeWhileWeeksTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakingOverIsResumed: whoever dies in between, the next one goes on.
+// TestTakingOverIsResumed: if a process dies during the switch, the next one completes it.
 func TestTakingOverIsResumed(t *testing.T) {
 	for _, point := range []string{"rowstore.switch_before_drain", "rowstore.switch_after_drain"} {
 		c := before(t)
@@ -271,7 +271,7 @@ func TestTakingOverIsResumed(t *testing.T) {
 	}
 }
 
-// What holds of a new database holds of one that has both tables.
+// TestConformanceOverBoth: a database with both tables behaves like a new one.
 func TestConformanceOverBoth(t *testing.T) {
 	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store {
 		c := before(t)

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// insertColumns are those of the tables that pages come in by.
+// insertColumns returns the columns of the tables that pages are inserted into.
 func insertColumns() []clickhouse.ColumnNameAndType {
 	columns := []clickhouse.ColumnNameAndType{
 		{Name: "looked", Type: "DateTime64(3)"},
@@ -32,7 +32,7 @@ func insertColumns() []clickhouse.ColumnNameAndType {
 	return append(columns, fieldTypes()...)
 }
 
-// fieldTypes are the columns of fields.
+// fieldTypes returns the columns of fields.
 func fieldTypes() (columns []clickhouse.ColumnNameAndType) {
 	for b := range buckets {
 		columns = append(columns,
@@ -45,9 +45,9 @@ func fieldTypes() (columns []clickhouse.ColumnNameAndType) {
 	return columns
 }
 
-// insert stores pages in one block. The token makes the server drop a repeat of an insert whose
-// answer was lost, even when both of them are still under way. It names the fetches and the round.
-// Without the round, a block that was stored and removed since would be dropped, too.
+// insert stores pages in one block. The token makes the server drop a repeated insert whose answer
+// was lost, even while both are under way. It names the fetches and the round. Without the round,
+// the server would also drop a block that was stored and removed since.
 func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, look *looked) error {
 	s := b.store
 	hash := xxh3.New()
@@ -65,7 +65,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, look *lo
 		if err != nil {
 			return err
 		}
-		defer func() { _ = insert.Close() }() // Send says what went wrong
+		defer func() { _ = insert.Close() }() // Send returns the error
 		f := filler{insert: insert, store: s, at: look.at}
 		for i := range pages {
 			if err := f.page(&pages[i]); err != nil {
@@ -82,7 +82,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, look *lo
 	})
 }
 
-// filler fills an insert. What it hands over is copied there.
+// filler fills an insert, which copies the values.
 type filler struct {
 	insert      driver.Batch
 	store       *Store
@@ -134,7 +134,7 @@ func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) er
 	return f.appendParts()
 }
 
-// appendParts hands a row over, the fields that were split behind its other values.
+// appendParts appends a row to the insert: its values, then its fields as split left them.
 func (f *filler) appendParts() error {
 	for b := range f.parts {
 		part := &f.parts[b]
@@ -143,7 +143,7 @@ func (f *filler) appendParts() error {
 	return f.insert.Append(f.values...)
 }
 
-// split puts the fields of a row into their buckets; a record has none.
+// split puts the fields of a row into their buckets; a record has no fields.
 func (f *filler) split(kind uint8, doc []byte) {
 	for b := range f.parts {
 		part := &f.parts[b]

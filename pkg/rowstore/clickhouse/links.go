@@ -21,10 +21,10 @@ const (
 	listDropped  = 2
 )
 
-// chunksAtOnce bounds the chunks that one query asks for.
+// chunksAtOnce is the most chunks that one query reads.
 const chunksAtOnce = 64
 
-// chunkColumns are those of the table of chunks.
+// chunkColumns are the columns of the table of chunks.
 var chunkColumns = []clickhouse.ColumnNameAndType{
 	{Name: "list", Type: "FixedString(12)"}, {Name: "n", Type: "UInt32"},
 	{Name: "data", Type: "String"},
@@ -35,7 +35,7 @@ type chunkKey struct {
 	n    uint32
 }
 
-// list finds a list; a dropped one is unknown.
+// list finds a list; a dropped list is unknown.
 func (s *Store) list(ctx context.Context, list ids.ID) (info rowstore.ListInfo, err error) {
 	infos, err := s.lists(ctx, `WHERE list = `+id(list))
 	if err != nil {
@@ -63,13 +63,13 @@ func (s *Store) lists(ctx context.Context, where string) ([]rowstore.ListInfo, e
 	return infos, nil
 }
 
-// AllLists is rowstore.Lists.
+// AllLists implements rowstore.Lists.
 func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo,
 	error) {
 	return s.lists(ctx, ``)
 }
 
-// Links is rowstore.Lists.
+// Links implements rowstore.Lists.
 func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
 	error) {
 	count, err := s.finished(ctx, list)
@@ -83,7 +83,7 @@ func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) (
 	return s.linksAt(ctx, list, seqs)
 }
 
-// LinksAt is rowstore.Lists.
+// LinksAt implements rowstore.Lists.
 func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
 	count, err := s.finished(ctx, list)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 	return s.linksAt(ctx, list, seqs)
 }
 
-// finished is the length of a list that can be read.
+// finished returns the length of a finished list.
 func (s *Store) finished(ctx context.Context, list ids.ID) (uint32, error) {
 	info, err := s.list(ctx, list)
 	if err == nil && !info.Finished {
@@ -104,7 +104,7 @@ func (s *Store) finished(ctx context.Context, list ids.ID) (uint32, error) {
 	return info.Count, err
 }
 
-// linksAt returns links that the list has, some chunks at a time.
+// linksAt returns links that are in the list, some chunks at a time.
 func (s *Store) linksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
 	links := make([]rowstore.Link, 0, len(seqs))
 	for len(seqs) > 0 {
@@ -137,7 +137,7 @@ func (s *Store) linksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 	return links, nil
 }
 
-// unpacked returns the links of chunks. They share memory: what is kept longer must be cloned.
+// unpacked returns the links of chunks. They share memory: clone what you keep.
 func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (map[uint32][]string,
 	error) {
 	chunks := make(map[uint32][]string, len(numbers))
@@ -167,7 +167,7 @@ func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (ma
 	}
 	for _, c := range stored {
 		if chunks[c.n] != nil {
-			continue // it was written twice: an answer was lost
+			continue // written twice, since an answer was lost
 		}
 		links, bytes, err := intake.Unpack([]byte(c.data))
 		if err != nil {
@@ -181,16 +181,15 @@ func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (ma
 	return chunks, nil
 }
 
-// listWriter is a list that is being taken in. One goroutine uses it.
+// listWriter is a list that is being taken in. Only one goroutine may use it.
 type listWriter struct {
 	store *Store
 	list  ids.ID
 	links *intake.List
 }
 
-// CreateList is rowstore.Lists. One process takes in at most 32 lists at a time, and one of more
-// than 200,000 links. CreateList and Add wait for that. A list has at most 5,000,000 links of 8
-// KiB.
+// CreateList implements rowstore.Lists. One process takes in at most 32 lists at a time, and one of
+// more than 200,000 links: CreateList and Add wait. A list has at most 5,000,000 links of 8 KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	infos, err := read(ctx, s, `SELECT 1 FROM `+s.table("lists")+` WHERE list = `+id(list),
 		scanOne)
@@ -211,14 +210,14 @@ func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 	return &listWriter{s, list, links}, nil
 }
 
-// mark writes that a list has reached a state.
+// mark records that a list has reached a state.
 func (s *Store) mark(ctx context.Context, list ids.ID, count uint32, state int) error {
 	return s.exec(ctx, callTimeout,
 		fmt.Sprintf(`INSERT INTO %s (list, count, state) VALUES (%s, %d, %d)`,
 			s.table("lists"), id(list), count, state))
 }
 
-// Add is rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.
+// Add implements rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.
 func (in *listWriter) Add(ctx context.Context, url, canonical string) (bool, error) {
 	if err := in.links.Wait(ctx); err != nil {
 		return false, err
@@ -244,7 +243,7 @@ func (in *listWriter) write(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = insert.Close() }() // Send says what went wrong
+		defer func() { _ = insert.Close() }() // Send returns the error
 		for i, data := range chunks {
 			if err := insert.Append(in.list[:], uint32(first+i), data); err != nil {
 				return err
@@ -259,7 +258,7 @@ func (in *listWriter) write(ctx context.Context) error {
 	return nil
 }
 
-// Finish is rowstore.ListWriter. A list that was dropped meanwhile is unknown.
+// Finish implements rowstore.ListWriter. A list that was dropped meanwhile is unknown.
 func (in *listWriter) Finish(ctx context.Context) (uint32, error) {
 	if in.links.Over() {
 		return 0, intake.ErrOver
@@ -280,7 +279,7 @@ func (in *listWriter) Finish(ctx context.Context) (uint32, error) {
 	return in.links.Count(), in.links.End()
 }
 
-// Abort is rowstore.ListWriter.
+// Abort implements rowstore.ListWriter.
 func (in *listWriter) Abort(ctx context.Context) error {
 	if in.links.Over() {
 		return nil
@@ -291,7 +290,7 @@ func (in *listWriter) Abort(ctx context.Context) error {
 	return in.store.DropList(ctx, in.list)
 }
 
-// DropList is rowstore.Lists. The list cannot be read any more before its chunks go.
+// DropList implements rowstore.Lists. It makes the list unreadable before it removes the chunks.
 func (s *Store) DropList(ctx context.Context, list ids.ID) error {
 	err := s.mark(ctx, list, 0, listDropped)
 	if err == nil {

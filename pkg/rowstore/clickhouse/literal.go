@@ -10,11 +10,10 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Values stand in the statements themselves: parameters would travel in the address of the request,
-// which is too short for ten thousand ids. These functions are the only way for a value to get into
-// a statement.
+// Values are written into the statements: parameters would travel in the request's URL, which is
+// too short for ten thousand ids. Only these functions may put a value into a statement.
 
-// text is a string literal.
+// text returns a string literal.
 func text(value string) string {
 	var b strings.Builder
 	b.Grow(len(value) + 2)
@@ -34,7 +33,7 @@ func text(value string) string {
 	return b.String()
 }
 
-// number is the literal of a finite float. There is one zero.
+// number returns the literal of a finite float. -0 becomes 0.
 func number(value float64) string {
 	if value == 0 {
 		return "0."
@@ -46,10 +45,10 @@ func number(value float64) string {
 	return digits
 }
 
-// id is the literal of one id.
+// id returns the literal of one id.
 func id(value ids.ID) string { return "unhex('" + value.String() + "')" }
 
-// idArray is an array of ids, in one literal whatever their number.
+// idArray returns an array of ids, as one literal for any number of them.
 func idArray(list []ids.ID) string {
 	all := make([]byte, 0, len(list)*len(ids.ID{}))
 	for _, id := range list {
@@ -59,11 +58,11 @@ func idArray(list []ids.ID) string {
 		hex.EncodeToString(all), len(list))
 }
 
-// shortSet is how many ids are written one by one: a literal set costs the server less than a
+// shortSet is the most ids that are written out: a literal set costs the server less than a
 // subquery.
 const shortSet = 64
 
-// idSet is what stands behind IN.
+// idSet returns the operand of IN.
 func idSet(list []ids.ID) string {
 	if len(list) > 0 && len(list) <= shortSet {
 		return "(" + join(list, id) + ")"

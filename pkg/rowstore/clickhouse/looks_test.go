@@ -21,13 +21,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// looks stands before the server, and sees what scans ask it for and how much it answers.
+// looks is a proxy before the server that sees the queries of scans and the size of answers.
 type looks struct {
 	asked   atomic.Int64
 	longest atomic.Int64 // bytes of an answer
 }
 
-// openLooks opens a store behind a new one.
+// openLooks opens a store behind a new looks.
 func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
 	address, err := url.Parse(server(t))
 	if err != nil {
@@ -64,7 +64,7 @@ func openLooks(t *testing.T) (*clickhouse.Store, *looks) {
 	return store, seen
 }
 
-// answer counts its bytes.
+// answer counts the bytes of an answer.
 type answer struct {
 	http.ResponseWriter
 	bytes   int64
@@ -82,7 +82,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// putDocs stores rows as a run's pages, some on each page, in batches of pages.
+// putDocs stores rows as a run's pages, onPage rows per page and pages per batch.
 func putDocs(t *testing.T, store *clickhouse.Store, docs [][]byte, onPage,
 	pages int) rowstore.Scope {
 	t.Helper()
@@ -106,8 +106,8 @@ func putDocs(t *testing.T, store *clickhouse.Store, docs [][]byte, onPage,
 	return rowstore.Scope{Group: job.Group}
 }
 
-// scanDocs sees that a scan by pages of 1,000 rows and 1 MiB returns exactly some documents, which
-// a filter lets pass.
+// scanDocs requires a scan by pages of 1,000 rows and 1 MiB to return exactly docs, the documents
+// that pass a filter.
 func scanDocs(t *testing.T, store *clickhouse.Store, scope rowstore.Scope, docs [][]byte,
 	f filter.Node) {
 	t.Helper()
@@ -140,7 +140,7 @@ func scanDocs(t *testing.T, store *clickhouse.Store, scope rowstore.Scope, docs 
 	}
 }
 
-// TestScanOfShortRows: pages of short rows take one look each, and few more where blocks end.
+// TestScanOfShortRows: each page of short rows takes one look, and a few more where blocks end.
 func TestScanOfShortRows(t *testing.T) {
 	store, seen := openLooks(t)
 	docs := make([][]byte, 100_000)
@@ -154,8 +154,8 @@ func TestScanOfShortRows(t *testing.T) {
 	}
 }
 
-// TestScanOfFilteredRows: where a filter leaves many rows, a page takes hardly more than one look.
-// Where it leaves few, a look brings 128 of them.
+// TestScanOfFilteredRows: if a filter leaves many rows, a page takes hardly more than one look. If
+// it leaves few, a look brings 128 of them.
 func TestScanOfFilteredRows(t *testing.T) {
 	store, seen := openLooks(t)
 	docs := make([][]byte, 100_000)
@@ -185,8 +185,8 @@ func TestScanOfFilteredRows(t *testing.T) {
 	}
 }
 
-// TestScanBoundsBytes: no look brings much more than 64 MiB of documents, however unlike their
-// lengths are, and rows come in their order.
+// TestScanBoundsBytes: no look brings much more than 64 MiB of documents, however their lengths
+// differ, and rows come in order.
 func TestScanBoundsBytes(t *testing.T) {
 	store, seen := openLooks(t)
 	random := rand.New(rand.NewPCG(18, 18))

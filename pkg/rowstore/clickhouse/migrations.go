@@ -15,15 +15,15 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// engine is the family of tables. On a replicated server it becomes "Replicated", and the rows'
-// PARTITION BY must go: see DESIGN.md.
+// engine is the prefix of table engines. On a replicated server it becomes "Replicated", and the
+// rows' PARTITION BY must go: see DESIGN.md.
 const engine = ""
 
-// migrations bring the schema from each version to the next; version n has had the first n.
-// Released ones never change, and a new one only expands, as package rowstore says. Each statement
-// may run again after it was interrupted, or run twice at once. DB stands for the database.
+// migrations bring the schema from each version to the next: version n has had the first n.
+// Released ones never change, and new ones only expand (see package rowstore). Each statement may
+// run again after an interruption, or twice at once. DB is the database's name.
 var migrations = [][]string{{
-	// Jobs. A sealed one takes no more pages. Every value but the id is the greatest ever written.
+	// Jobs. A sealed one takes no more pages. Every value but the id merges to the greatest.
 	`CREATE TABLE IF NOT EXISTS DB.jobs (
 	job      FixedString(12),
 	customer SimpleAggregateFunction(max, String),
@@ -34,19 +34,18 @@ var migrations = [][]string{{
 ) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY job` + durable,
 
 	// Page records (kind 0) and rows (kind 1). A page's record and rows are one insert into one
-	// partition, which the server commits as a whole. A row's place is the number of its block,
-	// then pos.
+	// partition, which the server commits as a whole. A row's place is its block number, then pos.
 	`CREATE TABLE IF NOT EXISTS DB.rows (` + rowColumns() + `
 ) ENGINE = ` + engine + `MergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Micro(started, 'UTC'))` + rowOrder,
 
-	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that
-	// looked before.
+	// The jobs sealed recently, by the server's clock. They keep out the insert of a process that
+	// looked before the seal.
 	`CREATE TABLE IF NOT EXISTS DB.fences (
 	job FixedString(12),
 	at  DateTime64(3) DEFAULT now64(3)
 ) ENGINE = ` + engine + `MergeTree ORDER BY at TTL toDateTime(at) + INTERVAL 1 DAY` + durable,
 
-	// Pages come in here, with the time at which their writer looked whether they are new.
+	// Pages are inserted here, with the time at which their writer looked whether they are new.
 	intakeInto("intake"),
 	admitInto("admit", "rows", "intake"),
 
@@ -62,20 +61,20 @@ var migrations = [][]string{{
 	data String CODEC(NONE)
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (list, n)` + durable + `, index_granularity = 16`,
 }, {
-	// A scan finds its places in a block without reading all of it. What is there already gets the
+	// Lets a scan find its places in a block without reading all of it. Existing data gets the
 	// index in the background.
 	`ALTER TABLE DB.rows ADD INDEX IF NOT EXISTS place pos TYPE minmax GRANULARITY 1`,
 	`ALTER TABLE DB.rows MATERIALIZE INDEX place`,
 }, {
-	// Records and rows by weeks, which go as a whole when they are old. Its comment says whether it
-	// has taken the place of the table rows: see generations.go.
+	// Records and rows by weeks, which are dropped whole when they are old. The table's comment
+	// tells whether it has replaced the table rows: see generations.go.
 	`CREATE TABLE IF NOT EXISTS DB.weeks (` + rowColumns() + `,
 	INDEX place pos TYPE minmax GRANULARITY 1
 ) ENGINE = ` + engine + `MergeTree PARTITION BY toMonday(toDate(fromUnixTimestamp64Micro(started, 'UTC')))` + rowOrder,
 	intakeInto("intakeweekly"),
 	admitInto("admitweekly", "weeks", "intakeweekly"),
 
-	// What stays of page records: see package rowstore.
+	// What Retention keeps of page records: see package rowstore.
 	`CREATE TABLE IF NOT EXISTS DB.sums (
 	job   FixedString(12),
 	noted Int64, -- Unix milliseconds
@@ -90,7 +89,7 @@ ORDER BY job` + durable + `, index_granularity = 1024`,
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (scraper, job, part)` + durable + `, index_granularity = 16`,
 	sitemapsSchema(),
 
-	// The links of sites by version, whose state is that of a list, and what runs made of them.
+	// The links of sites by version, with states as for lists, and the results of runs.
 	`CREATE TABLE IF NOT EXISTS DB.siteversions (
 	version FixedString(12),
 	count   SimpleAggregateFunction(max, UInt32),
@@ -112,11 +111,11 @@ ORDER BY job` + durable + `, index_granularity = 1024`,
 ) ENGINE = ` + engine + `ReplacingMergeTree(started) ORDER BY (site, hash)` + durable + `, index_granularity = 1024`,
 }}
 
-// openTo is the version that opening a database brings it to at least. The ones behind it are for
-// Advance: programs of cluster version 1 refuse them.
+// openTo is the version to which Open brings a database at least. Later ones are left to Advance:
+// programs of cluster version 1 refuse them.
 const openTo = 2
 
-// rowColumns and rowOrder are what the tables of records and rows have in common.
+// rowColumns and rowOrder are common to the tables of records and rows.
 func rowColumns() string {
 	return `
 	grp      FixedString(12),
@@ -144,7 +143,7 @@ const rowOrder = `
 ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, index_granularity = 1024, enable_block_number_column = 1,
 	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`
 
-// intakeInto makes a table that pages come in by.
+// intakeInto returns the statement that creates a table for inserts of pages.
 func intakeInto(name string) string {
 	return `CREATE TABLE IF NOT EXISTS DB.` + name + ` (
 	grp FixedString(12), scraper FixedString(12), job FixedString(12), kind UInt8, seq UInt32, page UInt32, n UInt32,
@@ -154,7 +153,7 @@ func intakeInto(name string) string {
 ) ENGINE = Null`
 }
 
-// admitInto makes the view that lets pages from there into a table.
+// admitInto returns the statement that creates a view from the intake into a table.
 func admitInto(name, table, intake string) string {
 	return `CREATE MATERIALIZED VIEW IF NOT EXISTS DB.` + name + ` TO DB.` + table +
 		` AS SELECT * EXCEPT looked FROM DB.` + intake + `
@@ -162,7 +161,7 @@ WHERE looked > now64(3) - INTERVAL 1 HOUR
 	AND job NOT IN (SELECT job FROM DB.fences WHERE at > now64(3) - INTERVAL 2 HOUR)`
 }
 
-// durable makes an insert that was answered survive the machine.
+// durable makes an acknowledged insert survive a crash of the machine.
 const durable = ` SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`
 
 func fieldColumns() string {
@@ -174,29 +173,29 @@ func fieldColumns() string {
 	return b.String()
 }
 
-// Of the lock that migrations run under.
+// The lock that migrations run under.
 const (
 	lockLife  = 2 * time.Minute // of a holder that died
 	lockPause = 200 * time.Millisecond
 )
 
-// Codes of the server.
+// Error codes of the server.
 const (
 	tableExists     = 57
 	tableUnknown    = 60
 	databaseUnknown = 81
-	tooManyBytes    = 396 // of a look
+	tooManyBytes    = 396 // read by a look-up
 )
 
-// refusedWith says whether the server answered with one of some codes.
+// refusedWith reports whether the server answered with one of some codes.
 func refusedWith(err error, codes ...int32) bool {
 	var refused *clickhouse.Exception
 	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
 }
 
-// migrate brings the schema up to date: a new one to the newest version, any other as far as older
-// programs can follow. Any number of processes may start at once. Where it is, nothing is made,
-// which takes rights that most roles need not have.
+// migrate brings the schema up to date: a new one to the newest version, an old one as far as older
+// programs can follow. Any number of processes may start at once. If the schema is up to date, it
+// changes nothing, as most roles lack the rights.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := s.version(ctx)
 	target := min(openTo, len(migrations))
@@ -215,7 +214,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.migrateTo(ctx, target)
 }
 
-// migrateTo brings the schema to a version, and has rows go by weeks from the third on.
+// migrateTo brings the schema to a version, and switches to weeks from the third on.
 func (s *Store) migrateTo(ctx context.Context, target int) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -224,7 +223,7 @@ func (s *Store) migrateTo(ctx context.Context, target int) error {
 	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
 }
 
-// Advance is rowstore.Store.
+// Advance implements rowstore.Store.
 func (s *Store) Advance(ctx context.Context) error {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -236,7 +235,7 @@ func (s *Store) Advance(ctx context.Context) error {
 	return s.migrateTo(ctx, len(migrations))
 }
 
-// found makes the database, and the table of its schema's versions.
+// found creates the database and the table of schema versions.
 func (s *Store) found(ctx context.Context) error {
 	for _, statement := range []string{
 		"CREATE DATABASE IF NOT EXISTS `" + s.db + "`",
@@ -250,7 +249,7 @@ func (s *Store) found(ctx context.Context) error {
 	return nil
 }
 
-// version is what the schema has had; one that is too new for this program is an error.
+// version returns the schema's version; one that is too new for this program is an error.
 func (s *Store) version(ctx context.Context) (int, error) {
 	versions, err := read(ctx, s, `SELECT max(version) FROM `+s.table("migrations"),
 		func(rows driver.Rows) (v uint32, err error) {
@@ -294,8 +293,8 @@ func (s *Store) step(ctx context.Context, target int) error {
 	return nil
 }
 
-// lock waits until this process alone migrates: a table can be made once. One that a dead process
-// left is taken away by whoever first renames it.
+// lock waits until only this process migrates: a table can be created only once. The process that
+// first renames a dead process's lock removes it.
 func (s *Store) lock(ctx context.Context) error {
 	for {
 		err := s.conn.Exec(ctx,
@@ -316,7 +315,7 @@ func (s *Store) lock(ctx context.Context) error {
 	}
 }
 
-// breakLock removes a lock that is older than a life.
+// breakLock removes a lock that is older than life.
 func (s *Store) breakLock(ctx context.Context, life time.Duration) error {
 	names, err := read(ctx, s, fmt.Sprintf(`SELECT toString(uuid) FROM system.tables WHERE database = %s
 		AND name = 'migrating' AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), life/time.Second),
@@ -330,7 +329,7 @@ func (s *Store) breakLock(ctx context.Context, life time.Duration) error {
 	for _, name := range names {
 		broken := s.table("`broken_" + name + "`")
 		if s.conn.Exec(ctx, `RENAME TABLE `+s.table("migrating")+` TO `+broken) != nil {
-			continue // somebody else did
+			continue // another process was faster
 		}
 		s.logger.Warn("row store: the lock of migrations was left by a process that died")
 		if err := s.exec(ctx, callTimeout, `DROP TABLE IF EXISTS `+broken); err != nil {

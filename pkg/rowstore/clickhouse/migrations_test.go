@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// config is of a database of the test's own.
+// config returns the configuration of a database of the test's own.
 func config(t *testing.T) Config {
 	t.Helper()
 	url := os.Getenv("CLICKHOUSE_URL")
@@ -30,7 +30,7 @@ func config(t *testing.T) Config {
 	return Config{URL: url, Database: "test_" + rand.Text(), Node: "test"}
 }
 
-// openLast opens a store that takes the database with it when it is closed at the test's end.
+// openLast opens a store that drops its database when the test ends.
 func openLast(t *testing.T, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)
@@ -47,7 +47,7 @@ func openLast(t *testing.T, c Config) *Store {
 	return s
 }
 
-// What the first schema stored is read as before by the newest, which puts its index on it, too.
+// TestMigrateStored: the newest schema reads what the first one stored, and indexes it.
 func TestMigrateStored(t *testing.T) {
 	c := config(t)
 	newest := migrations
@@ -75,7 +75,7 @@ func TestMigrateStored(t *testing.T) {
 	}
 	migrations = newest
 	s := openLast(t, c)
-	for _, statement := range newest[1] { // as a process does that another one overtakes
+	for _, statement := range newest[1] { // like a process that another one overtakes
 		if err := s.exec(t.Context(), removeTimeout,
 			strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
 			t.Fatal(err)
@@ -97,8 +97,8 @@ func TestMigrateStored(t *testing.T) {
 	}
 }
 
-// A lock that a dead process left is held until it is old, and then broken by one of those that
-// wait.
+// TestBreakLock: the lock of a dead process holds until it is old. Then one of those who wait
+// breaks it.
 func TestBreakLock(t *testing.T) {
 	s := openLast(t, config(t))
 	if err := s.lock(t.Context()); err != nil {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Order is rowstore.Reads. The server keeps the best rows, without their documents.
+// Order implements rowstore.Reads. The server selects the first rows, without their documents.
 func (s *Store) Order(ctx context.Context, q rowstore.OrderQuery) ([]rowstore.Standing, error) {
 	if q.Limit <= 0 || len(q.Scopes) == 0 {
 		return nil, nil
@@ -57,7 +57,7 @@ func (s *Store) Order(ctx context.Context, q rowstore.OrderQuery) ([]rowstore.St
 	return found, nil
 }
 
-// At is rowstore.Reads. Blocks and places in them, each by itself, say which granules are read.
+// At implements rowstore.Reads. Blocks and positions in them each narrow the granules to read.
 func (s *Store) At(ctx context.Context, scopes []rowstore.Scope, places []int64,
 	bytes int) ([]json.RawMessage, int, error) {
 	if len(places) == 0 || len(scopes) == 0 {
@@ -97,7 +97,7 @@ func (s *Store) At(ctx context.Context, scopes []rowstore.Scope, places []int64,
 	return docs, used, nil
 }
 
-// printScopes is printScope of several.
+// printScopes is printScope for several scopes.
 func printScopes(scopes []rowstore.Scope) string {
 	if len(scopes) == 1 {
 		return printScope(scopes[0])
@@ -109,7 +109,7 @@ func printScopes(scopes []rowstore.Scope) string {
 	return "(" + strings.Join(texts, " OR ") + ")"
 }
 
-// exactly is a number of which no bit is lost.
+// exactly writes a number without losing a bit.
 func exactly(value float64) string {
 	return fmt.Sprintf("reinterpretAsFloat64(toUInt64(%d))", math.Float64bits(value+0))
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Claim makes the database its owner's, unless it is another one's already, and returns whose it
-// is. With take it is the owner's from now on, whoever had it. The mark is the comment of a table
-// without rows: a table can be made once.
+// Claim makes owner the database's owner unless it has another one already, and returns its owner.
+// With take, owner replaces any other. The mark is the comment of a table without rows: a table can
+// be created only once.
 func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose string, err error) {
 	marked, err := s.owners(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose strin
 	return marked[0], nil
 }
 
-// owners is whose the database is: one, or none.
+// owners returns the owner of the database: one or none.
 func (s *Store) owners(ctx context.Context) ([]string, error) {
 	found, err := read(ctx, s,
 		`SELECT comment FROM system.tables WHERE database = `+text(s.db)+` AND name = 'owner'`,

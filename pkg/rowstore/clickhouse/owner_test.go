@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// A database is the first one's that claims it, until another one takes it.
+// TestClaim: a database belongs to the first one that claims it, until another one takes it.
 func TestClaim(t *testing.T) {
 	c := newCluster(t)
 	first, second := c.open(nil), c.open(nil)
@@ -35,7 +35,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// Of many who claim a database at once one has it, and all know who.
+// TestClaimAtOnce: of many who claim a database at once, one gets it, and all learn who.
 func TestClaimAtOnce(t *testing.T) {
 	c := newCluster(t)
 	owners := []string{"a", "b", "c", "d"}
@@ -56,8 +56,8 @@ func TestClaimAtOnce(t *testing.T) {
 	}
 }
 
-// A role without rights to make or change tables works with a database that another one has made
-// and claimed.
+// TestDatabaseThatIsThereIsLeftAlone: a role that may not create or change tables works with a
+// database that another one has made and claimed.
 func TestDatabaseThatIsThereIsLeftAlone(t *testing.T) {
 	db := database(t)
 	maker := open(t, clickhouse.Config{URL: server(t), Database: db})

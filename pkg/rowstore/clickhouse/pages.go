@@ -17,20 +17,20 @@ import (
 
 // Bounds of one insert, which the server commits as a whole.
 const (
-	maxRows = 100_000 // but for one page of more
-	// The fields of rows are sent beside their documents, so that a block has more than twice the
-	// bytes of these. The client sends none of 128 MiB.
+	maxRows = 100_000 // except for a single larger page
+	// Fields are sent in addition to documents, so a block has more than twice the bytes of its
+	// documents. The client cannot send 128 MiB.
 	maxBytes = 32 << 20
 	rounds   = 5 // of looking, inserting and looking again
 )
 
 var errUnsettled = errors.New("row store: other processes keep storing the same pages")
 
-// home is where a job's rows lie.
+// home is the primary key's prefix for a job's rows.
 type home struct{ group, scraper ids.ID }
 
-// PutPages is rowstore.Pages. Each of its inserts is atomic, as far as its jobs began in the same
-// month.
+// PutPages implements rowstore.Pages. Each insert is atomic for the jobs that started in the same
+// week (in the old table: month).
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
 	error) {
 	for i := range pages {
@@ -57,7 +57,7 @@ func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*mo
 	return receipts, nil
 }
 
-// batch is what one insert stores.
+// batch holds the pages of one insert.
 type batch struct {
 	store    *Store
 	pages    []rowstore.PageWrite
@@ -76,7 +76,7 @@ type hashKey struct {
 	hash uint64
 }
 
-// stored is a record as a look-up finds it.
+// stored is a record as a look-up returns it.
 type stored struct {
 	key     unitKey
 	fetch   ids.ID
@@ -91,8 +91,8 @@ func (r *stored) before(other *stored) bool {
 	return r.block < other.block || r.block == other.block && r.pos < other.pos
 }
 
-// put looks which units are known, stores the others, and looks again. What another process has
-// stored in between and the server has committed before stands. What came after gives way.
+// put looks up which units are known, stores the others, and looks again. If another process stored
+// the same, what the server committed first stands and the rest gives way.
 func (b *batch) put(ctx context.Context) error {
 	s := b.store
 	if err := s.know(ctx, b.pages); err != nil {
@@ -119,8 +119,7 @@ func (b *batch) put(ctx context.Context) error {
 	return errUnsettled
 }
 
-// know puts the batch's jobs into the table of jobs, from where their rows are found by the job's
-// id alone.
+// know adds the batch's jobs to the table of jobs, which leads from a job's id to its rows.
 func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
 	unknown := map[ids.ID]rowstore.Job{}
 	for i := range pages {
@@ -148,11 +147,11 @@ func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
 	return nil
 }
 
-// looked is what a look-up saw.
+// looked is the result of a look-up.
 type looked struct {
 	layout    layout
 	at        time.Time // by the server's clock
-	block     uint64    // the newest that every read since has seen
+	block     uint64    // newest block that all later reads have seen
 	sealed    map[ids.ID]bool
 	standing  map[unitKey]*stored
 	delivered map[hashKey]*stored
@@ -165,8 +164,8 @@ type seqKey struct {
 	seq uint32
 }
 
-// look asks which of the pages' jobs are sealed, and which of their units and addresses have a
-// record. It also asks which of their chains have ended where.
+// look reads which of the pages' jobs are sealed, which of their units and addresses have a record,
+// and where their chains have ended.
 func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
 	var l looked
 	var err error
@@ -181,7 +180,7 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 		block  uint64
 		sealed []string
 	}
-	// Being older than what it goes with is what makes the time and the block safe.
+	// The time and the block are safe because they are older than all that is read next.
 	states, err := read(ctx, s,
 		`SELECT now64(3), (`+s.newest(l.layout)+`), (SELECT groupArray(job) FROM `+
 			s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
@@ -220,7 +219,7 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	return &l, nil
 }
 
-// ends returns where the chains of the pages end, as far as their ends are stored.
+// ends returns where the chains of the pages end, if their last pages are stored.
 func (s *Store) ends(ctx context.Context, l layout, pages []rowstore.PageWrite) (map[seqKey]uint32,
 	error) {
 	ends := map[seqKey]uint32{}
@@ -244,7 +243,7 @@ func (s *Store) ends(ctx context.Context, l layout, pages []rowstore.PageWrite) 
 	return ends, err
 }
 
-// addresses notes under which addresses pages were delivered, first.
+// addresses notes, for each address, the first page delivered under it.
 func (l *looked) addresses(records []*stored) {
 	for _, r := range records {
 		if r.outcome != model.Delivered || r.hash == 0 {
@@ -257,7 +256,7 @@ func (l *looked) addresses(records []*stored) {
 	}
 }
 
-// keysOf writes what the look-ups ask for: units as a condition, and addresses.
+// keysOf returns what the look-ups ask for: jobs, a condition on units, and addresses.
 func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
 	number := map[ids.ID]int{}
 	known := map[unitKey]bool{}
@@ -290,10 +289,10 @@ func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
 	return jobs, units, hashes
 }
 
-// within is the condition that leads to the pages' jobs by the primary key.
+// within returns the condition that finds the pages' jobs by the primary key.
 func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
 	type entry struct {
-		list *[]ids.ID // a trial is its own scraper, so that an id may stand in more than one
+		list *[]ids.ID // a trial is its own scraper, so an id may be in several lists
 		id   ids.ID
 	}
 	var groups, scrapers, jobs []ids.ID
@@ -314,7 +313,7 @@ func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
 		idSet(groups), idSet(scrapers), idSet(jobs), kind)
 }
 
-// stored reads records of blocks after one, whole ones with their receipts.
+// stored reads the records in blocks after a given one; whole adds their receipts.
 func (s *Store) stored(ctx context.Context, l layout, where string, after uint64, whole bool) (
 	[]*stored, error) {
 	var all []*stored
@@ -367,7 +366,7 @@ func (s *Store) storedIn(ctx context.Context, from source, where string, whole b
 		})
 }
 
-// decide answers what can be answered, and returns the pages that are to be stored.
+// decide answers the pages that it can, and returns the pages to store.
 func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite, error) {
 	var fresh []rowstore.PageWrite
 	var late []*stored
@@ -378,7 +377,7 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 		if b.receipts[i] = nil; look.sealed[key.job] {
 			continue
 		}
-		if write.Page.Outcome == model.Cancelled { // it has no record, and proves nothing
+		if write.Page.Outcome == model.Cancelled { // it has no record and proves nothing
 			b.receipts[i] = record.Receipt(write.Page)
 			continue
 		}
@@ -386,12 +385,12 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 		end, ended := look.ends[chain]
 		behind := ended && end < key.unit.Page
 		if known := look.standing[key]; known != nil {
-			// Another unit may have been first with its address, and this one's writer died before
+			// Another unit may have been first with its address, and this unit's writer died before
 			// it gave way.
 			first := look.delivered[hashKey{key.job, known.hash}]
 			ahead := known.outcome == model.Delivered && first != nil && first.key != key &&
 				first.before(known)
-			// Or its chain turned out to end before it when this batch was stored.
+			// Or its chain turned out to end before it, after this batch was stored.
 			cut := behind && b.round > 0 && known.fetch == write.Page.Fetch
 			if !ahead && !cut || chosen[key] != nil {
 				b.receipts[i] = known.receipt
@@ -425,8 +424,8 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 	return fresh, b.store.giveWay(ctx, late)
 }
 
-// verify reads what was committed since the look-up. It reports whether every page that was stored
-// is there and stands; one that gave way to another process's is removed first.
+// verify reads what was committed since the look-up. It reports whether every stored page exists
+// and stands. It first removes pages that gave way to another process's.
 func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, look *looked) (bool,
 	error) {
 	records, err := b.store.stored(ctx, look.layout, b.store.within(fresh, 0), look.block, false)
@@ -458,7 +457,7 @@ func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, look *lo
 	return done, b.store.giveWay(ctx, records)
 }
 
-// giveWay removes records that came late, of any jobs.
+// giveWay removes records that came too late, of any jobs.
 func (s *Store) giveWay(ctx context.Context, late []*stored) error {
 	byJob := map[ids.ID][]mark{}
 	for _, r := range late {

@@ -12,18 +12,18 @@ import (
 )
 
 // printFilter writes a filter as a condition on the field columns. Nothing in it is ever NULL, so
-// that NOT is the opposite.
+// that NOT inverts it.
 func printFilter(n filter.Node) string {
 	p := printer{column: column}
 	p.node(n)
 	return p.String()
 }
 
-// printSort writes the ORDER BY terms of a sort, the place last. Classes of values keep their order
-// whatever the direction: numbers, text, booleans, other values, none.
+// printSort writes the ORDER BY terms of a sort, the place last. In either direction, values keep
+// the order of their classes: numbers, text, booleans, other values, none.
 func printSort(sorts []rowstore.Sort) string { return printSortBy(sorts, "_block_number, pos") }
 
-// printSortBy is printSort with what ties are broken by.
+// printSortBy is printSort with the columns that break ties.
 func printSortBy(sorts []rowstore.Sort, ties string) string {
 	var p printer
 	for _, s := range sorts {
@@ -44,7 +44,7 @@ func printSortBy(sorts []rowstore.Sort, ties string) string {
 	return p.String()
 }
 
-// column is a part of a field: its kind, num or text; 0 or empty when the row does not have it.
+// column returns a part of a field: its kind, num or text; 0 or empty if the row lacks it.
 func column(field, part string) string {
 	b := bucketOf(field)
 	return fmt.Sprintf("`f%d.%s`[indexOf(`f%d.key`, %s)]", b, part, b, text(field))
@@ -52,12 +52,12 @@ func column(field, part string) string {
 
 type printer struct {
 	strings.Builder
-	// column is a part of a field, as the function of that name writes it for rows.
+	// column returns a part of a field, like the function column.
 	column func(field, part string) string
-	// listed writes what stands for a comparison with a field without such parts. Nil: all have.
+	// listed writes a comparison with a field that lacks such parts. nil: all have them.
 	listed func(filter.Compare) (condition string, is bool)
-	// nonzero are fields of which a condition beside, or around, what is written asks for a number
-	// that is not 0.
+	// nonzero holds the fields that a condition beside or around the current one already requires
+	// to be a number other than 0.
 	nonzero map[string]bool
 }
 
@@ -79,7 +79,7 @@ func (p *printer) node(n filter.Node) {
 	}
 }
 
-// all writes that every node holds. What one of them excludes the others need not ask for again.
+// all writes that every node holds. What one node excludes, the others need not test again.
 func (p *printer) all(nodes []filter.Node) {
 	outside := p.nonzero
 	p.nonzero = map[string]bool{}
@@ -93,13 +93,13 @@ func (p *printer) all(nodes []filter.Node) {
 	p.nonzero = outside
 }
 
-// excludesZero says whether a comparison is an order that 0 does not meet.
+// excludesZero reports whether a comparison is an order that excludes 0.
 func excludesZero(c filter.Compare) bool {
 	sign, ordered := signs[c.Op]
 	return ordered && c.Values[0].Kind == filter.Number && !meetsOrder(0, sign, c.Values[0].Number)
 }
 
-// signs are the orders in SQL.
+// signs are the SQL signs of orders.
 var signs = map[filter.Op]string{filter.Gt: ">", filter.Gte: ">=", filter.Lt: "<", filter.Lte: "<="}
 
 func (p *printer) group(nodes []filter.Node, join string) {
@@ -149,9 +149,9 @@ func (p *printer) compare(c filter.Compare) {
 	}
 }
 
-// ofText is a condition that only text can meet. What is no text has an empty one. Its kind is
-// asked for only if that meets the condition, since a second column to read costs as much as the
-// first.
+// ofText writes a condition that only text may meet. Other values have an empty text, so their kind
+// is tested only if empty text meets the condition. Reading a second column costs as much as
+// reading the first.
 func (p *printer) ofText(field string, empty bool, condition string) string {
 	if empty {
 		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", p.column(field, "kind"), kindText,
@@ -160,7 +160,7 @@ func (p *printer) ofText(field string, empty bool, condition string) string {
 	return "(" + condition + ")"
 }
 
-// ofNumber is ofText for numbers: what is none has a zero.
+// ofNumber is ofText for numbers: other values have the number 0.
 func (p *printer) ofNumber(field string, zero bool, condition string) string {
 	if zero {
 		condition = fmt.Sprintf("%s >= %d AND %s", p.column(field, "kind"), kindNumber, condition)
@@ -181,7 +181,7 @@ func (p *printer) order(field, sign string, operand filter.Value) {
 	p.WriteString(p.ofNumber(field, zero, condition))
 }
 
-// meetsOrder says whether a number is less, greater, or not, than another.
+// meetsOrder reports whether n compares with than as sign says.
 func meetsOrder(n float64, sign string, than float64) bool {
 	switch sign {
 	case "<":
@@ -195,7 +195,7 @@ func meetsOrder(n float64, sign string, than float64) bool {
 	}
 }
 
-// anyOf writes that some operand equals the field: one term for each kind of operand there is.
+// anyOf writes that the field equals one of the operands, with one term per kind of operand.
 func (p *printer) anyOf(c filter.Compare) {
 	var numbers, texts, kinds []string
 	zero, empty := false, false
@@ -228,14 +228,14 @@ func (p *printer) anyOf(c filter.Compare) {
 	switch len(terms) {
 	case 0:
 		p.WriteString("0")
-	case 1: // an OR, of whatever, makes the server search all of the primary key
+	case 1: // any OR makes the server search the whole primary key
 		p.WriteString(terms[0])
 	default:
 		p.WriteString("(" + strings.Join(terms, " OR ") + ")")
 	}
 }
 
-// oneOf is a comparison with literals. One needs no set to look it up in.
+// oneOf writes a comparison with literals. A single literal needs no set.
 func oneOf(literals []string) string {
 	if len(literals) == 1 {
 		return " = " + literals[0]
@@ -243,7 +243,7 @@ func oneOf(literals []string) string {
 	return " IN (" + strings.Join(literals, ",") + ")"
 }
 
-// part is a condition on text, whatever the case: folded is the part, folded.
+// part writes a case-insensitive condition on text. folded is the part, already folded.
 func part(op filter.Op, column, folded string) string {
 	if !foldsByByte(folded) {
 		quoted := pattern(`(?is)` + anchored(op, regexp.QuoteMeta(folded)))
@@ -258,7 +258,7 @@ func part(op filter.Op, column, folded string) string {
 	if folded == "" {
 		return "1"
 	}
-	// a tenth less than positionCaseInsensitive
+	// 10% faster than positionCaseInsensitive
 	return "position(lower(" + column + "), " + text(folded) + ") > 0"
 }
 
@@ -272,8 +272,8 @@ func anchored(op filter.Op, quoted string) string {
 	return quoted
 }
 
-// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text.
-// They are not with k and s, which the Kelvin sign and the long s fold to.
+// foldsByByte reports whether folding ASCII letters is enough for a text. With k and s it is not:
+// the Kelvin sign and the long s fold to them.
 func foldsByByte(folded string) bool {
 	for i := range len(folded) {
 		if c := folded[i]; c >= 0x80 || c == 'k' || c == 's' {
@@ -283,12 +283,12 @@ func foldsByByte(folded string) bool {
 	return true
 }
 
-// pattern writes a pattern so that it means in the server what it means in Go. Every flag is in it,
-// and every class is spelled out.
+// pattern rewrites a pattern so that it means the same to the server as to Go. It contains every
+// flag, and every class is spelled out.
 func pattern(source string) string {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
-		// the filter's own parser has seen it
+		// the filter's own parser has accepted it
 		panic(fmt.Sprintf("row store: pattern %q does not parse: %v", source, err))
 	}
 	return tree.String()

@@ -9,14 +9,15 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// parts of the field a, short.
+// short abbreviates the parts of the field a.
 var short = strings.NewReplacer("`f7.kind`[indexOf(`f7.key`, 'a')]", "KIND",
 	"`f7.num`[indexOf(`f7.key`, 'a')]", "NUM",
 	"`f7.text`[indexOf(`f7.key`, 'a')]", "TEXT")
 
-// The SQL of every operator.
+// TestPrintFilter checks the SQL of every operator.
 func TestPrintFilter(t *testing.T) {
 	if want := "`f7.num`[indexOf(`f7.key`, 'a')]"; column("a", "num") != want {
 		t.Fatalf("field a is %s: the buckets of a schema never change", column("a", "num"))
@@ -141,7 +142,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	job, record, row := rowstore.Columns()
+	job, record, row := rowstoretest.Columns()
 	columns := map[string]string{}
 	for _, migration := range migrations {
 		for _, statement := range migration {

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// cluster is several stores of one database, as processes have them.
+// cluster is several stores of one database, like those of several processes.
 type cluster struct {
 	*testing.T
 	db  string
@@ -41,7 +41,7 @@ func (c *cluster) open(point func(name string)) *clickhouse.Store {
 	return store
 }
 
-// page is a fetch of a unit; its rows name it.
+// page returns a fetch of a unit, whose rows name it.
 func (c *cluster) page(seq uint32, fetch ids.ID, rows int) rowstore.PageWrite {
 	p := &model.Page{Job: c.job.ID, Unit: model.Unit{Seq: seq}, Fetch: fetch,
 		Outcome: model.Delivered, PriceRow: "tier:plain",
@@ -86,7 +86,7 @@ func (c *cluster) equal(what string, want, got any) {
 	}
 }
 
-// gate holds a store at a place until it is opened.
+// gate stops a store at a place until the gate is opened.
 type gate struct {
 	name             string
 	once             sync.Once
@@ -103,8 +103,8 @@ func (g *gate) point(name string) {
 	}
 }
 
-// Between its look-up and its insert a process sleeps; what another one stores meanwhile stands,
-// whatever the fetch ids.
+// TestPausedWriter: a process sleeps between its look-up and its insert. What another one stores
+// meanwhile stands, whatever the fetch ids.
 func TestPausedWriter(t *testing.T) {
 	for _, late := range []byte{0, 2} {
 		c := newCluster(t)
@@ -133,8 +133,8 @@ func TestPausedWriter(t *testing.T) {
 	}
 }
 
-// A fetch that two processes store at once, as after a redelivery, is stored once by the server
-// itself.
+// TestRepeatedInsert: two processes store one fetch at once, as after a redelivery. The server
+// stores it once.
 func TestRepeatedInsert(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -154,7 +154,7 @@ func TestRepeatedInsert(t *testing.T) {
 	}
 }
 
-// Two units with the same address, one of them from a process that slept: the later is a duplicate.
+// TestPausedDuplicate: two units have one address; that of a process that slept is a duplicate.
 func TestPausedDuplicate(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -174,8 +174,8 @@ func TestPausedDuplicate(t *testing.T) {
 	c.equal("rows", 1, len(c.rows(other)))
 }
 
-// A chain of a process that slept turns out to end before pages that were stored with its end. They
-// give way, too, and the chain that goes on has their addresses.
+// TestPausedChain: the chain of a process that slept turns out to end before pages that it stored.
+// They give way, and the live chain gets their addresses.
 func TestPausedChain(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -199,8 +199,8 @@ func TestPausedChain(t *testing.T) {
 	c.equal("rows", 2, len(c.rows(other)))
 }
 
-// A process that slept from its look-up to after the seal stores nothing, even if it dies right
-// after its insert.
+// TestSealFence: a process that slept from its look-up until after the seal stores nothing, even if
+// it dies right after its insert.
 func TestSealFence(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -221,7 +221,7 @@ func TestSealFence(t *testing.T) {
 		query(t, "SELECT count() FROM "+c.db+".weeks WHERE kind = 0"))
 }
 
-// What a look-up older than any fence brings is not let in.
+// TestOldInsert: an insert whose look-up is older than any fence is kept out.
 func TestOldInsert(t *testing.T) {
 	c := newCluster(t)
 	c.open(nil)
@@ -232,7 +232,7 @@ func TestOldInsert(t *testing.T) {
 	c.equal("rows", "1", query(t, "SELECT count() FROM "+c.db+".weeks"))
 }
 
-// Places rise from process to process, and a horizon of one holds for the others.
+// TestPlacesAcross: places rise across processes, and the horizon of one holds for the others.
 func TestPlacesAcross(t *testing.T) {
 	c := newCluster(t)
 	stores := []*clickhouse.Store{c.open(nil), c.open(nil), c.open(nil)}
@@ -251,15 +251,15 @@ func TestPlacesAcross(t *testing.T) {
 			t.Fatalf("%d rows between %d and %d, last %d, %v", len(docs), horizon, next, last, err)
 		}
 		horizon = next
-		if seq == 6 { // what is removed, even all of it, gives no place free
+		if seq == 6 { // removals, even of everything, free no places
 			query(t, "ALTER TABLE "+c.db+".weeks DELETE WHERE 1 SETTINGS mutations_sync = 1")
 			query(t, "OPTIMIZE TABLE "+c.db+".weeks FINAL")
 		}
 	}
 }
 
-// Where a group's rows begin is remembered by each process, and none misses what another writes or
-// removes. A store that was opened just now remembers nothing.
+// TestBeginning: each process caches where a group's rows begin, and misses nothing that another
+// writes or removes. A store that was just opened has nothing cached.
 func TestBeginning(t *testing.T) {
 	c := newCluster(t)
 	stores := []*clickhouse.Store{c.open(nil), c.open(nil)}
@@ -298,7 +298,7 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// Any number of processes may start at once on a new server.
+// TestMigrateAtOnce: any number of processes may start at once on a new server.
 func TestMigrateAtOnce(t *testing.T) {
 	c := newCluster(t)
 	var group sync.WaitGroup
@@ -329,7 +329,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A list that is dropped while it is taken in does not come back.
+// TestDropUnderIntake: a list that is dropped during its intake does not come back.
 func TestDropUnderIntake(t *testing.T) {
 	c := newCluster(t)
 	store := c.open(nil)
@@ -356,8 +356,8 @@ func TestDropUnderIntake(t *testing.T) {
 	}
 }
 
-// outcome is what writers were told and what readers find: for every unit one fetch, whole, and the
-// same receipt always.
+// outcome is what writers were told and readers find: for every unit one fetch, whole, and always
+// the same receipt.
 type outcome struct {
 	sync.Mutex
 	receipts map[uint32][]*model.Receipt
@@ -373,7 +373,7 @@ func (o *outcome) note(receipts []*model.Receipt) {
 	}
 }
 
-// check seals the job and compares everything with what was said.
+// check seals the job and compares all rows with the receipts.
 func (o *outcome) check(c *cluster, store *clickhouse.Store, units int) {
 	c.Helper()
 	if err := store.Seal(c.Context(), c.job.ID, nil); err != nil {
@@ -419,7 +419,7 @@ func (o *outcome) check(c *cluster, store *clickhouse.Store, units int) {
 	}
 }
 
-// Writers that store the same units at the same time are told the same.
+// TestWritersAgree: writers that store the same units at the same time get the same receipts.
 func TestWritersAgree(t *testing.T) {
 	c := newCluster(t)
 	const writers, units, size = 4, 60, 6

@@ -12,17 +12,17 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// recordsAtOnce bounds what EachRecord and Seal hold at a time.
+// recordsAtOnce is the most records that EachRecord and Seal hold at a time.
 const recordsAtOnce = 20_000
 
-// found is a record as it is read.
+// found is a record with its continuation.
 type found struct {
 	rowstore.Record
 	next *model.Continuation
 }
 
-// records reads the standing records of a job that a condition holds for, in the order of units. Of
-// two of one unit, it reads the one that was committed first.
+// records returns the standing records of a job that meet a condition, in the order of units. Of
+// two records of a unit, the one that was committed first stands.
 func (s *Store) records(ctx context.Context, job ids.ID, condition string, most int) ([]found,
 	error) {
 	where, err := s.ofJob(ctx, job)
@@ -53,7 +53,7 @@ func (s *Store) records(ctx context.Context, job ids.ID, condition string, most 
 	return all, nil
 }
 
-// afterUnit is a condition on the units that follow one; nil: all.
+// afterUnit returns a condition for the units that follow one; nil: all.
 func afterUnit(unit *model.Unit) string {
 	if unit == nil {
 		return `1`
@@ -61,7 +61,7 @@ func afterUnit(unit *model.Unit) string {
 	return fmt.Sprintf(`(seq > %d OR seq = %d AND page > %d)`, unit.Seq, unit.Seq, unit.Page)
 }
 
-// Records is rowstore.Pages.
+// Records implements rowstore.Pages.
 func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
 	error) {
 	all, err := s.records(ctx, job, `(seq, page) IN (`+join(units, func(u model.Unit) string {
@@ -76,7 +76,7 @@ func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]
 	return receipts, err
 }
 
-// EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
+// EachRecord implements rowstore.Pages. It holds nothing open between two batches.
 func (s *Store) EachRecord(ctx context.Context, job ids.ID,
 	visit func(rowstore.Record) error) error {
 	for after := (*model.Unit)(nil); ; {
@@ -96,7 +96,7 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID,
 	}
 }
 
-// Record is rowstore.Reads.
+// Record implements rowstore.Reads.
 func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowstore.Record, error) {
 	found, err := s.records(ctx, job,
 		fmt.Sprintf(`seq = %d AND page = %d`, unit.Seq, unit.Page), 1)
@@ -106,7 +106,7 @@ func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowst
 	return &found[0].Record, nil
 }
 
-// LinkErrors is rowstore.Reads.
+// LinkErrors implements rowstore.Reads.
 func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	most int) ([]rowstore.LinkError, error) {
 	all, err := s.records(ctx, job,
@@ -119,7 +119,7 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	return failed, err
 }
 
-// Recount is rowstore.Pages.
+// Recount implements rowstore.Pages.
 func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
 	sum, condensed, err := s.noted(ctx, job)
 	if err != nil || condensed {
@@ -150,7 +150,7 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
 	}
 	if noted, condensed, err := s.noted(ctx, job); err != nil || condensed {
-		return noted, err // its records may have gone while they were read
+		return noted, err // the records may have gone during the read
 	}
 	for _, g := range groups {
 		switch model.Outcome(g.outcome) {
@@ -165,7 +165,7 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 	return sum, nil
 }
 
-// ofJob is the condition that leads to a job's records and rows by the primary key.
+// ofJob returns the condition that finds a job's records and rows by the primary key.
 func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
 	h, err := s.home(ctx, job)
 	if err != nil || h == (home{}) {
@@ -175,7 +175,7 @@ func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
 		id(job)), nil
 }
 
-// home is where a job's records and rows lie; zero: it is unknown, or was sealed without a page.
+// home returns a job's home; zero: the job is unknown, or was sealed without a page.
 func (s *Store) home(ctx context.Context, job ids.ID) (home, error) {
 	if h, known := s.jobs.Get(job); known {
 		return h, nil

@@ -23,7 +23,7 @@ var (
 	chargedTypes = typed(chargedColumns, "FixedString(12)", "FixedString(12)", "UInt32", "String")
 )
 
-// Expiring is rowstore.Retention. A database that has no weeks yet keeps its records.
+// Expiring implements rowstore.Retention. A database without weeks keeps its records.
 func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]rowstore.Job, error) {
 	l, err := s.layout(ctx)
 	if err != nil || !l.weekly {
@@ -47,7 +47,7 @@ func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]row
 	return jobs, nil
 }
 
-// Holding is rowstore.Retention.
+// Holding implements rowstore.Retention.
 func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
 	from, err := s.source(ctx)
 	if err != nil {
@@ -66,12 +66,12 @@ func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]
 	return jobs, nil
 }
 
-// KeepCharged is rowstore.Retention.
+// KeepCharged implements rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	there, err := past(ctx, s, fmt.Sprintf(`SELECT 1 FROM %s WHERE scraper = %s AND job = %s AND part = %d LIMIT 1`,
 		s.table("charged"), id(kept.Scraper), id(kept.Job), kept.Part), scanOne)
 	if err == nil && len(there) > 0 {
-		return nil // a late owner may have read a part of the records alone
+		return nil // a late owner may have read only some of the records
 	}
 	if err != nil {
 		return fmt.Errorf("row store: keep what %s was charged for: %w", kept.Job, err)
@@ -85,7 +85,7 @@ func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	return nil
 }
 
-// EachCharged is rowstore.Retention. It holds one part at a time.
+// EachCharged implements rowstore.Retention. It holds one part at a time.
 func (s *Store) EachCharged(ctx context.Context, scraper ids.ID,
 	visit func(hashes []uint64) error) error {
 	type place struct {
@@ -117,7 +117,7 @@ func (s *Store) EachCharged(ctx context.Context, scraper ids.ID,
 	return nil
 }
 
-// Condense is rowstore.Retention.
+// Condense implements rowstore.Retention.
 func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	at time.Time) error {
 	encoded, err := record.EncodeSum(sum)
@@ -125,7 +125,7 @@ func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	if err == nil {
 		_, condensed, err = s.noted(ctx, job)
 	}
-	if err == nil && !condensed { // a late owner may find no record any more
+	if err == nil && !condensed { // a late owner may find no records any more
 		err = s.fill(ctx, "sums", sumColumns, sumTypes, 1,
 			func(int) []any { return []any{job[:], at.UnixMilli(), encoded} })
 	}
@@ -135,7 +135,7 @@ func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	return nil
 }
 
-// noted is the sum of a condensed job.
+// noted returns the sum of a condensed job.
 func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, condensed bool,
 	err error) {
 	l, err := s.layout(ctx)
@@ -151,10 +151,10 @@ func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, co
 	return sum, true, err
 }
 
-// scanOne reads a row of which nothing but its being there counts.
+// scanOne scans a row whose mere existence counts.
 func scanOne(driver.Rows) (struct{}, error) { return struct{}{}, nil }
 
-// dropKept removes what is kept of a job's records.
+// dropKept removes what Retention keeps of a job's records.
 func (s *Store) dropKept(ctx context.Context, l layout, job ids.ID) error {
 	if !l.weekly {
 		return nil
@@ -166,9 +166,9 @@ func (s *Store) dropKept(ctx context.Context, l layout, job ids.ID) error {
 	return s.dropCharged(ctx, job)
 }
 
-// Expire is rowstore.Retention. A partition goes as a whole once all in it is old and the jobs of
-// all its records are condensed. The one with the newest block stays: the server numbers on from
-// there. What is left of lists that were dropped goes, too.
+// Expire implements rowstore.Retention. It drops a partition once everything in it is old and the
+// jobs of all its records are condensed. The partition with the newest block stays, since the
+// server numbers on from it. Leftovers of dropped lists go, too.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	l, err := s.layout(ctx)
 	if err != nil {
@@ -195,13 +195,13 @@ func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// partition is one of a table of records and rows.
+// partition is a partition of a table of records and rows.
 type partition struct {
 	id    string
-	block int64 // its newest
+	block int64 // newest block
 }
 
-// end is when the last job in it may have started; a month's, or a week's by its first day.
+// end returns the time before which all its jobs started. Its id is a month, or a week's first day.
 func (p partition) end() (time.Time, error) {
 	if len(p.id) == len("200601") {
 		month, err := time.Parse("200601", p.id)
@@ -211,8 +211,8 @@ func (p partition) end() (time.Time, error) {
 	return week.AddDate(0, 0, 7), err
 }
 
-// expireParts drops the partitions of a table whose jobs have all started before a time; all of
-// them when nothing comes into it any more.
+// expireParts drops the partitions of a table whose jobs all started before a time. The newest one
+// stays, unless over says that nothing more is inserted into the table.
 func (s *Store) expireParts(ctx context.Context, table source, before time.Time, over bool) error {
 	parts, err := read(ctx, s, `SELECT partition_id, max(max_block_number) AS newest FROM system.parts
 		WHERE active AND database = `+text(s.db)+` AND table = `+text(table.name)+`
@@ -248,7 +248,7 @@ func (s *Store) expireParts(ctx context.Context, table source, before time.Time,
 	return nil
 }
 
-// leaveRows notes that the table of before is empty. Others notice within a minute.
+// leaveRows notes that the table rows is empty. Other processes notice within a minute.
 func (s *Store) leaveRows(ctx context.Context, l layout) error {
 	if !l.old {
 		return nil
@@ -267,7 +267,7 @@ func (s *Store) leaveRows(ctx context.Context, l layout) error {
 	return nil
 }
 
-// removeIfAny removes for good, and waits until it is done.
+// removeIfAny physically removes matching rows, if there are any, and waits until it is done.
 func (s *Store) removeIfAny(ctx context.Context, table, where string) error {
 	found, err := read(ctx, s, `SELECT 1 FROM `+s.table(table)+` WHERE `+where+` LIMIT 1`,
 		scanOne)

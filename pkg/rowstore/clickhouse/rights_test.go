@@ -13,18 +13,18 @@ import (
 
 const rightsFile = "../../../deploy/rights/clickhouse.sql"
 
-// may is what a role may do with a database, by the table in deploy/README.md.
+// may is what a role may do with a database, from the table in deploy/README.md.
 type may struct {
 	all     bool
-	reads   bool     // every table; without it the schema's version alone
+	reads   bool     // every table; otherwise only the schema version
 	inserts []string // tables
 	deletes []string
-	marks   []string // tables whose comment it writes
+	marks   []string // tables whose comment it may write
 }
 
 var codeSpan = regexp.MustCompile("`([a-z]+)`")
 
-// documented is what each role may do.
+// documented returns what each role may do.
 func documented(t *testing.T) map[string]may {
 	t.Helper()
 	document, err := os.ReadFile("../../../deploy/README.md")
@@ -64,7 +64,7 @@ func documented(t *testing.T) map[string]may {
 	return roles
 }
 
-// grants are the statements of the file, for a database and users of the test's own.
+// grants returns the statements of the file, for a database and users of the test's own.
 func grants(t *testing.T, db, suffix string) (statements []string) {
 	t.Helper()
 	file, err := os.ReadFile(rightsFile)
@@ -83,8 +83,8 @@ func grants(t *testing.T, db, suffix string) (statements []string) {
 	return statements
 }
 
-// TestRightsFileSaysWhatTheTableSays holds deploy/rights/clickhouse.sql against the table of
-// deploy/README.md, where no server has users to try it with, too.
+// TestRightsFileSaysWhatTheTableSays compares deploy/rights/clickhouse.sql with the table in
+// deploy/README.md. It needs no server with users.
 func TestRightsFileSaysWhatTheTableSays(t *testing.T) {
 	told := map[string]may{}
 	granted := regexp.MustCompile(`^GRANT (.*) ON db\.(\S+) TO (.*)$`)
@@ -132,7 +132,7 @@ func TestRightsFileSaysWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// allowed says whether the server did what it was asked; it refuses for want of rights alone.
+// allowed reports whether the server did what it was asked; it may refuse only for lack of rights.
 func allowed(t *testing.T, role string, err error) bool {
 	t.Helper()
 	if err != nil && !strings.Contains(err.Error(), "Not enough privileges") {
@@ -142,13 +142,13 @@ func allowed(t *testing.T, role string, err error) bool {
 }
 
 // TestRightsOfRoles gives each role the rights of deploy/rights/clickhouse.sql. It can open the
-// database and make every call that it makes, and nothing beside what deploy/README.md says. This
-// needs a server whose user may make users, or the scripts that start one with roles.
+// database and make all its calls, and do nothing else that deploy/README.md does not list. This
+// needs a server whose user may create users, or the scripts that start one with roles.
 func TestRightsOfRoles(t *testing.T) {
 	e := enter(t)
 	roles := documented(t)
 	r := &rights{cluster: newClusterOf(t, e.name), entrance: e}
-	r.as("controlplane", func(s *clickhouse.Store) { // makes the tables
+	r.as("controlplane", func(s *clickhouse.Store) { // creates the tables
 		if whose, err := s.Claim(t.Context(), "cluster1", true); err != nil || whose != "cluster1" {
 			t.Errorf("claimed by %q, %v", whose, err)
 		}
@@ -175,7 +175,7 @@ func TestRightsOfRoles(t *testing.T) {
 	}
 }
 
-// rights is a database that the users of all roles have been granted theirs on.
+// rights is a database on which the users of all roles have their rights.
 type rights struct {
 	*cluster
 	entrance
@@ -192,7 +192,7 @@ func (r *rights) as(role string, use func(s *clickhouse.Store)) {
 	}
 }
 
-// hold holds what the server lets a role do with each table against what it may.
+// hold compares what the server lets a role do with each table with what the role may.
 func (r *rights) hold(role string, may may, tables []string) {
 	r.Helper()
 	for _, table := range tables {
@@ -214,7 +214,7 @@ func (r *rights) hold(role string, may may, tables []string) {
 			}
 		}
 	}
-	const mark = "weeks" // has a comment, which says where rows are
+	const mark = "weeks" // its comment says where rows are
 	_, err := r.ask(r.T, role+r.suffix, "ALTER TABLE "+r.db+"."+mark+" MODIFY COMMENT 'from 0 alone'")
 	if got := allowed(r.T, role, err); got != slices.Contains(may.marks, mark) {
 		r.Errorf("%s: marks %s: %v", role, mark, got)

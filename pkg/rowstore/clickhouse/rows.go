@@ -14,17 +14,17 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// posBits of a place are the row's pos in its block, which it has less than 2^posBits of; the rest
-// is the block's number.
+// posBits is how many bits of a place hold the row's pos in its block, which has fewer than
+// 2^posBits rows. The other bits are the block number.
 const (
 	posBits = 21
 	posMask = 1<<posBits - 1
-	// maxBlock is the last block that a place can tell. Places come back from callers, who may have
-	// made them up.
+	// maxBlock is the last block that a place can express. Places come from callers, who may invent
+	// them.
 	maxBlock = math.MaxInt64 >> posBits
 )
 
-// printScope is the condition that a scope stands for, of rows and of records.
+// printScope returns the condition for the rows and records of a scope.
 func printScope(scope rowstore.Scope) string {
 	where := `grp = ` + id(scope.Group)
 	if !scope.Scraper.IsZero() {
@@ -45,15 +45,15 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
-// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far.
-// That way costs a filtered read as much as the filter does.
+// withoutTopK turns off an optimization that skips rows by what the server has found so far. It
+// costs a filtered read as much as the filter does.
 const withoutTopK = `use_top_k_dynamic_filtering = 0`
 
-// fewRows are read whole before they are cut: they are no more than that many million bytes.
+// fewRows rows are read whole before they are cut: at most that many million bytes.
 const fewRows = 32
 
-// Rows is rowstore.Reads. Documents are read only of the rows of the page. The server counts their
-// bytes where they may be many, so that no more of them come here than are asked for.
+// Rows implements rowstore.Reads. It reads documents only for the rows of the page. If they may be
+// long, the server counts their bytes, so that it sends no more than q asks for.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
 	if q.Limit <= 0 {
 		return nil, nil
@@ -92,9 +92,9 @@ func scanDoc(rows driver.Rows) (doc json.RawMessage, err error) {
 	return doc, err
 }
 
-// countSettings have the conditions of a filter evaluated on every row. None can fail. To leave
-// some of them out row by row, or to read step by step, costs more than they do. The exception is
-// fields that follow each other of which one leaves few rows.
+// countSettings make the server evaluate a filter's conditions on every row. None of them can fail.
+// Skipping some row by row, or reading step by step, costs more than it saves. The exception is a
+// conjunction over several fields, one of which leaves few rows.
 func countSettings(f filter.Node) string {
 	settings := `short_circuit_function_evaluation = 'disable'`
 	if !severalFields(f) {
@@ -103,7 +103,7 @@ func countSettings(f filter.Node) string {
 	return settings
 }
 
-// severalFields says whether a filter is a conjunction, and of more than comparisons of one field.
+// severalFields reports whether a filter is a conjunction of more than one field's comparisons.
 func severalFields(f filter.Node) bool {
 	nodes, _ := f.(filter.And)
 	return slices.ContainsFunc(nodes, func(n filter.Node) bool {
@@ -113,7 +113,7 @@ func severalFields(f filter.Node) bool {
 	})
 }
 
-// Count is rowstore.Reads.
+// Count implements rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
 	l, err := s.layout(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 	return total, nil
 }
 
-// CountUpto is rowstore.Reads.
+// CountUpto implements rowstore.Reads.
 func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64, error) {
 	from, err := s.source(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int
 	return int64(counts[0]), nil
 }
 
-// Horizon is rowstore.Reads.
+// Horizon implements rowstore.Reads.
 func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	l, err := s.layout(ctx)
 	if err != nil {
@@ -159,12 +159,12 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// Scan looks at some next places of its block first. That is nearEach for each row that is wanted,
-// and nearFiltered where a filter leaves some of them. Later looks with that filter take twice as
-// many as its rows were apart, or nearSeldom where those were too few. Where one finds nearAgain,
-// it goes on so in the next block. Otherwise it looks at nearBlocks blocks, and each time at so
-// many more. Where a group's rows lie close together, a page is found in the first look. Where they
-// do not, seven looks go through a million blocks.
+// Scan first looks at the next places of its block: nearEach per wanted row, or nearFiltered with a
+// filter. Later looks with that filter take twice the distance between its rows, or nearSeldom if
+// there were too few. A look that finds nearAgain rows continues like this in the next block.
+// Otherwise the next look takes nearBlocks blocks, and each later one fartherEach times as many. If
+// a group's rows lie close together, the first look finds a page. If not, seven looks cover a
+// million blocks.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
 	nearFiltered = 16
@@ -174,32 +174,32 @@ const (
 	fartherEach  = 16
 )
 
-// Where bytes are bounded, a look takes as many rows as fill what is left of them. It takes them to
-// be as long as the last ones of its kind. The server holds all documents of a look. It refuses one
-// near by that comes upon lookBytes of them: a part of its rows is asked for then. Looks that are
-// farther, or at more than nearFiltered places for a row, read documents once they have sorted.
-// Only their rows can be bounded.
+// With a limit on bytes, a look takes as many rows as fill what is left. It expects them to be as
+// long as the last ones of their kind. The server holds all documents of a look. It refuses a near
+// look that meets lookBytes of them; the scan then asks for fewer rows. Far looks, and looks at
+// more than nearFiltered places per row, read documents after sorting. Only the number of their
+// rows can be limited.
 const (
-	lookRows  = 128 // of looks that are not bounded in bytes, and of the first that is
-	newRows   = 16  // of those, when nothing is known of the scope's rows
+	lookRows  = 128 // of looks without a limit on bytes, and of the first one with it
+	newRows   = 16  // the same, if nothing is known of the scope's rows
 	lookBytes = 64 << 20
 	lookPart  = 16
 )
 
-// scanKind is whose rows scans want, and the hash of their filter. One scan of a kind says what to
-// expect of the next.
+// scanKind is the key prefix of the rows that a scan wants, with the hash of its filter. Each scan
+// of a kind tells what to expect of the next.
 type scanKind struct {
 	home
 	filter uint64
 }
 
-// seen is what scans of one kind saw last.
+// seen is what the last scan of a kind saw.
 type seen struct {
-	each   int   // how long the rows were, 0 before there were any
-	places int64 // how many the next look near by is to have for each row
+	each   int   // length of a row; 0: no rows yet
+	places int64 // for each row of the next near look
 }
 
-// expect is what a scan begins with.
+// expect returns what a scan begins with.
 func (s *Store) expect(kind scanKind, f filter.Node) seen {
 	last, known := s.seen.Get(kind)
 	switch {
@@ -212,7 +212,7 @@ func (s *Store) expect(kind scanKind, f filter.Node) seen {
 	return last
 }
 
-// note takes up what a look found. It says whether a wider one is to follow where it ended.
+// note learns from a look. wider says that a wider look should follow where this one ended.
 func (s *seen) note(l look, f filter.Node, rows []placed) (wider bool) {
 	if len(rows) > 0 {
 		s.each = meanLength(rows)
@@ -233,16 +233,16 @@ type look struct {
 	from, upto int64
 	most       int  // rows
 	near       bool // within a block
-	whole      bool // documents are read as they are found
+	whole      bool // read documents as they are found
 	bounded    bool // in bytes
 }
 
-// enough is how many rows fill what is left of a page. each is how long the last rows were, 0
-// before there were any.
+// enough returns how many rows fill the rest of a page. each is the length of the last rows, 0 if
+// there were none yet.
 func (l look) enough(left, each int) int {
 	switch {
 	case each > 0 && l.bounded:
-		return left/each*9/8 + 2 // some are shorter, and one more says that rows follow
+		return left/each*9/8 + 2 // some are shorter, and one more shows that rows follow
 	case each > 0:
 		return min(left/each*9/8+2, lookRows)
 	case l.bounded:
@@ -251,7 +251,7 @@ func (l look) enough(left, each int) int {
 	return newRows
 }
 
-// Scan is rowstore.Reads.
+// Scan implements rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
 	err error) {
 	l, err := s.layout(ctx)
@@ -275,7 +275,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		for q.After >= l.last(table, tables) {
 			table++
 		}
-		look := look{from: q.After, near: near, most: q.Limit - len(docs) + 1, // rows follow
+		look := look{from: q.After, near: near, most: q.Limit - len(docs) + 1, // one more
 			whole: near && next.places <= nearFiltered}
 		look.bounded = look.whole && q.Bytes > 0
 		if q.Bytes > 0 {
@@ -283,7 +283,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		}
 		look.upto = min(q.After>>posBits+blocks-1, maxBlock)<<posBits | posMask
 		if near {
-			if look.from&posMask == posMask { // the block ends
+			if look.from&posMask == posMask { // the block ends here
 				look.from++
 			}
 			look.upto = min(look.from|posMask,
@@ -300,7 +300,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		}
 		wider := next.note(look, q.Filter, rows)
 		s.seen.Add(kind, next)
-		// it was removed: the next scan is not to go through what is not there
+		// removed since: the next scan should not search where the rows were
 		if first && q.Filter == nil && len(rows) == 0 {
 			s.begins.Remove(printScope(q.Scope))
 		}
@@ -324,7 +324,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	return docs, q.Upto, nil
 }
 
-// meanLength is that of some rows' documents, 1 at least.
+// meanLength returns the mean length of rows' documents, at least 1.
 func meanLength(rows []placed) int {
 	sum := 0
 	for _, row := range rows {
@@ -333,9 +333,9 @@ func meanLength(rows []placed) int {
 	return max(sum/len(rows), 1)
 }
 
-// beginning is a place before a scope's first row: in the first block that has something of it. It
-// may be remembered: blocks are numbered as they are committed, and rows are only removed, so that
-// none ever comes before it.
+// beginning returns a place before a scope's first row: in the first block that holds any of its
+// rows. It may be cached: blocks are numbered as they are committed, and rows are only removed, so
+// no row ever comes before it.
 func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery, tables []source) (int64,
 	error) {
 	where := printScope(q.Scope)
@@ -367,25 +367,24 @@ type placed struct {
 	place int64
 }
 
-// These settings of a scan follow from what it is. The blocks and places of the granules lead it,
-// and they are to be asked once, before anything is read. Rows do not lie in its order. A look near
-// by is too small to share out, or to put off its documents.
+// Every scan needs these settings. The blocks and places of granules guide it, and should be tested
+// once, before anything is read. Rows do not lie in its order. A near look is too small to share
+// among threads, or to read its documents later.
 const (
 	scanSettings = withoutTopK +
 		`, use_skip_indexes_for_top_k = 0, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
 	nearSettings = `, max_threads = 1, query_plan_optimize_lazy_materialization = 0`
 )
 
-// scan asks for the kind under a name that the primary key does not go by. Through records, too,
-// the places lead straight to the granules. A search for kinds among the group's would take as long
-// as all the rest.
+// scan hides the kind from the primary key by identity(). Places lead straight to the granules,
+// even across records. Searching the key for the kind would take as long as all the rest.
 func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery,
 	look look) ([]placed, error) {
 	settings := scanSettings
 	if look.whole {
 		settings += nearSettings
 	}
-	if look.bounded && look.most > 1 { // one row is read however long it is
+	if look.bounded && look.most > 1 { // a single row may have any length
 		settings += fmt.Sprintf(`, max_bytes_to_sort = %d, sort_overflow_mode = 'throw'`, lookBytes)
 	}
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND identity(kind) = 1 AND %s AND %s
@@ -400,8 +399,8 @@ func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery,
 	})
 }
 
-// places is a condition on the places after one and up to another. What it does not ask for costs
-// nothing: whole blocks are most of what is asked for.
+// places returns a condition on the places after one and up to another. It omits needless
+// conditions: most queries are for whole blocks.
 func places(after, upto int64) string {
 	from, to := after>>posBits, upto>>posBits
 	if from == to {
@@ -411,7 +410,7 @@ func places(after, upto int64) string {
 	where := fmt.Sprintf(`_block_number >= %d AND _block_number <= %d`, from, to)
 	if pos := after & posMask; pos == posMask {
 		where += fmt.Sprintf(` AND _block_number > %d`, from)
-	} else if pos > 0 { // which no row has
+	} else if pos > 0 { // no row has pos 0
 		where += fmt.Sprintf(` AND (_block_number > %d OR pos > %d)`, from, pos)
 	}
 	if pos := upto & posMask; pos < posMask {

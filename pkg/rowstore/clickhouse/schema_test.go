@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// migrateAhead makes a database as programs of later releases leave it, each of which adds what a
-// migration may add.
+// migrateAhead makes a database as later releases leave it. Each release adds all that a migration
+// may add.
 func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 	t.Helper()
 	c := clickhouse.Config{Database: database(t), Node: "test"}
@@ -36,8 +36,8 @@ func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 	return c
 }
 
-// What the next release migrated works as before: a program that goes back to the release before
-// finds it so.
+// TestSchemaOfTheNextRelease runs the suite on a schema that the next release has migrated, as
+// after a rollback.
 func TestSchemaOfTheNextRelease(t *testing.T) {
 	server(t)
 	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store {
@@ -46,7 +46,7 @@ func TestSchemaOfTheNextRelease(t *testing.T) {
 	})
 }
 
-// A schema of two releases later is refused, by both versions.
+// TestSchemaTooNew: a schema two releases ahead is refused, and the error names both versions.
 func TestSchemaTooNew(t *testing.T) {
 	c := migrateAhead(t, rowstore.SchemasAhead+1)
 	c.URL = server(t)

@@ -14,14 +14,14 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// fencePauses are between two looks for inserts that began before a fence.
+// fencePauses are the pauses between looks for inserts that began before a fence.
 var fencePauses = retry.Backoff{First: 10 * time.Millisecond, Most: 5120 * time.Millisecond}
 
-// removeAtOnce bounds the records that one removal names.
+// removeAtOnce is the most records that one removal names.
 const removeAtOnce = 20_000
 
-// Seal is rowstore.Pages. The fence holds from its first step on, even if a later one fails: then
-// Seal is to be called again.
+// Seal implements rowstore.Pages. The fence holds from the first step on, even if a later step
+// fails: then call Seal again.
 func (s *Store) Seal(ctx context.Context, job ids.ID,
 	settled func(unit model.Unit, last bool) bool) error {
 	if err := s.seal(ctx, job, settled); err != nil {
@@ -32,8 +32,8 @@ func (s *Store) Seal(ctx context.Context, job ids.ID,
 
 func (s *Store) seal(ctx context.Context, job ids.ID,
 	settled func(unit model.Unit, last bool) bool) error {
-	// Whoever looks from now on sees that the job is sealed; whoever has looked is kept out by the
-	// fence.
+	// Whoever looks from now on sees that the job is sealed. The fence keeps out whoever looked
+	// before.
 	for _, statement := range []string{
 		`INSERT INTO ` + s.table("jobs") + ` (job, sealed) VALUES (` + id(job) + `, 1)`,
 		`INSERT INTO ` + s.table("fences") + ` (job) VALUES (` + id(job) + `)`,
@@ -52,7 +52,7 @@ func (s *Store) seal(ctx context.Context, job ids.ID,
 	return s.removeUnsettled(ctx, job, settled)
 }
 
-// Sealed is rowstore.Pages.
+// Sealed implements rowstore.Pages.
 func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
 	found, err := read(ctx, s,
 		`SELECT 1 FROM `+s.table("jobs")+` WHERE job = `+id(job)+` AND sealed = 1 LIMIT 1`,
@@ -63,8 +63,8 @@ func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// drain waits until every insert of pages that is under way has ended: it may have asked for the
-// fences before there was the newest. One that begins now sees it.
+// drain waits until all inserts of pages under way have ended: they may have read the fences before
+// the newest one. Inserts that begin now see it.
 func (s *Store) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (s *Store) drain(ctx context.Context) error {
 	return err
 }
 
-// inserts returns the ids of the inserts of pages under way; of those that are named, if any are.
+// inserts returns the ids of the inserts of pages under way; with named, only of those.
 func (s *Store) inserts(ctx context.Context, named []string) ([]string, error) {
 	among := ``
 	if len(named) > 0 {
@@ -103,8 +103,8 @@ type mark struct {
 	last  bool
 }
 
-// removeLate removes what lost against another record of its unit: of a job with its fence up this
-// is final.
+// removeLate removes records that lost against another record of their unit. Once the job's fence
+// is up, this is final.
 func (s *Store) removeLate(ctx context.Context, job ids.ID) error {
 	where, err := s.ofJob(ctx, job)
 	if err != nil {
@@ -128,8 +128,8 @@ func (from source) scanMark(rows driver.Rows) (m mark, err error) {
 	return m, err
 }
 
-// removeUnsettled asks about every record, of which each unit has one, and removes what is not
-// settled.
+// removeUnsettled asks settled about every record of a job, one per unit, and removes those that
+// are not settled.
 func (s *Store) removeUnsettled(ctx context.Context, job ids.ID,
 	settled func(unit model.Unit, last bool) bool) error {
 	where, err := s.ofJob(ctx, job)
@@ -178,8 +178,8 @@ func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 	for _, table := range s.tables(l) {
 		for part := range slices.Chunk(records, removeAtOnce) {
 			units := join(part, func(m mark) string {
-				if m.block < table.base { // it lies in the other table
-					return `(0,0,0)` // which is no block
+				if m.block < table.base { // it is in the other table
+					return `(0,0,0)` // matches no block
 				}
 				return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block-table.base)
 			})
@@ -193,7 +193,7 @@ func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 	return nil
 }
 
-// DeleteJob is rowstore.Pages. The job stays known as sealed or not.
+// DeleteJob implements rowstore.Pages. The job stays known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	if err := s.deleteJob(ctx, job, records); err != nil {
 		return fmt.Errorf("row store: delete %s: %w", job, err)
@@ -226,7 +226,7 @@ func (s *Store) deleteJob(ctx context.Context, job ids.ID, records bool) error {
 	return nil
 }
 
-// JobsSince is rowstore.Pages.
+// JobsSince implements rowstore.Pages.
 func (s *Store) JobsSince(ctx context.Context, started int64,
 	visit func(rowstore.Job) error) error {
 	jobs, err := read(ctx, s, fmt.Sprintf(`SELECT job, max(customer) AS whose, max(grp), max(scraper), max(started) AS begun FROM %s

@@ -18,7 +18,7 @@ import (
 
 const password = "p@ss/word"
 
-// doorman is a server that admits nobody, as ClickHouse says it.
+// doorman is a server that refuses every sign-in, like ClickHouse.
 type doorman struct {
 	mu   sync.Mutex
 	seen map[string]bool // USER:PASSWORD
@@ -40,8 +40,8 @@ func (g *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"or there is no user with such name. (AUTHENTICATION_FAILED)")
 }
 
-// TestSignIn: the server is told who comes, in the address or beside it, plain or over TLS. That it
-// refuses is an error at once, without the password.
+// TestSignIn: the credentials reach the server, from the address or beside it, plain or over TLS. A
+// refusal is an error at once, which does not quote the password.
 func TestSignIn(t *testing.T) {
 	g := &doorman{seen: map[string]bool{}}
 	plain, secured := httptest.NewServer(g), httptest.NewTLSServer(g)
@@ -86,7 +86,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestBehindTLS runs on a real server behind one that speaks TLS and admits one user.
+// TestBehindTLS uses a real server behind one that speaks TLS and admits one user.
 func TestBehindTLS(t *testing.T) {
 	target, err := url.Parse(server(t))
 	if err != nil {
@@ -118,7 +118,7 @@ func TestBehindTLS(t *testing.T) {
 	}
 }
 
-// TestAddresses: what is wrong with one is said without the password.
+// TestAddresses: the error for a bad address does not quote the password.
 func TestAddresses(t *testing.T) {
 	for _, config := range []clickhouse.Config{
 		{},

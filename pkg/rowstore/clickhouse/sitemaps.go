@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// sitemapsSchema has what harvests know. Of two inserts of one batch the server drops the second,
-// by its token. place has the batch, and behind it the row.
+// sitemapsSchema is the table of what harvests know. The server drops the second of two inserts of
+// a batch by its token. place combines batch and row.
 func sitemapsSchema() string {
 	return `CREATE TABLE IF NOT EXISTS DB.sitemaps (
 	harvest FixedString(12),
@@ -25,7 +25,7 @@ func sitemapsSchema() string {
 	non_replicated_deduplication_window = 10000`
 }
 
-// sitemapColumns are those of an insert.
+// sitemapColumns returns the columns of an insert.
 func sitemapColumns() []clickhouse.ColumnNameAndType {
 	columns := []clickhouse.ColumnNameAndType{{Name: "harvest", Type: "FixedString(12)"},
 		{Name: "place", Type: "Int64"}, {Name: "fetch", Type: "FixedString(12)"},
@@ -33,8 +33,8 @@ func sitemapColumns() []clickhouse.ColumnNameAndType {
 	return append(columns, fieldTypes()...)
 }
 
-// PutBatch is rowstore.Sitemaps. It looks first: the server knows the tokens of the newest inserts
-// alone.
+// PutBatch implements rowstore.Sitemaps. It looks first, since the server knows only the tokens of
+// the newest inserts.
 func (s *Store) PutBatch(ctx context.Context, batch rowstore.Batch) (stands ids.ID, err error) {
 	stands, err = s.standing(ctx, batch)
 	if err == nil && stands.IsZero() {
@@ -49,7 +49,7 @@ func (s *Store) PutBatch(ctx context.Context, batch rowstore.Batch) (stands ids.
 	return stands, nil
 }
 
-// standing is the try that a batch was stored by, zero: it was not.
+// standing returns the Fetch under which a batch is stored; zero: it is not.
 func (s *Store) standing(ctx context.Context, batch rowstore.Batch) (stands ids.ID, err error) {
 	found, err := read(ctx, s, fmt.Sprintf(`SELECT fetch FROM %s WHERE harvest = %s AND place = %d
 		ORDER BY fetch LIMIT 1`, s.table("sitemaps"), id(batch.Harvest),
@@ -75,7 +75,7 @@ func (s *Store) insertBatch(ctx context.Context, batch rowstore.Batch) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = insert.Close() }() // Send says what went wrong
+		defer func() { _ = insert.Close() }() // Send returns the error
 		f := filler{insert: insert, store: s}
 		for i, row := range batch.Rows {
 			f.split(1, row)
@@ -89,7 +89,7 @@ func (s *Store) insertBatch(ctx context.Context, batch rowstore.Batch) error {
 	})
 }
 
-// Batches is rowstore.Sitemaps.
+// Batches implements rowstore.Sitemaps.
 func (s *Store) Batches(ctx context.Context, harvest ids.ID, after int64,
 	most int) (docs []json.RawMessage, last int64, err error) {
 	found, err := read(ctx, s, fmt.Sprintf(`SELECT doc, place FROM %s WHERE harvest = %s
@@ -110,7 +110,7 @@ func (s *Store) Batches(ctx context.Context, harvest ids.ID, after int64,
 	return docs, last, nil
 }
 
-// Entries is rowstore.Sitemaps.
+// Entries implements rowstore.Sitemaps.
 func (s *Store) Entries(ctx context.Context, q rowstore.EntriesQuery) ([]json.RawMessage, error) {
 	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE harvest = %s AND %s
 		ORDER BY %s LIMIT %d OFFSET %d SETTINGS %s`, s.table("sitemaps"), id(q.Harvest),
@@ -122,7 +122,7 @@ func (s *Store) Entries(ctx context.Context, q rowstore.EntriesQuery) ([]json.Ra
 	return docs, nil
 }
 
-// CountEntries is rowstore.Sitemaps.
+// CountEntries implements rowstore.Sitemaps.
 func (s *Store) CountEntries(ctx context.Context, harvest ids.ID, f filter.Node) (int64, error) {
 	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE harvest = %s AND %s
 		SETTINGS %s`, s.table("sitemaps"), id(harvest), printFilter(f), countSettings(f)),
@@ -133,8 +133,8 @@ func (s *Store) CountEntries(ctx context.Context, harvest ids.ID, f filter.Node)
 	return int64(counts[0]), nil
 }
 
-// AllHarvests is rowstore.Sitemaps. Before the cluster's upgrade is over there is no table, and no
-// harvest.
+// AllHarvests implements rowstore.Sitemaps. Until the cluster's upgrade is over, the table is
+// missing and there are no harvests.
 func (s *Store) AllHarvests(ctx context.Context) ([]ids.ID, error) {
 	all, err := read(ctx, s, `SELECT DISTINCT harvest FROM `+s.table("sitemaps"), scanID)
 	if refusedWith(err, tableUnknown) {
@@ -146,7 +146,7 @@ func (s *Store) AllHarvests(ctx context.Context) ([]ids.ID, error) {
 	return all, nil
 }
 
-// DropHarvest is rowstore.Sitemaps.
+// DropHarvest implements rowstore.Sitemaps.
 func (s *Store) DropHarvest(ctx context.Context, harvest ids.ID) error {
 	if err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("sitemaps")+` WHERE harvest = `+
 		id(harvest)); err != nil {

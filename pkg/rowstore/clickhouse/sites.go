@@ -2,8 +2,8 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -17,7 +17,7 @@ const (
 	siteLinkColumns  = `version, seq, hash, url, title, curl`
 	linkStateColumns = `site, hash, state, started`
 
-	// statedAtOnce are the links whose states one query asks for.
+	// statedAtOnce is the most links whose states one query reads.
 	statedAtOnce = 5_000
 )
 
@@ -27,7 +27,7 @@ var (
 	linkStateTypes = typed(linkStateColumns, "FixedString(12)", "UInt64", "UInt8", "Int64")
 )
 
-// versions are those of sites that have been begun and not dropped. A database that is not
+// versions returns the versions of sites that were begun and not dropped. A database that is not
 // upgraded yet has none.
 func (s *Store) versions(ctx context.Context, where string) ([]rowstore.ListInfo, error) {
 	return past(ctx, s, fmt.Sprintf(`SELECT version, max(count), max(state) AS reached FROM %s %s
@@ -42,15 +42,15 @@ func (s *Store) versions(ctx context.Context, where string) ([]rowstore.ListInfo
 	})
 }
 
-// markSite writes that a version has reached a state.
+// markSite records that a version has reached a state.
 func (s *Store) markSite(ctx context.Context, version ids.ID, count uint32, state int) error {
 	return s.exec(ctx, callTimeout,
 		fmt.Sprintf(`INSERT INTO %s (version, count, state) VALUES (%s, %d, %d)`,
 			s.table("siteversions"), id(version), count, state))
 }
 
-// PutSiteLinks is rowstore.Sites. The first part marks the version, so that it is found if no other
-// comes.
+// PutSiteLinks implements rowstore.Sites. The first part marks the version, so that it is known
+// even if no other follows.
 func (s *Store) PutSiteLinks(ctx context.Context, version ids.ID,
 	links []rowstore.SiteLink) error {
 	if len(links) == 0 {
@@ -74,7 +74,7 @@ func (s *Store) PutSiteLinks(ctx context.Context, version ids.ID,
 	return nil
 }
 
-// FinishSite is rowstore.Sites. A version that was dropped meanwhile is unknown.
+// FinishSite implements rowstore.Sites. A version that was dropped meanwhile is unknown.
 func (s *Store) FinishSite(ctx context.Context, version ids.ID, count uint32) error {
 	s.point("rowstore.list_before_finish")
 	err := s.markSite(ctx, version, count, listFinished)
@@ -88,7 +88,7 @@ func (s *Store) FinishSite(ctx context.Context, version ids.ID, count uint32) er
 	return nil
 }
 
-// finishedSite says whether a version can be read.
+// finishedSite fails unless a version is finished.
 func (s *Store) finishedSite(ctx context.Context, version ids.ID) error {
 	infos, err := s.versions(ctx, `WHERE version = `+id(version))
 	if err == nil && (len(infos) == 0 || !infos[0].Finished) {
@@ -101,15 +101,19 @@ func (s *Store) finishedSite(ctx context.Context, version ids.ID) error {
 var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.ByURL: "url",
 	rowstore.ByTitle: "title", rowstore.ByCurl: "curl"}
 
-// SiteLinks is rowstore.Sites. It holds as many links as one query asks the states of.
-func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
-	visit func(*rowstore.SiteLink) error) error {
-	return s.ofSite(ctx, q, func() error { return s.siteLinks(ctx, q, `1`, visit) })
+// SiteLinks implements rowstore.Sites.
+func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery) (links []rowstore.SiteLink,
+	err error) {
+	err = s.ofSite(ctx, q, func() error {
+		links, err = s.siteLinks(ctx, q, `1`)
+		return err
+	})
+	return links, err
 }
 
-// FindSiteLinks is rowstore.Sites.
-func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
-	visit func(*rowstore.SiteLink) error) (total int64, err error) {
+// FindSiteLinks implements rowstore.Sites.
+func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
+	links []rowstore.SiteLink, total int64, err error) {
 	err = s.ofSite(ctx, q, func() error {
 		where := s.printLinkFilter(q.Site, f)
 		counts, err := read(ctx, s, `SELECT count()`+s.linksFrom(q, where)+` SETTINGS `+linkSettings,
@@ -119,18 +123,22 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 		}
 		total = int64(counts[0])
 		q.Within(total)
-		return s.siteLinks(ctx, q, where, visit)
+		links, err = s.siteLinks(ctx, q, where)
+		return err
 	})
-	return total, err
+	return links, total, err
 }
 
-// ofSite reads of a version that is finished, before and after.
+// ofSite checks the query, calls read, and checks before and after it that the version is finished.
 func (s *Store) ofSite(ctx context.Context, q rowstore.SiteQuery, read func() error) error {
+	if err := q.Check(); err != nil {
+		return err
+	}
 	err := s.finishedSite(ctx, q.Version)
 	if err == nil {
 		err = read()
 	}
-	if err == nil { // what was dropped meanwhile has links that nobody saw
+	if err == nil { // a version dropped meanwhile may have lost links
 		err = s.finishedSite(ctx, q.Version)
 	}
 	if err != nil {
@@ -139,62 +147,37 @@ func (s *Store) ofSite(ctx context.Context, q rowstore.SiteQuery, read func() er
 	return nil
 }
 
-// linksFrom is where the links of a query are, but for its page.
+// linksFrom returns the FROM and WHERE of a query's links, without its page.
 func (s *Store) linksFrom(q rowstore.SiteQuery, where string) string {
 	return fmt.Sprintf(` FROM %s FINAL WHERE version = %s AND seq >= %d AND %s`,
 		s.table("sitelinks"), id(q.Version), q.From, where)
 }
 
-func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery, where string,
-	visit func(*rowstore.SiteLink) error) (err error) {
+func (s *Store) siteLinks(ctx context.Context, q rowstore.SiteQuery, where string) (
+	[]rowstore.SiteLink, error) {
 	direction := ``
 	if q.Descending {
 		direction = ` DESC`
 	}
 	query := `SELECT seq, hash, url, title, curl` + s.linksFrom(q, where) +
-		fmt.Sprintf(` ORDER BY %s%s, seq%[2]s`, linkOrders[q.By], direction)
-	if q.Limit > 0 {
-		query += fmt.Sprintf(` LIMIT %d`, q.Limit)
-	}
-	if q.Offset > 0 {
-		query += fmt.Sprintf(` OFFSET %d`, q.Offset)
-	}
-	query += ` SETTINGS ` + linkSettings
-	rows, err := s.conn.Query(sized(ctx, query), query)
+		fmt.Sprintf(` ORDER BY %s%s, seq%[2]s LIMIT %d OFFSET %d SETTINGS %s`, linkOrders[q.By],
+			direction, q.Limit, q.Offset, linkSettings)
+	links, err := read(ctx, s, query, func(rows driver.Rows) (l rowstore.SiteLink, err error) {
+		return l, rows.Scan(&l.Seq, &l.Hash, &l.URL, &l.Title, &l.Curl)
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	links := make([]rowstore.SiteLink, 0, min(statedAtOnce, max(q.Limit, 1)))
-	for more := true; more; {
-		links = links[:0]
-		for len(links) < statedAtOnce {
-			if more = rows.Next(); !more {
-				break
-			}
-			var l rowstore.SiteLink
-			if err := rows.Scan(&l.Seq, &l.Hash, &l.URL, &l.Title, &l.Curl); err != nil {
-				return err
-			}
-			links = append(links, l)
-		}
-		if err := s.addStates(ctx, q.Site, links); err != nil {
-			return err
-		}
-		for i := range links {
-			if err := visit(&links[i]); err != nil {
-				return err
-			}
+	for some := range slices.Chunk(links, statedAtOnce) {
+		if err := s.addStates(ctx, q.Site, some); err != nil {
+			return nil, err
 		}
 	}
-	return rows.Err()
+	return links, nil
 }
 
-// addStates looks the states of links up.
+// addStates looks up the states of links.
 func (s *Store) addStates(ctx context.Context, site ids.ID, links []rowstore.SiteLink) error {
-	if len(links) == 0 {
-		return nil
-	}
 	type stated struct {
 		hash  uint64
 		state uint8
@@ -218,7 +201,7 @@ func (s *Store) addStates(ctx context.Context, site ids.ID, links []rowstore.Sit
 	return nil
 }
 
-// PutLinkStates is rowstore.Sites. The engine of the table, and whoever reads, take the newest.
+// PutLinkStates implements rowstore.Sites. The table's engine and all reads take the newest.
 func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,
 	states []rowstore.LinkOutcome) error {
 	err := s.fill(ctx, "linkstates", linkStateColumns, linkStateTypes, len(states),
@@ -231,7 +214,7 @@ func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,
 	return nil
 }
 
-// AllSites is rowstore.Sites.
+// AllSites implements rowstore.Sites.
 func (s *Store) AllSites(ctx context.Context) ([]rowstore.ListInfo, error) {
 	all, err := s.versions(ctx, ``)
 	if err != nil {
@@ -240,7 +223,7 @@ func (s *Store) AllSites(ctx context.Context) ([]rowstore.ListInfo, error) {
 	return all, nil
 }
 
-// StatedSites is rowstore.Sites.
+// StatedSites implements rowstore.Sites.
 func (s *Store) StatedSites(ctx context.Context) ([]ids.ID, error) {
 	all, err := past(ctx, s, `SELECT DISTINCT site FROM `+s.table("linkstates")+` ORDER BY site`,
 		func(rows driver.Rows) (site ids.ID, err error) {
@@ -255,7 +238,7 @@ func (s *Store) StatedSites(ctx context.Context) ([]ids.ID, error) {
 	return all, nil
 }
 
-// DropSite is rowstore.Sites. The version cannot be read any more before its links go.
+// DropSite implements rowstore.Sites. It makes the version unreadable before it removes the links.
 func (s *Store) DropSite(ctx context.Context, version ids.ID) error {
 	err := s.markSite(ctx, version, 0, listDropped)
 	if err == nil {
@@ -268,7 +251,7 @@ func (s *Store) DropSite(ctx context.Context, version ids.ID) error {
 	return nil
 }
 
-// DropLinkStates is rowstore.Sites.
+// DropLinkStates implements rowstore.Sites.
 func (s *Store) DropLinkStates(ctx context.Context, site ids.ID) error {
 	err := s.exec(ctx, removeTimeout,
 		`DELETE FROM `+s.table("linkstates")+` WHERE site = `+id(site))

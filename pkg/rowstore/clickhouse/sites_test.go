@@ -13,11 +13,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
-// siteVersion is a version of a site that is read, and dropped at the end. Its site is called so,
-// too.
+// siteVersion is a version of a site that is read, and dropped at the end. Its site has the same
+// id.
 var siteVersion = [12]byte{11: 3}
 
-// sites are the calls of the API server.
+// sites returns the calls of the API server.
 func (r *rights) sites(s *clickhouse.Store) []call {
 	return []call{
 		{"PutSiteLinks", func(ctx context.Context) error {
@@ -27,21 +27,20 @@ func (r *rights) sites(s *clickhouse.Store) []call {
 			return s.FinishSite(ctx, siteVersion, 1)
 		}},
 		{"SiteLinks", func(ctx context.Context) error {
-			return s.SiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion},
-				func(*rowstore.SiteLink) error { return nil })
+			_, err := s.SiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1})
+			return err
 		}},
 		{"FindSiteLinks", func(ctx context.Context) error {
-			_, err := s.FindSiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1},
+			_, _, err := s.FindSiteLinks(ctx, rowstore.SiteQuery{Version: siteVersion, Limit: 1},
 				filter.Compare{Field: "state", Op: filter.Eq,
-					Values: []filter.Value{{Kind: filter.Text, Text: "PENDING"}}},
-				func(*rowstore.SiteLink) error { return nil })
+					Values: []filter.Value{{Kind: filter.Text, Text: "PENDING"}}})
 			return err
 		}},
 		{"DropSite", func(ctx context.Context) error { return s.DropSite(ctx, r.ids.New()) }},
 	}
 }
 
-// orphanSites are the calls of the control plane.
+// orphanSites returns the calls of the control plane.
 func (r *rights) orphanSites(s *clickhouse.Store) []call {
 	return []call{
 		{"AllSites", func(ctx context.Context) error {
@@ -61,8 +60,8 @@ func (r *rights) orphanSites(s *clickhouse.Store) []call {
 
 var benchLinks = flag.Int("bench-links", 1_000_000, "links of the site that BenchmarkFindLinks reads")
 
-// BenchmarkFindLinks reads pages of 100 of the links that a filter lets pass, by address. Of 33
-// links one is errored, the others are visited.
+// BenchmarkFindLinks reads pages of 100 links that pass a filter, by address. One of 33 links is
+// errored, the others are visited.
 func BenchmarkFindLinks(b *testing.B) {
 	store, source := openB(b, database(b)), &ids.Sequence{}
 	version, site := source.New(), source.New()
@@ -98,8 +97,7 @@ func BenchmarkFindLinks(b *testing.B) {
 		b.Run(text, func(b *testing.B) {
 			q := rowstore.SiteQuery{Version: version, Site: site, By: rowstore.ByURL, Limit: 100}
 			for b.Loop() {
-				if _, err := store.FindSiteLinks(b.Context(), q, f,
-					func(*rowstore.SiteLink) error { return nil }); err != nil {
+				if _, _, err := store.FindSiteLinks(b.Context(), q, f); err != nil {
 					b.Fatal(err)
 				}
 			}

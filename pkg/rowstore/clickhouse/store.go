@@ -1,11 +1,11 @@
 // Package clickhouse is the row store of a cluster: one ClickHouse database that any number of
-// processes write and read at the same time. It owns the schema, what makes writes exact without
-// transactions, and the SQL that filters become. Package rowstore says what is stored and what it
+// processes write and read at the same time. It owns the schema, the means that make writes exact
+// without transactions, and the SQL of filters. Package rowstore defines what is stored and what it
 // means.
 //
 // The server's own order of commits (block numbers) decides everything that two processes could see
-// differently. That is which of two records of a unit came first, and where a row's place is. No
-// clock decides anything but when a fence may go.
+// differently. That is which of two records of a unit came first, and the place of a row. Clocks
+// only decide when a fence may go.
 package clickhouse
 
 import (
@@ -32,14 +32,14 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// Config says where the store lives. All but URL may be left out.
+// Config says where the store is. All fields but URL may be omitted.
 type Config struct {
 	URL      string // http://[USER:PASSWORD@]HOST:PORT/DATABASE, or https://…
-	Username string // instead of the address's
+	Username string // instead of the URL's
 	Password string
-	Database string // instead of the address's; made when missing
-	Node     string // how this process is called in the server's logs
-	// RootCAs are who may have signed the server's certificate; the system's when nil.
+	Database string // instead of the URL's; created if missing
+	Node     string // name of this process in the server's logs
+	// RootCAs may have signed the server's certificate; nil: the system's.
 	RootCAs *x509.CertPool
 
 	Clock  clock.Clock
@@ -48,7 +48,7 @@ type Config struct {
 	// Pages have "rowstore.before_insert" and "rowstore.after_insert". A seal has
 	// "rowstore.after_fence", a sitemap "rowstore.before_batch", and each week that expires
 	// "rowstore.before_drop_part". A site has "rowstore.site_after_part"; it and a list have
-	// "rowstore.list_before_finish" and "rowstore.list_after_finish". A change of tables has
+	// "rowstore.list_before_finish" and "rowstore.list_after_finish". The switch to weeks has
 	// "rowstore.switch_before_drain" and "rowstore.switch_after_drain".
 	Point func(name string)
 }
@@ -60,16 +60,16 @@ const (
 	dialTimeout   = 5 * time.Second
 	callTimeout   = 30 * time.Second // of a read or an insert
 	removeTimeout = 10 * time.Minute // of a removal, which waits until it is done
-	tries         = 3                // of a call that the network fails
+	tries         = 3                // of a call, if the network fails
 	retryPause    = 50 * time.Millisecond
 	knownJobs     = 100_000
 	decodedChunks = 32
 	knownBegins   = 10_000
 	knownScans    = 10_000
-	maxScope      = 1 << 10   // bytes of the condition of a scope whose beginning is kept
-	maxCached     = 1 << 20   // bytes of a decoded chunk; greater ones are not kept
-	maxQuery      = 16 << 20  // bytes of a statement: ids and operands stand in it
-	plainQuery    = 200 << 10 // bytes that the server takes without being asked
+	maxScope      = 1 << 10   // bytes of the condition of a scope whose beginning is cached
+	maxCached     = 1 << 20   // bytes of a decoded chunk; larger ones are not cached
+	maxQuery      = 16 << 20  // bytes of a statement, with its ids and operands
+	plainQuery    = 200 << 10 // bytes that the server accepts by default
 )
 
 // Store is a rowstore.Store on ClickHouse.
@@ -80,13 +80,13 @@ type Store struct {
 	clock   clock.Clock
 	logger  *slog.Logger
 	point   func(string)
-	jobs    *lru.Cache[ids.ID, home]       // of jobs that the table of jobs has
+	jobs    *lru.Cache[ids.ID, home]       // jobs known to be in the table of jobs
 	chunks  *lru.Cache[chunkKey, []string] // the links of decoded chunks
 	begins  *lru.Cache[string, int64]      // by a scope's condition: a place before its first row
-	seen    *lru.Cache[scanKind, seen]     // what scans of one kind saw last
+	seen    *lru.Cache[scanKind, seen]     // what the last scan of a kind saw
 	intakes *intake.Gate
 	encode  record.Codec
-	known   atomic.Pointer[layout]         // where rows are, once they are by weeks
+	known   atomic.Pointer[layout]         // once rows are by weeks
 	columns []clickhouse.ColumnNameAndType // of an insert of pages
 	counts  struct{ batches, rows, bytes, retries, known, raced atomic.Uint64 }
 }
@@ -95,13 +95,13 @@ var _ rowstore.Store = (*Store)(nil)
 
 var isName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// Check says what cannot work, without asking the server. It never quotes what may be a password.
+// Check reports errors without asking the server. It never quotes a possible password.
 func (c Config) Check() error {
 	_, err := c.options()
 	return err
 }
 
-// options are where the server is and how to sign in there. Their database has a proper name.
+// options returns the server's address and credentials. Their database has a valid name.
 func (c Config) options() (*clickhouse.Options, error) {
 	address, secure := c.URL, strings.HasPrefix(c.URL, "https://")
 	switch {
@@ -110,7 +110,7 @@ func (c Config) options() (*clickhouse.Options, error) {
 	case !secure && c.RootCAs != nil:
 		return nil,
 			errors.New("row store: authorities go with an address that begins with https://")
-	case secure && !strings.Contains(address, "secure="): // the driver wants to be told twice
+	case secure && !strings.Contains(address, "secure="): // the driver needs both
 		separator := "?"
 		if strings.Contains(address, "?") {
 			separator = "&"
@@ -130,7 +130,7 @@ func (c Config) options() (*clickhouse.Options, error) {
 	if c.Database != "" {
 		options.Auth.Database = c.Database
 	}
-	// not quoted: a "/" in a password moves what follows here
+	// not quoted: a "/" in a password puts the rest of it here
 	if !isName.MatchString(options.Auth.Database) {
 		return nil, errors.New("row store: the database's name is not made of at most 64 " +
 			"letters, digits and _")
@@ -138,15 +138,15 @@ func (c Config) options() (*clickhouse.Options, error) {
 	return options, nil
 }
 
-// Open connects to the server, and makes or migrates the database when needed. It answers promptly
-// when the server cannot be reached.
+// Open connects to the server, and creates or migrates the database if needed. It fails promptly if
+// the server cannot be reached.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	options, err := config.options()
 	if err != nil {
 		return nil, err
 	}
 	db := options.Auth.Database
-	options.Auth.Database = "" // every statement names it: the database may not exist yet
+	options.Auth.Database = "" // every statement names it, since the database may not exist yet
 	options.MaxOpenConns, options.MaxIdleConns, options.ConnMaxLifetime = connections, connections,
 		connLife
 	options.DialTimeout, options.ReadTimeout = dialTimeout, removeTimeout
@@ -175,8 +175,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-// Identity names the database itself: two stores are one if and only if theirs are equal. A server
-// without such names has the empty one.
+// Identity implements rowstore.Store by the UUID of a table. On a server without UUIDs it is "".
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	found, err := read(ctx, s,
 		"SELECT toString(uuid) FROM system.tables WHERE database = "+text(s.db)+
@@ -191,7 +190,7 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 	return "clickhouse " + s.db + " " + found[0], nil
 }
 
-// Free is what the disk has left on which the server keeps its data. It takes no rights.
+// Free returns how many bytes are free on the disk of the server's data. It needs no rights.
 func (s *Store) Free(ctx context.Context) (bytes uint64, known bool, err error) {
 	found, err := read(ctx, s, "SELECT filesystemAvailable()",
 		func(rows driver.Rows) (bytes uint64, err error) { return bytes, rows.Scan(&bytes) })
@@ -228,7 +227,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Counts say what was done since the start.
+// Counts are counts since the start.
 type Counts struct {
 	Batches uint64 // inserts of pages
 	Rows    uint64 // rows in them
@@ -246,16 +245,16 @@ func (s *Store) Counts() Counts {
 		Known:   c.known.Load(), Raced: c.raced.Load()}
 }
 
-// table is the full name of a table.
+// table returns the full name of a table.
 func (s *Store) table(name string) string { return "`" + s.db + "`." + name }
 
-// exec runs a statement that may be repeated.
+// exec runs a statement that may safely be repeated.
 func (s *Store) exec(ctx context.Context, limit time.Duration, statement string) error {
 	return s.retry(ctx, limit,
 		func(ctx context.Context) error { return s.conn.Exec(sized(ctx, statement), statement) })
 }
 
-// sized asks the server to take a statement that is longer than it expects.
+// sized raises the server's limit for a long statement.
 func sized(ctx context.Context, statement string) context.Context {
 	if len(statement) < plainQuery {
 		return ctx
@@ -264,8 +263,8 @@ func sized(ctx context.Context, statement string) context.Context {
 		clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQuery}))
 }
 
-// retry calls fn again, a bounded number of times, when the network failed it. What the server
-// refused stays refused.
+// retry calls fn again, a bounded number of times, if the network failed. What the server refused
+// stays refused.
 func (s *Store) retry(ctx context.Context, limit time.Duration,
 	fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Archive is a rowstore.Archive in memory, for tests of its users, and what the suite holds others
-// against. Its zero value is empty.
+// Archive is a rowstore.Archive in memory, for tests of its users, and the model for the suite. Its
+// zero value is empty.
 type Archive struct {
 	mu      sync.Mutex
 	runs    []rowstore.PastRun
@@ -127,14 +127,14 @@ func (a *Archive) ExpirePast(_ context.Context, before time.Time) error {
 	return nil
 }
 
-// on says whether a path sees what a generation sealed at an index.
+// on reports whether a path includes what a generation sealed at an index.
 func on(path rowstore.Path, generation ids.ID, sealed uint64) bool {
 	return slices.ContainsFunc(path, func(step rowstore.PathStep) bool {
 		return step.Generation == generation && sealed <= step.Upto
 	})
 }
 
-// behind says whether a run comes behind a query's place.
+// behind reports whether a run follows a query's place.
 func behind(q rowstore.PastQuery, r rowstore.PastRun) bool {
 	value := r.Queued
 	if q.By == rowstore.BySealed {
@@ -145,7 +145,7 @@ func behind(q rowstore.PastQuery, r rowstore.PastRun) bool {
 	return q.Descending && n < 0 || !q.Descending && n > 0
 }
 
-// found is what a query finds among runs, by its meaning.
+// found returns the runs that a query means.
 func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 	order := func(a, b rowstore.PastRun) int {
 		n := cmp.Or(compareIn(q.By, a, b), strings.Compare(string(a.ID[:]), string(b.ID[:])))
@@ -178,7 +178,7 @@ func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 	return runs[:min(q.Limit, len(runs))]
 }
 
-// asRead are runs as an archive reads them.
+// asRead returns runs in the form in which an archive reads them.
 func asRead(runs []rowstore.PastRun) []rowstore.PastRecord {
 	var read []rowstore.PastRecord
 	for _, r := range runs {

@@ -64,15 +64,15 @@ func (a *Archive) AuditHead(_ context.Context, path rowstore.Path) (head uint64,
 	return head, nil
 }
 
-// auditRecord is an entry of a trail.
+// auditRecord returns an entry of a trail.
 func auditRecord(generation ids.ID, number uint64, actor, customer string) rowstore.AuditRecord {
 	body := fmt.Appendf(nil, "%s %d %s %s \x00\xff", generation, number, actor, customer)
 	return rowstore.AuditRecord{Generation: generation, Number: number, Hash: sha256.Sum256(body),
 		Sealed: number * 10, At: int64(number) * 1000, Actor: actor, Customer: customer, Body: body}
 }
 
-// testAudit: the trail is read as the archive in memory reads it, and an entry that another one
-// stands beside is read with it.
+// testAudit: the trail reads like that of the archive in memory. Two entries with one number are
+// both read.
 func testAudit(s *suite) {
 	first, second := ids.ID{1}, ids.ID{2}
 	root, own := rowstore.Path{{Generation: first, Upto: 1_000}}, rowstore.Path{
@@ -88,7 +88,7 @@ func testAudit(s *suite) {
 	for n := uint64(1); n <= 12; n++ {
 		all = append(all, auditRecord(first, n, fmt.Sprint("a'", n%3), fmt.Sprint("c", n%2)))
 	}
-	for n := uint64(6); n <= 9; n++ { // behind a restore to index 50
+	for n := uint64(6); n <= 9; n++ { // after a restore to index 50
 		all = append(all, auditRecord(second, n, "a'1", "c1"))
 	}
 	other := all[3]

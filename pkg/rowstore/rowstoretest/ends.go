@@ -75,7 +75,7 @@ func testSealUnknown(s *suite) {
 	s.equal("rows", []string{}, s.rows(only(job)))
 }
 
-// testSealRace seals while pages come: whatever the order, only settled units stay.
+// testSealRace seals while pages come: in any order, only settled units stay.
 func testSealRace(s *suite) {
 	job := s.job()
 	var group sync.WaitGroup
@@ -132,8 +132,8 @@ func testDeleteJob(s *suite) {
 	s.equal("rows after a removal", []string{`{"v":2}`}, texts(docs))
 }
 
-// testJobsSince: a job is there from its first page on, whatever became of its rows; one that was
-// only sealed is not.
+// testJobsSince: a job is listed from its first page on, whatever became of its rows. A job that
+// was only sealed is not listed.
 func testJobsSince(s *suite) {
 	cut := s.job().Started
 	want := map[ids.ID]rowstore.Job{}
@@ -161,7 +161,7 @@ func testJobsSince(s *suite) {
 	}
 }
 
-// testClaim: a store that is nobody else's is whoever's claims it, and keeps its name.
+// testClaim: a store without an owner belongs to whoever claims it, and keeps its name.
 func testClaim(s *suite) {
 	const owner = "cluster1"
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// testErase: of a job that is erased its sum is left, whatever it had. Jobs of others stay.
+// testErase: an erased job leaves only its sum, whatever it had. Other customers' jobs stay.
 func testErase(s *suite) {
 	var jobs []rowstore.Job
 	for range 4 {

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// values are what a field of the corpus can hold: every kind, and what engines are known to
-// confuse. "" is missing.
+// values are the values of a field in the corpus: every kind, and what engines are known to
+// confuse. "" is a missing field.
 var values = []string{
 	``, `null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `12.5`, `1e3`, `-7`, `9007199254740993`,
 	`0.1`, `1e-7`, `1e400`,
@@ -29,7 +29,7 @@ var values = []string{
 	`"{\"x\":1}"`,
 }
 
-// operands are compared with them.
+// operands are compared with the values.
 var operands = []string{
 	`null`, `true`, `false`, `0`, `1`, `12.5`, `1000`, `-7`, `9007199254740993`, `0.1`, `1e-7`,
 	`1.2345678901234568e29`, `""`, `"1"`,
@@ -68,7 +68,7 @@ func (s *suite) corpus() (rowstore.Scope, []document) {
 		if v != "" {
 			doc += `,"v":` + v
 		}
-		// w runs against v, so that trees have two fields to combine.
+		// w varies against v, so that filters can combine two fields.
 		if w := values[(i*7+3)%len(values)]; w != "" {
 			doc += `,"w":` + w
 		}
@@ -79,12 +79,12 @@ func (s *suite) corpus() (rowstore.Scope, []document) {
 	return only(job), s.documents(raw)
 }
 
-// failer is what a failed check is told.
+// failer is a test that can fail.
 type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// agree checks that the store finds what filter.Match lets pass.
+// agree checks that the store finds exactly the documents that filter.Match passes.
 func (s *suite) agree(t failer, scope rowstore.Scope, docs []document, text string) {
 	s.Helper()
 	node, err := filter.Parse([]byte(text))
@@ -94,7 +94,7 @@ func (s *suite) agree(t failer, scope rowstore.Scope, docs []document, text stri
 	s.agreeOn(t, scope, docs, node, text)
 }
 
-// agreeOn checks it of a filter that is called by a text.
+// agreeOn is agree for a parsed filter; text names it in failures.
 func (s *suite) agreeOn(t failer, scope rowstore.Scope, docs []document, node filter.Node,
 	text string) {
 	s.Helper()
@@ -122,7 +122,7 @@ func (s *suite) agreeOn(t failer, scope rowstore.Scope, docs []document, node fi
 	}
 }
 
-// comparisons are all operators with all operands they take.
+// comparisons returns all operators with all operands that they take.
 func comparisons() []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -173,7 +173,7 @@ func testFilterOperators(s *suite) {
 	}
 }
 
-// testFilterFields: names that engines give a meaning to, and names that JSON can write in several
+// testFilterFields: field names that mean something to engines, or that JSON can write in several
 // ways.
 func testFilterFields(s *suite) {
 	names := []string{"a.b", "a", "ä", "with space", "x&<y>", "a[0]", "[0]", "#", "#-1", "*", "$",
@@ -220,7 +220,7 @@ func testFilterTrees(s *suite) {
 	rapid.Check(s.T, func(t *rapid.T) { s.agree(t, scope, docs, tree(4).Draw(t, "filter")) })
 }
 
-// testFilterLimits: the largest filters that Parse lets through.
+// testFilterLimits tries the largest filters that Parse accepts.
 func testFilterLimits(s *suite) {
 	scope, docs := s.corpus()
 	operands := make([]string, filter.MaxOperands)
@@ -242,7 +242,7 @@ func testFilterLimits(s *suite) {
 		`"}}`)
 }
 
-// testFilterJoined: categories by or, a filter by and; the largest that may be joined.
+// testFilterJoined joins categories by or, and with a filter by and, up to the largest allowed.
 func testFilterJoined(s *suite) {
 	scope, docs := s.corpus()
 	parse := func(text string) filter.Node {
@@ -267,7 +267,7 @@ func testFilterJoined(s *suite) {
 	join(`{"$or":[{"w":1},{"id":{"lt":20}}]}`, none, texts, numbers)
 	join(`{"id":{"gt":9}}`, numbers, `{}`)
 	join(`{"id":{"gt":9}}`)
-	// 20 categories of 19 conditions each, one of which is nested as deep as it may be.
+	// 20 categories of 19 conditions each, one of them nested as deep as allowed.
 	var many []string
 	for i := range 20 {
 		var branches []string

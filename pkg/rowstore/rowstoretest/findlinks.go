@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// passing are the links that a filter lets pass.
+// passing returns the links that pass a filter.
 func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink) {
 	for _, l := range links {
 		if filter.Match(f, map[string]any{"url": l.URL, "title": l.Title, "curl": l.Curl,
@@ -26,14 +26,11 @@ func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink
 	return some
 }
 
-// found are the links that the store finds, and how many it says there are.
+// found returns the links that the store finds, and its total.
 func (s *suite) found(q rowstore.SiteQuery, f filter.Node) (links []rowstore.SiteLink,
 	total int64) {
 	s.Helper()
-	total, err := s.store.FindSiteLinks(s.ctx, q, f, func(l *rowstore.SiteLink) error {
-		links = append(links, *l)
-		return nil
-	})
+	links, total, err := s.store.FindSiteLinks(s.ctx, q, f)
 	s.ok(err)
 	return links, total
 }
@@ -45,11 +42,11 @@ func (s *suite) filter(text string) filter.Node {
 	return f
 }
 
-// testFindLinks: pages of what a filter lets pass come in every order, one behind the last is the
-// last. A version that cannot be read is unknown.
+// testFindLinks: pages of the links that pass a filter come in every order; a page beyond the last
+// is the last. A version that cannot be read is unknown.
 func testFindLinks(s *suite) {
 	count := 12_345
-	if testing.Short() { // each of 40 pages looks through all
+	if testing.Short() { // each of 40 pages reads all links
 		count = 1_845
 	}
 	version := s.site(count)
@@ -82,21 +79,20 @@ func testFindLinks(s *suite) {
 	links, total := s.found(rowstore.SiteQuery{Version: version, Offset: 5, Limit: 10},
 		s.filter(`{"curl":"3"}`))
 	s.equal("links that there are not", 0, len(links)+int(total))
-	failed := errors.New("no more")
-	_, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10},
-		s.filter(`{"curl":"0"}`), func(*rowstore.SiteLink) error { return failed })
-	if !errors.Is(err, failed) {
-		s.Fatalf("a visit that fails ends with %v", err)
+	for _, limit := range []int{0, rowstore.MaxSitePart + 1} {
+		if _, _, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version,
+			Limit: limit}, nil); err == nil {
+			s.Errorf("a page of %d links is read", limit)
+		}
 	}
 	s.ok(s.store.DropSite(s.ctx, version))
-	_, err = s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10}, nil,
-		func(*rowstore.SiteLink) error { return nil })
+	_, _, err := s.store.FindSiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 10}, nil)
 	if !errors.Is(err, rowstore.ErrListUnknown) {
 		s.Fatalf("links of a version that was dropped: %v", err)
 	}
 }
 
-// oddSite stores links whose titles and commands are all the texts of the corpus, in all states.
+// oddSite stores links in all states, with all texts of the corpus as titles and commands.
 func (s *suite) oddSite() (version, site ids.ID, links []rowstore.SiteLink) {
 	s.Helper()
 	var texts []string
@@ -127,7 +123,7 @@ func (s *suite) oddSite() (version, site ids.ID, links []rowstore.SiteLink) {
 	return version, site, links
 }
 
-// testLinkFilters: links are found as filter.Match says, whatever they have and whatever is asked.
+// testLinkFilters: links are found as filter.Match says, for any values and operands.
 func testLinkFilters(s *suite) {
 	version, site, links := s.oddSite()
 	agree := func(t failer, text string) {

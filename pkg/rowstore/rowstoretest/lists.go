@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// list stores a list of the addresses, each its own canonical form.
+// list stores a list of the given addresses, each its own canonical form.
 func (s *suite) list(urls ...string) ids.ID {
 	s.Helper()
 	id := s.ids.New()

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// jobModel is what a job must look like, as simply as it can be said.
+// jobModel is the simplest model of a job.
 type jobModel struct {
 	job     rowstore.Job
 	records map[model.Unit]*model.Page
@@ -20,7 +20,7 @@ type jobModel struct {
 	sealed  bool
 }
 
-// put says what a page's receipt must be.
+// put returns the receipt that a page must get.
 func (m *jobModel) put(w rowstore.PageWrite) *model.Receipt {
 	if m.sealed {
 		return nil
@@ -123,7 +123,7 @@ func testPagesModel(s *suite) {
 	})
 }
 
-// anyPage is a page of one of few units and addresses, with rows that no other page has.
+// anyPage returns a page of one of few units and addresses, with rows that no other page has.
 func (s *suite) anyPage(t *rapid.T, job rowstore.Job) rowstore.PageWrite {
 	w := s.delivered(job, rapid.Uint32Range(0, 7).Draw(t, "seq"),
 		rapid.Uint32Range(0, 1).Draw(t, "page"))

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// inOrder reads scopes to their end in the order of a field, as many rows at a time as told.
+// inOrder reads scopes to their end in the order of a field, q.Limit rows at a time.
 func (s *suite) inOrder(q rowstore.OrderQuery) (docs []string) {
 	s.Helper()
 	docs = []string{}
@@ -39,7 +39,7 @@ func (s *suite) inOrder(q rowstore.OrderQuery) (docs []string) {
 	}
 }
 
-// at is the documents of rows, in their order.
+// at returns the documents of rows, in their order.
 func (s *suite) at(scopes []rowstore.Scope, rows []rowstore.Standing) []string {
 	s.Helper()
 	places := make([]int64, len(rows))
@@ -52,8 +52,8 @@ func (s *suite) at(scopes []rowstore.Scope, rows []rowstore.Standing) []string {
 	return texts(docs)
 }
 
-// orderClasses are values in ascending order: what is equal shares an entry. An empty value stands
-// for a field that is not there.
+// orderClasses returns values in ascending order; equal values share an entry. An empty value is a
+// missing field.
 func orderClasses() [][]string {
 	long := strings.Repeat("ä", rowstore.KeyBytes/2)
 	return [][]string{
@@ -66,7 +66,7 @@ func orderClasses() [][]string {
 	}
 }
 
-// orderOf ranks an entry of orderClasses: classes keep their order whatever the direction.
+// orderOf ranks an entry of orderClasses: classes keep their order in either direction.
 func orderOf(entry int, descending bool) int {
 	starts := []int{0, 8, 19, 21, 22, 23}
 	for i, end := range starts[1:] {
@@ -79,7 +79,7 @@ func orderOf(entry int, descending bool) int {
 	panic("no such class")
 }
 
-// testOrder compares with an order made here, by pages of all sizes, of two scopes, to a horizon.
+// testOrder compares with an order made here, for pages of all sizes of two scopes, to a horizon.
 func testOrder(s *suite) {
 	scraper := s.ids.New()
 	a, b, hidden := s.jobOf(s.ids.New(), scraper), s.jobOf(s.ids.New(), scraper), s.job()
@@ -93,7 +93,7 @@ func testOrder(s *suite) {
 	var all []row
 	random := rand.New(rand.NewPCG(5, 6))
 	for seq := range uint32(8) {
-		var batch []rowstore.PageWrite // of which rows lie job by job
+		var batch []rowstore.PageWrite // its rows lie job by job
 		for i, job := range []rowstore.Job{a, b, hidden} {
 			var docs []string
 			for range random.IntN(24) {
@@ -151,8 +151,8 @@ func testOrder(s *suite) {
 	}
 }
 
-// testOrderRace: rows that come while it is read are not seen, and no row is seen twice, or
-// missed; those that go are left out.
+// testOrderRace: rows that come during the reads are not seen. No row is seen twice or missed, and
+// rows that go are left out.
 func testOrderRace(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()
 	kept, gone := s.jobOf(group, scraper), s.jobOf(group, scraper)
@@ -190,8 +190,7 @@ func testOrderRace(s *suite) {
 	writing.Wait()
 }
 
-// testAt: documents come in the order of the places, and end with the one that makes them long
-// enough.
+// testAt: documents come in the order of the places, and end with the one that reaches bytes.
 func testAt(s *suite) {
 	job := s.job()
 	rows := numbered(0, 100)
@@ -205,7 +204,7 @@ func testAt(s *suite) {
 	order, err := s.store.Order(s.ctx, rowstore.OrderQuery{Scopes: scopes,
 		Sort: rowstore.Sort{Field: "n", Descending: true}, Upto: horizon, Limit: 1000})
 	s.ok(err)
-	places := []int64{math.MaxInt64 >> 1} // where nothing is
+	places := []int64{math.MaxInt64 >> 1} // nothing is there
 	want := []string{""}
 	for i, row := range order {
 		places, want = append(places, row.Place), append(want, rows[99-i/2])
@@ -231,7 +230,7 @@ func testAt(s *suite) {
 	s.equal("of no places", 0, len(docs)+used)
 }
 
-// testOrderAnywhere: standings come back from callers, who may have made them up.
+// testOrderAnywhere: standings come from callers, who may invent them.
 func testOrderAnywhere(s *suite) {
 	job := s.job()
 	rows := []string{`{"v":-1e300}`, `{"v":7}`, `{"v":"m"}`, `{"v":true}`, `{"v":{}}`, `{}`}

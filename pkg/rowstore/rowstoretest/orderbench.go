@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// BenchOrder gives the time of pages of 1,000 rows in the order of some fields. It also gives that
-// of as many rows as an export asks for at once.
+// BenchOrder measures pages of 1,000 rows in the order of some fields, and pages as large as an
+// export's.
 func BenchOrder(b *testing.B, store rowstore.Store, scope rowstore.Scope, fields ...string) {
 	horizon, err := store.Horizon(b.Context())
 	if err != nil {

@@ -44,7 +44,7 @@ func testSameUnitInBatch(s *suite) {
 	s.equal("no pages", 0, len(s.put()))
 }
 
-// testOwnScraper: a trial belongs to no group, and to itself.
+// testOwnScraper: a trial belongs to no group, and is its own scraper.
 func testOwnScraper(s *suite) {
 	trial, run := s.jobOf(ids.ID{}, ids.ID{}), s.job()
 	trial.Scraper = trial.ID
@@ -55,8 +55,8 @@ func testOwnScraper(s *suite) {
 	s.equal("rows of the run", []string{`{"v":2}`}, s.rows(only(run)))
 }
 
-// testManyPages puts batches of several jobs, so large that an implementation has to split what it
-// writes.
+// testManyPages puts batches of several jobs that are so large that an implementation must split
+// its writes.
 func testManyPages(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()
 	jobs := []rowstore.Job{s.jobOf(group, scraper), s.jobOf(group, scraper),
@@ -106,7 +106,7 @@ func testDuplicates(s *suite) {
 	s.equal("known address, again", duplicateOf(again), s.put(again)[0])
 	s.equal("first, again", receipt(first), s.put(first)[0])
 
-	// Within one batch the order decides; an error does not own its address; 0 is no address.
+	// Within one batch the first page owns its address. Errors do not, and 0 means no address.
 	one, two := page(s.delivered(job, 2, 0, `{"v":3}`), low),
 		page(s.delivered(job, 3, 0, `{"v":4}`), low)
 	failed, after := page(s.errored(job, 4, 0, "timeout", 0), 99),
@@ -126,9 +126,9 @@ func testDuplicates(s *suite) {
 		Quantity: map[string]uint64{"tier:plain": 5}}, sum)
 }
 
-// testBehindTheEnd: a fetcher that reads on behind the end of a chain learns nothing of that end
-// when it is a duplicate. What it reads is not stored: it would never be settled, and own addresses
-// that another chain comes to.
+// testBehindTheEnd: a fetcher that reads on beyond the end of its chain does not learn of that end
+// if it is a duplicate. Its further pages are not stored: they would never be settled, and would
+// own addresses that another chain reaches.
 func testBehindTheEnd(s *suite) {
 	job := s.job()
 	page := func(seq, n uint32, hash uint64) rowstore.PageWrite {
@@ -168,7 +168,7 @@ func testCancelled(s *suite) {
 	s.equal("receipt beside a record", receipt(cancelled), s.put(cancelled)[0])
 }
 
-// testRecord: the record of a unit is found by it, whole, as long as it is there.
+// testRecord: the record of a unit is found, whole, for as long as it exists.
 func testRecord(s *suite) {
 	job, other := s.job(), s.job()
 	w := s.delivered(job, math.MaxInt32, math.MaxUint32, `{"v":1}`, `{"v":2}`)
@@ -328,8 +328,8 @@ func testUnknown(s *suite) {
 		func(rowstore.Record) error { return errors.New("a record") }))
 }
 
-// testRefused: a page that no store takes is told apart from a store that fails, and nothing of its
-// call is stored.
+// testRefused: a page that every store refuses is told apart from a store that fails. Nothing of
+// its call is stored.
 func testRefused(s *suite) {
 	job := s.job()
 	good, beyond, many := s.delivered(job, 1, 0, `{"v":1}`), s.delivered(job, rowstore.MaxSeq+1, 0),
@@ -347,8 +347,8 @@ func testRefused(s *suite) {
 	s.equal("at the bound", receipt(last), s.put(last)[0])
 }
 
-// testWhateverAPageHolds: what Check lets pass is stored together with others, and the reads of its
-// run go on.
+// testWhateverAPageHolds: a page that passes Check is stored together with others, and the reads of
+// its run still work.
 func testWhateverAPageHolds(s *suite) {
 	job := s.job()
 	texts := s.errored(job, 0, 0, "a\x00\xff", math.MaxUint16)

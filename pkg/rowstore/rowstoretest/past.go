@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// pastRuns makes runs of two customers in several generations, the state's order of ids.
+// pastRuns makes runs of two customers in several generations, ordered by id as in the state.
 func (s *suite) pastRuns(count int, generations ...ids.ID) []rowstore.PastRun {
 	random := rand.New(rand.NewPCG(1, 2))
 	groups := []ids.ID{s.ids.New(), s.ids.New()}
@@ -42,7 +42,7 @@ func whole(generations ...ids.ID) rowstore.Path {
 	return path
 }
 
-// testPastRuns holds every query against its meaning, in every order, and twice is once.
+// testPastRuns checks every query against the model, in every order. Storing twice is storing once.
 func testPastRuns(s *suite) {
 	first, second, other := s.ids.New(), s.ids.New(), s.ids.New()
 	s.past(rowstore.PastQuery{Path: whole(first), By: rowstore.ByQueued, Limit: 10}, nil)
@@ -101,7 +101,7 @@ func testPastRuns(s *suite) {
 	}
 }
 
-// past holds a query's answer against what it means.
+// past compares a query's result with the model's.
 func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
 	s.Helper()
 	got, err := s.store.PastRuns(s.ctx, q)
@@ -109,7 +109,7 @@ func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
 	s.equal(fmt.Sprintf("runs of %+v", q), asRead(found(all, q)), got)
 }
 
-// testCountPast: what a history's filter may name is counted as the history would list it.
+// testCountPast: runs are counted by all that a filter may name, as the history lists them.
 func testCountPast(s *suite) {
 	first, second := s.ids.New(), s.ids.New()
 	none, err := s.store.CountPast(s.ctx, whole(first), "one", rowstore.PastSpan{})
@@ -138,13 +138,13 @@ func testCountPast(s *suite) {
 	}
 }
 
-// spans are some around the time of a run, which the third has and the fourth has not.
+// spans are some spans around the time of a run: the third contains it, the fourth does not.
 func spans(at int64) []rowstore.PastSpan {
 	return []rowstore.PastSpan{{}, {From: at + 1}, {From: at}, {To: at}, {To: at + 1},
 		{From: at - 5_000, To: at + 5_000}, {From: at, To: at}, {From: at + 1, To: at}}
 }
 
-// testPastOfGenerations: one run may end in several generations, and differently.
+// testPastOfGenerations: one run may end differently in several generations.
 func testPastOfGenerations(s *suite) {
 	first, second := s.ids.New(), s.ids.New()
 	ended := s.pastRuns(2, first)[1]
@@ -169,7 +169,7 @@ func testPastOfGenerations(s *suite) {
 	}
 }
 
-// testPastEntries: the ledger is read from the newest entry on, by number and by place.
+// testPastEntries: the ledger is read from its newest entry, by number and by place.
 func testPastEntries(s *suite) {
 	first, second := s.ids.New(), s.ids.New()
 	var all []rowstore.PastEntry
@@ -203,7 +203,7 @@ func testPastEntries(s *suite) {
 		Limit: 1000}))
 	s.equal("page", want[5:9],
 		read(rowstore.PastEntriesQuery{Customers: []string{"one"}, Offset: 5, Limit: 4}))
-	for i, e := range want[:len(want)-1] { // those of one command among them
+	for i, e := range want[:len(want)-1] { // some of them of one command
 		s.equal("behind a place", want[i+1:], read(rowstore.PastEntriesQuery{
 			Customers: []string{"one"}, Limit: 1000,
 			Before: &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}}))
@@ -222,7 +222,7 @@ func testPastEntries(s *suite) {
 		Limit: 10})))
 }
 
-// testExpirePast: runs of months before the time go, later ones stay, and so do all entries.
+// testExpirePast: runs of earlier months go, later ones stay, and so do all entries.
 func testExpirePast(s *suite) {
 	s.ok(s.store.ExpirePast(s.ctx, time.Now()))
 	generation := s.ids.New()

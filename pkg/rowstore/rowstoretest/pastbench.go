@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Of a customer in BenchPast.
+// The customers of BenchPast.
 const (
 	pastScrapers    = 16
 	pastBodyBytes   = 180
@@ -18,8 +18,8 @@ const (
 	pastMillisApart = 60_000
 )
 
-// BenchPast measures the reads of a history of so many runs, each with its entry, of customers with
-// each of them. It reads the newest page, one in the middle, a run by its id, and the ledger.
+// BenchPast measures reads of a history of runs, each run with its entry and each customer with the
+// same number of runs. It reads the newest page, a middle one, a run by its id, and the ledger.
 func BenchPast(b *testing.B, store rowstore.Store, runs, each int) {
 	b.Helper()
 	generation := ids.ID{1}
@@ -90,7 +90,7 @@ func BenchPast(b *testing.B, store rowstore.Store, runs, each int) {
 	}
 }
 
-// pastID is an id of a kind by its number, scattered as ids are.
+// pastID returns an id of a kind by its number, scattered like real ids.
 func pastID(kind byte, n int) (id ids.ID) {
 	copy(id[:], fmt.Sprintf("%c%011x", kind, uint64(n+1)*0x9E3779B97F4A7C15>>20))
 	return id

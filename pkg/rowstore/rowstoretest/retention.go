@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// old makes jobs that started at some ages, each with two rows, an error and a record. The last one
-// is young and was stored last.
+// old makes jobs of several ages, each with two rows, an error and a record. The last job is young
+// and was stored last.
 func (s *suite) old(group ids.ID, cut time.Time, ages ...time.Duration) (jobs []rowstore.Job) {
 	scraper := s.ids.New()
 	for i, age := range ages {
@@ -27,8 +27,8 @@ func (s *suite) old(group ids.ID, cut time.Time, ages ...time.Duration) (jobs []
 
 const week = 7 * 24 * time.Hour
 
-// testExpire: the start of the job decides. A Scope hides what is old at once. Within a week more
-// it goes, and with it the records of condensed jobs, whose sum stays.
+// testExpire: the job's start decides. A Scope hides old rows at once. Within another week they go,
+// and with them the records of condensed jobs, whose sums stay.
 func testExpire(s *suite) {
 	cut := time.UnixMicro(s.job().Started)
 	group := s.ids.New()
@@ -52,7 +52,7 @@ func testExpire(s *suite) {
 	s.ok(err)
 	s.equal("jobs of one look", 1, len(one))
 	s.ok(s.store.Condense(s.ctx, jobs[0].ID, sum, cut))
-	// A late owner may find no record any more: the first sum stands.
+	// A late owner may find no records any more: the first sum stands.
 	s.ok(s.store.Condense(s.ctx, jobs[0].ID, rowstore.Recount{}, cut.Add(40*24*time.Hour)))
 	for range 2 {
 		s.ok(s.store.Expire(s.ctx, cut))
@@ -74,13 +74,13 @@ func testExpire(s *suite) {
 	if r := s.put(s.delivered(jobs[0], 9, 0, `{}`))[0]; r != nil {
 		s.Fatalf("a condensed job is no longer sealed: %v", r)
 	}
-	// An old job that still runs goes on.
+	// An old job that still runs can go on.
 	again := s.delivered(jobs[2], 2, 0, `{"late":true}`)
 	s.equal("receipt", receipt(again), s.put(again)[0])
 	if rows := s.rows(only(jobs[2])); !slices.Contains(rows, `{"late":true}`) {
 		s.Fatalf("rows of the old job: %v", rows)
 	}
-	// Whose records are removed for another reason is not condensed any more.
+	// A job whose records are deleted for another reason is no longer condensed.
 	s.ok(s.store.DeleteJob(s.ctx, jobs[0].ID, true))
 	counted, err := s.store.Recount(s.ctx, jobs[0].ID)
 	s.ok(err)
@@ -93,7 +93,7 @@ func (s *suite) records(job ids.ID) (count int) {
 	return count
 }
 
-// testKeepCharged: what is kept is the scraper's, by job and part, for as long as the job.
+// testKeepCharged: hashes are kept per scraper, by job and part, for as long as the job.
 func testKeepCharged(s *suite) {
 	job := s.job()
 	other := s.jobOf(job.Group, job.Scraper)
@@ -110,7 +110,7 @@ func testKeepCharged(s *suite) {
 			Hashes: hashes}))
 	}
 	keep(job, 0, many...)
-	keep(job, 0, 3) // of a late owner that has read a part of the records alone
+	keep(job, 0, 3) // from a late owner that has read only some of the records
 	keep(job, 1, 1<<63+1)
 	keep(other, 0, 5, 7)
 	keep(foreign, 0, 9)
@@ -137,7 +137,7 @@ func testKeepCharged(s *suite) {
 	s.equal("kept of what is left", []uint64{5, 7}, kept(job.Scraper))
 }
 
-// testHolding: a job holds rows from its first one on and until they are deleted. Records are none.
+// testHolding: a job holds rows from its first row until their deletion. Records do not count.
 func testHolding(s *suite) {
 	job := s.job()
 	errored, other := s.jobOf(job.Group, job.Scraper), s.jobOf(job.Group, s.ids.New())

@@ -61,7 +61,7 @@ func testScopes(s *suite) {
 	}
 }
 
-// testManyJobs reads with the largest scope there is.
+// testManyJobs reads with the largest possible scope.
 func testManyJobs(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()
 	var jobs, without []ids.ID
@@ -152,17 +152,17 @@ func testNewestFirst(s *suite) {
 	s.equal("filtered", want, texts(rows))
 }
 
-// testSort compares with an order made here, for all pairs of two fields' values.
+// testSort compares with an order made here, for all pairs of values of two fields.
 func testSort(s *suite) {
 	job := s.job()
-	classes := [][]string{ // ascending; what is equal shares an entry
+	classes := [][]string{ // ascending; equal values share an entry
 		{`-5`}, {`0`, `"0"`, `0.0`}, {`"7.5"`}, {`12`, `"12"`}, {`1e3`}, // numbers
 		{`""`}, {`"10 EUR"`}, {`"A"`}, {`"a"`}, {`"ä"`}, // text
 		{`false`}, {`true`}, // booleans
 		{`[1]`, `{"x":1}`, `[]`}, // others
 		{`null`, ``},             // none
 	}
-	rank := func(class int) int { // classes keep their order whatever the direction
+	rank := func(class int) int { // classes keep their order in either direction
 		switch {
 		case class < 5:
 			return 0
@@ -226,7 +226,7 @@ func testSort(s *suite) {
 	}
 }
 
-// testRowsBytes: parts of a page, each as long as told, are the page, whatever is stored meanwhile.
+// testRowsBytes: parts of a page, cut by bytes, make up the page, whatever is stored meanwhile.
 func testRowsBytes(s *suite) {
 	job := s.job()
 	rows := numbered(0, 120)
@@ -260,7 +260,7 @@ func testRowsBytes(s *suite) {
 	}
 }
 
-// scanAll reads a scope to its end, as many rows at a time as told.
+// scanAll reads a scope to its end, limit rows at a time.
 func (s *suite) scanAll(scope rowstore.Scope, f filter.Node, upto int64, limit int) []string {
 	s.Helper()
 	all := []string{}
@@ -321,8 +321,8 @@ func testScan(s *suite) {
 	s.equal("nothing upto 0", []string{}, s.scanAll(scope, nil, 0, 10))
 }
 
-// testScanBytes: a page ends with the row that makes it long enough, however many rows are left of
-// its limit.
+// testScanBytes: a page ends with the row that makes it long enough, however many rows its limit
+// still allows.
 func testScanBytes(s *suite) {
 	job := s.job()
 	var all []string
@@ -357,8 +357,8 @@ func testScanBytes(s *suite) {
 	}
 }
 
-// testScanAnywhere: places come back from callers, who may have made them up. A scan from any place
-// to any other ends, and shows rows that lie between.
+// testScanAnywhere: places come from callers, who may invent them. A scan from any place to any
+// other ends, and returns only rows that lie between.
 func testScanAnywhere(s *suite) {
 	job := s.job()
 	rows := numbered(0, 5)

@@ -1,4 +1,4 @@
-// Package rowstoretest is the conformance suite of row stores: what package rowstore promises, as
+// Package rowstoretest is the conformance suite of row stores: the promises of package rowstore, as
 // tests that every implementation runs. It owns no store and knows none.
 package rowstoretest
 
@@ -17,16 +17,16 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// RunCore runs what writes to and reads from every table, by few tests of the suite.
+// RunCore runs a few tests of the suite that write to and read from every table.
 func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
 	run(t, open, "Lists", "FirstRecordWins", "Record", "Records", "Seal", "DeleteJob", "Recount",
 		"LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds", "Sites", "LinkStates")
 }
 
-// Run runs the suite. Each call of open returns a store with nothing in it, which the test closes.
+// Run runs the suite. Each call of open returns an empty store, which the test closes.
 func Run(t *testing.T, open func(t *testing.T) rowstore.Store) { run(t, open) }
 
-// run runs the tests of these names; of none, all.
+// run runs the tests with these names, or all tests.
 func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 	for _, test := range []struct {
 		name string
@@ -140,7 +140,7 @@ func (s *suite) jobOf(group, scraper ids.ID) rowstore.Job {
 		Started: 1_700_000_000_000_000}
 }
 
-// delivered is a page with rows.
+// delivered returns a page with rows.
 func (s *suite) delivered(job rowstore.Job, seq, page uint32, rows ...string) rowstore.PageWrite {
 	p := &model.Page{
 		Job: job.ID, Unit: model.Unit{Seq: seq, Page: page}, Fetch: s.ids.New(),
@@ -156,7 +156,7 @@ func (s *suite) delivered(job rowstore.Job, seq, page uint32, rows ...string) ro
 	return rowstore.PageWrite{Job: job, Page: p}
 }
 
-// errored is a page that was not delivered.
+// errored returns a page that was not delivered.
 func (s *suite) errored(job rowstore.Job, seq, page uint32, code string,
 	status uint16) rowstore.PageWrite {
 	w := s.delivered(job, seq, page)
@@ -173,7 +173,7 @@ func (s *suite) put(pages ...rowstore.PageWrite) []*model.Receipt {
 	return receipts
 }
 
-// receipt is what a page's own record answers.
+// receipt returns the receipt of a page that is stored as it is.
 func receipt(w rowstore.PageWrite) *model.Receipt {
 	p := w.Page
 	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
@@ -207,7 +207,7 @@ func only(job rowstore.Job) rowstore.Scope {
 	return rowstore.Scope{Group: job.Group, Jobs: []ids.ID{job.ID}}
 }
 
-// numbered makes rows {"n":from} and on.
+// numbered makes count rows {"n":from}, {"n":from+1} and so on.
 func numbered(from, count int) []string {
 	rows := make([]string, count)
 	for i := range rows {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// batch stores a batch, and says whether it stands.
+// batch stores a batch, and reports whether it stands.
 func (s *suite) batch(harvest ids.ID, number uint32, rows ...string) bool {
 	s.Helper()
 	b := rowstore.Batch{Harvest: harvest, Number: number, Fetch: s.ids.New()}
@@ -23,7 +23,7 @@ func (s *suite) batch(harvest ids.ID, number uint32, rows ...string) bool {
 	return stands == b.Fetch
 }
 
-// harvested lists all rows of a harvest in the order of their batches, so many at a time.
+// harvested lists all rows of a harvest in the order of their batches, most at a time.
 func (s *suite) harvested(harvest ids.ID, most int) (rows []string, newest uint32) {
 	s.Helper()
 	for after := int64(0); ; {
@@ -87,7 +87,7 @@ func (s *suite) holdHarvests(want ...ids.ID) {
 	s.equal("harvests", want, all)
 }
 
-// testBatchesAtOnce: of many that write one batch at once one does, all of it.
+// testBatchesAtOnce: of many writers of one batch, exactly one stands, with all of it.
 func testBatchesAtOnce(s *suite) {
 	harvest := s.ids.New()
 	const writers, batches = 8, 10
@@ -126,7 +126,7 @@ func testBatchesAtOnce(s *suite) {
 	s.equal("rows", want, rows)
 }
 
-// testEntries: entries are filtered, sorted and cut as rows are.
+// testEntries: entries are filtered, sorted and cut like rows.
 func testEntries(s *suite) {
 	harvest := s.ids.New()
 	docs := []string{`{"url":"b","_n":4}`, `{"_file":{"url":"x"}}`, `{"url":"a'","_n":10}`,

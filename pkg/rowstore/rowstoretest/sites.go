@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// siteLinks makes links of a version, from a number on. Their titles go the other way.
+// siteLinks makes links of a version, from a number on. Their titles run in reverse.
 func siteLinks(from, count int) []rowstore.SiteLink {
 	links := make([]rowstore.SiteLink, count)
 	for i := range links {
@@ -22,7 +22,7 @@ func siteLinks(from, count int) []rowstore.SiteLink {
 	return links
 }
 
-// site stores a version of so many links.
+// site stores a version of count links.
 func (s *suite) site(count int) ids.ID {
 	s.Helper()
 	version := s.ids.New()
@@ -34,24 +34,34 @@ func (s *suite) site(count int) ids.ID {
 	return version
 }
 
-func (s *suite) linksOf(q rowstore.SiteQuery) (links []rowstore.SiteLink) {
+func (s *suite) linksOf(q rowstore.SiteQuery) []rowstore.SiteLink {
 	s.Helper()
-	s.ok(s.store.SiteLinks(s.ctx, q, func(l *rowstore.SiteLink) error {
-		links = append(links, *l)
-		return nil
-	}))
+	links, err := s.store.SiteLinks(s.ctx, q)
+	s.ok(err)
 	return links
 }
 
-// testSites: a version is read as it was given once it is finished, in every order and in parts. A
-// part that comes twice is there once.
+// allLinks reads all links of a version, page by page.
+func (s *suite) allLinks(version, site ids.ID) (links []rowstore.SiteLink) {
+	s.Helper()
+	q := rowstore.SiteQuery{Version: version, Site: site, Limit: rowstore.MaxSitePart}
+	for {
+		part := s.linksOf(q)
+		if links = append(links, part...); len(part) < q.Limit {
+			return links
+		}
+		q.From = part[len(part)-1].Seq + 1
+	}
+}
+
+// testSites: once it is finished, a version is read as it was given, in every order and in parts. A
+// part that comes twice is stored once.
 func testSites(s *suite) {
 	const count = 12_345
 	version := s.ids.New()
 	unknown := func(version ids.ID) {
 		s.Helper()
-		err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: version},
-			func(*rowstore.SiteLink) error { return nil })
+		_, err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: version, Limit: 1})
 		if !errors.Is(err, rowstore.ErrListUnknown) {
 			s.Fatalf("links of a version that cannot be read: %v", err)
 		}
@@ -68,7 +78,7 @@ func testSites(s *suite) {
 		s.ok(s.store.FinishSite(s.ctx, version, count))
 	}
 	want := siteLinks(0, count)
-	s.equal("links", want, s.linksOf(rowstore.SiteQuery{Version: version}))
+	s.equal("links", want, s.allLinks(version, ids.ID{}))
 	s.equal("links from one on", want[12_000:12_010],
 		s.linksOf(rowstore.SiteQuery{Version: version, From: 12_000, Limit: 10}))
 	for by, text := range map[rowstore.LinkOrder]func(rowstore.SiteLink) string{
@@ -90,22 +100,23 @@ func testSites(s *suite) {
 		s.linksOf(rowstore.SiteQuery{Version: version, Descending: true, Offset: 1, Limit: 2}))
 	s.equal("behind the end", 0,
 		len(s.linksOf(rowstore.SiteQuery{Version: version, Offset: count, Limit: 10})))
-	failed := errors.New("no more")
-	if err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: version},
-		func(*rowstore.SiteLink) error { return failed }); !errors.Is(err, failed) {
-		s.Fatalf("a visit that fails ends with %v", err)
+	for _, limit := range []int{0, rowstore.MaxSitePart + 1} {
+		if _, err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: version,
+			Limit: limit}); err == nil {
+			s.Errorf("a page of %d links is read", limit)
+		}
 	}
 	empty := s.site(0)
-	s.equal("links of an empty version", 0, len(s.linksOf(rowstore.SiteQuery{Version: empty})))
+	s.equal("links of an empty version", 0, len(s.allLinks(empty, ids.ID{})))
 	odd := []rowstore.SiteLink{{URL: "https://a.test/'\\\"", Title: "ä\x00\n", Curl: "curl 'x'",
 		Hash: 1<<64 - 1}}
 	version = s.ids.New()
 	s.ok(s.store.PutSiteLinks(s.ctx, version, odd))
 	s.ok(s.store.FinishSite(s.ctx, version, 1))
-	s.equal("odd text", odd, s.linksOf(rowstore.SiteQuery{Version: version}))
+	s.equal("odd text", odd, s.allLinks(version, ids.ID{}))
 }
 
-// testDropSites: what is dropped is gone, and nothing else. A version that was begun is found.
+// testDropSites: a dropped version is gone, and nothing else. An unfinished version is listed.
 func testDropSites(s *suite) {
 	kept, dropped, begun := s.site(5), s.site(rowstore.MaxSitePart+1), s.ids.New()
 	s.ok(s.store.PutSiteLinks(s.ctx, begun, siteLinks(0, 3)))
@@ -129,16 +140,15 @@ func testDropSites(s *suite) {
 	s.ok(s.store.DropSite(s.ctx, s.ids.New()))
 	s.equal("versions that are left", map[ids.ID]rowstore.ListInfo{
 		kept: {ID: kept, Count: 5, Finished: true}}, all())
-	s.equal("links that are left", 5, len(s.linksOf(rowstore.SiteQuery{Version: kept})))
-	err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: dropped},
-		func(*rowstore.SiteLink) error { return nil })
+	s.equal("links that are left", 5, len(s.allLinks(kept, ids.ID{})))
+	_, err := s.store.SiteLinks(s.ctx, rowstore.SiteQuery{Version: dropped, Limit: 1})
 	if !errors.Is(err, rowstore.ErrListUnknown) {
 		s.Fatalf("links of a version that was dropped: %v", err)
 	}
 }
 
-// testLinkStates: of each link the run that started last counts, in whatever order runs tell. The
-// states are the site's, whatever its version.
+// testLinkStates: for each link, the run that started last counts, in whatever order runs report.
+// States belong to the site, whatever its version.
 func testLinkStates(s *suite) {
 	site, other := s.ids.New(), s.ids.New()
 	first, second := s.site(4), s.site(6)
@@ -157,7 +167,7 @@ func testLinkStates(s *suite) {
 	}
 	states := func(version, site ids.ID) (found []rowstore.LinkState) {
 		s.Helper()
-		for _, l := range s.linksOf(rowstore.SiteQuery{Version: version, Site: site}) {
+		for _, l := range s.allLinks(version, site) {
 			found = append(found, l.State)
 		}
 		return found

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards what storing a page of one row costs, in batches as ingest writes them.
+// TestAllocations guards the cost of storing a page of one row, in batches like those of ingest.
 func TestAllocations(t *testing.T) {
 	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// archiveSchema stands beside the versions of the schema: the release before knows none of it and
-// opens the database all the same.
+// archiveSchema is outside the schema versions: the previous release does not know it, but still
+// opens the database.
 const archiveSchema = `
 CREATE TABLE IF NOT EXISTS past_runs (
 	id         BLOB NOT NULL,
@@ -92,11 +92,11 @@ const (
 		`started, finished, links, success, errors, items, pages, delivered, charged, body`
 	pastEntryColumns = `id, generation, sealed, customer, created, body`
 
-	// expiredAtOnce bounds what one turn of the writer removes.
+	// expiredAtOnce bounds how many runs one turn of the writer removes.
 	expiredAtOnce = 2_000
 )
 
-// makeArchive makes what is not there of the archive's tables.
+// makeArchive creates the missing tables of the archive.
 func makeArchive(ctx context.Context, conn *sql.Conn) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func makeArchive(ctx context.Context, conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// PutPast is rowstore.Archive.
+// PutPast implements rowstore.Archive.
 func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 	entries []rowstore.PastEntry) error {
 	if len(runs) == 0 && len(entries) == 0 {
@@ -152,13 +152,13 @@ func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 	})
 }
 
-// condition is what stands behind WHERE, with its arguments.
+// condition is the text after WHERE, with its arguments.
 type condition struct {
 	text strings.Builder
 	args []any
 }
 
-// on begins a condition with the records of a path.
+// on begins a condition that selects the records of a path.
 func on(path rowstore.Path) *condition {
 	c := &condition{}
 	c.text.WriteString(`(0`)
@@ -175,7 +175,7 @@ func (c *condition) and(text string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// among wants a column of ids to have one of them.
+// among requires a column of ids to hold one of list.
 func (c *condition) among(column string, list []ids.ID) {
 	if list == nil {
 		return
@@ -183,7 +183,7 @@ func (c *condition) among(column string, list []ids.ID) {
 	c.and(column+` IN (SELECT unhex(value) FROM json_each(?))`, hexList(list))
 }
 
-// hexList is a JSON array of ids.
+// hexList returns ids as a JSON array.
 func hexList(list []ids.ID) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -197,7 +197,7 @@ func hexList(list []ids.ID) string {
 	return b.String()
 }
 
-// kinds wants runs of one of some kinds.
+// kinds requires runs to have one of these kinds.
 func (c *condition) kinds(kinds []rowstore.PastKind) error {
 	if kinds == nil {
 		return nil
@@ -215,7 +215,7 @@ func (c *condition) kinds(kinds []rowstore.PastKind) error {
 	return nil
 }
 
-// within wants runs of a span.
+// within requires runs to be queued in a span.
 func (c *condition) within(queued rowstore.PastSpan) {
 	if queued.From > 0 {
 		c.and(`queued >= ?`, queued.From)
@@ -225,8 +225,8 @@ func (c *condition) within(queued rowstore.PastSpan) {
 	}
 }
 
-// page selects records of a page, of which limit and offset are given behind the condition's
-// arguments. It finds them before it reads them: those before the page are not read.
+// page selects one page of records. Limit and offset follow the condition's arguments. It finds the
+// page's ids first, so it does not read the records before the page.
 func page(table, columns string, where *condition, by, direction string) string {
 	order := ` ORDER BY ` + by + direction + `, id` + direction
 	return `SELECT ` + columns + ` FROM (SELECT id, generation FROM ` + table + ` WHERE ` +
@@ -234,7 +234,7 @@ func page(table, columns string, where *condition, by, direction string) string 
 		` USING (id, generation)` + order
 }
 
-// pastRuns is the statement of a query, with its arguments.
+// pastRuns returns the statement for a query, with its arguments.
 func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	where := on(q.Path)
 	if q.Customer != "" {
@@ -266,7 +266,7 @@ func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 		append(where.args, q.Limit, q.Offset), nil
 }
 
-// PastRuns is rowstore.Archive.
+// PastRuns implements rowstore.Archive.
 func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
 	error) {
 	statement, args, err := pastRuns(q)
@@ -288,12 +288,12 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	return runs, nil
 }
 
-// pastEntries is the statement of a query, with its arguments.
+// pastEntries returns the statement for a query, with its arguments.
 func pastEntries(q rowstore.PastEntriesQuery) (text string, args []any) {
 	where := on(q.Path)
 	switch {
-	case q.IDs != nil && q.Customers != nil: // the ids are the way to them
-		theirs, _ := json.Marshal(q.Customers) // strings always can be
+	case q.IDs != nil && q.Customers != nil: // the ids find them
+		theirs, _ := json.Marshal(q.Customers) // strings never fail
 		where.and(`+customer IN (SELECT value FROM json_each(?))`, string(theirs))
 	case q.Customers != nil:
 		where.and(`customer = ?`, q.Customers[0])
@@ -306,7 +306,7 @@ func pastEntries(q rowstore.PastEntriesQuery) (text string, args []any) {
 		append(where.args, q.Limit, q.Offset)
 }
 
-// PastEntries is rowstore.Archive.
+// PastEntries implements rowstore.Archive.
 func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
 	error) {
 	statement, args := pastEntries(q)
@@ -326,7 +326,7 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 	return entries, nil
 }
 
-// PastHead is rowstore.Archive.
+// PastHead implements rowstore.Archive.
 func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error) {
 	head := int64(0)
 	for _, step := range path {
@@ -347,7 +347,7 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 	return uint64(head), nil
 }
 
-// ExpirePast is rowstore.Archive. Each turn of the writer removes a bounded number.
+// ExpirePast implements rowstore.Archive. Each turn of the writer removes a bounded number.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
 	for _, statements := range [][]string{
 		{uncountExpired, forgetCounts,

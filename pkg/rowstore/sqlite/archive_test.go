@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// TestPagesOfThePastFollowIndices holds what history and ledger list by default, by number and by
-// place, to an index that covers it, in its order. Counts visit what is counted already.
+// TestPagesOfThePastFollowIndices: the default lists of history and ledger, by number and by place,
+// read an index that covers them, in its order. Counts read past_counts.
 func TestPagesOfThePastFollowIndices(t *testing.T) {
 	store, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestPagesOfThePastFollowIndices(t *testing.T) {
 	}
 }
 
-// wantPlan wants a statement to find its page by a step alone, without sorting what comes before.
+// wantPlan requires a statement to find its page by one step, without sorting earlier records.
 func wantPlan(t *testing.T, store *Store, text string, args []any, want string) {
 	t.Helper()
 	plan := planOf(t, store, text, args)
@@ -87,7 +87,7 @@ func wantPlan(t *testing.T, store *Store, text string, args []any, want string) 
 		t.Errorf("%s:\nthe plan is %s\nwant %s", text, strings.Join(plan, "\n"), want)
 		return
 	}
-	// the page itself may be sorted, behind the step that begins to read it
+	// the page itself may be sorted, after the step that begins to read it
 	reading := slices.IndexFunc(plan, func(step string) bool {
 		return strings.Contains(step, "USING PRIMARY KEY (id=? AND generation=?)")
 	})
@@ -113,8 +113,8 @@ func planOf(t *testing.T, store *Store, text string, args []any) (steps []string
 	return steps
 }
 
-// TestRunsOfBeforeAreCounted: a database whose archive is of before there were counts has them when
-// it is opened, and what expires is counted no more.
+// TestRunsOfBeforeAreCounted: opening a database whose archive is older than the counts counts its
+// runs. What expires is no longer counted.
 func TestRunsOfBeforeAreCounted(t *testing.T) {
 	dir, generation := t.TempDir(), ids.ID{1}
 	store, err := Open(Config{Dir: dir})

@@ -11,7 +11,7 @@ import (
 
 const auditColumns = `number, generation, hash, sealed, at, actor, customer, body`
 
-// PutAudit is rowstore.Archive.
+// PutAudit implements rowstore.Archive.
 func (s *Store) PutAudit(ctx context.Context, entries []rowstore.AuditRecord) error {
 	if len(entries) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (s *Store) PutAudit(ctx context.Context, entries []rowstore.AuditRecord) er
 	})
 }
 
-// Audit is rowstore.Archive.
+// Audit implements rowstore.Archive.
 func (s *Store) Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error) {
 	where := on(q.Path)
 	if q.Actor != "" {
@@ -72,7 +72,7 @@ func (s *Store) Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.Au
 	return entries, nil
 }
 
-// AuditHead is rowstore.Archive.
+// AuditHead implements rowstore.Archive.
 func (s *Store) AuditHead(ctx context.Context, path rowstore.Path) (uint64, error) {
 	where := on(path)
 	rows, err := s.reads.QueryContext(ctx,

@@ -25,7 +25,7 @@ func openB(b *testing.B) *sqlite.Store {
 	return store
 }
 
-// batch makes pages of one row, as a list run brings them.
+// batch makes pages of one row, as the run of a list brings them.
 func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.PageWrite {
 	pages := make([]rowstore.PageWrite, count)
 	for i := range pages {
@@ -48,7 +48,7 @@ func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.P
 	return pages
 }
 
-// BenchmarkPutPages gives the time of one page record with one row.
+// BenchmarkPutPages measures one page record with one row.
 func BenchmarkPutPages(b *testing.B) {
 	for _, size := range []int{500, 2000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -66,8 +66,8 @@ func BenchmarkPutPages(b *testing.B) {
 	}
 }
 
-// BenchmarkPutChain gives the time of one page, with one row, of 100 chains whose pages come in
-// their order. It must not grow with the length of the chains.
+// BenchmarkPutChain measures one page, with one row, of 100 chains whose pages come in order. It
+// must not grow with the length of the chains.
 func BenchmarkPutChain(b *testing.B) {
 	store, source := openB(b), &ids.Sequence{}
 	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}
@@ -85,7 +85,7 @@ func BenchmarkPutChain(b *testing.B) {
 	}
 }
 
-// BenchmarkIntake gives the time of one link.
+// BenchmarkIntake measures one link.
 func BenchmarkIntake(b *testing.B) {
 	store, source := openB(b), &ids.Sequence{}
 	w, err := store.CreateList(context.Background(), source.New())
@@ -149,7 +149,7 @@ func BenchmarkReads(b *testing.B) {
 		}},
 	} {
 		b.Run(read.name, func(b *testing.B) {
-			ctx, cancel := context.WithCancel(b.Context()) // as a call's: it can end
+			ctx, cancel := context.WithCancel(b.Context()) // cancelable, like a call's
 			defer cancel()
 			b.ReportAllocs()
 			for b.Loop() {

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// countsSchema has the archive's runs, without trials, counted: history tells with each page how
-// many there are.
+// countsSchema keeps counts of the archive's runs without trials: every page of the history shows
+// how many runs there are.
 const countsSchema = `
 CREATE TABLE past_counts (
 	customer   TEXT NOT NULL,
@@ -27,12 +27,12 @@ INSERT INTO past_counts SELECT customer, generation, grp, scraper, state, count(
 	FROM past_runs WHERE trial = 0 GROUP BY customer, generation, grp, scraper, state;
 `
 
-// expiredRuns are the next runs that go: those that finished before ?1, ?2 at most.
+// expiredRuns selects the next runs to remove: at most ?2 that finished before ?1.
 const expiredRuns = `SELECT id, generation FROM past_runs WHERE finished < ?1
 	ORDER BY finished, id, generation LIMIT ?2`
 
 const (
-	// uncountExpired takes off what expiredRuns are, before they go.
+	// uncountExpired subtracts expiredRuns from the counts, before they are removed.
 	uncountExpired = `INSERT INTO past_counts
 		SELECT customer, generation, grp, scraper, state, -count(*) FROM past_runs
 		WHERE trial = 0 AND (id, generation) IN (` + expiredRuns + `)
@@ -41,18 +41,18 @@ const (
 	forgetCounts = `DELETE FROM past_counts WHERE runs = 0`
 )
 
-// counted is what runs are counted by.
+// counted is the key under which runs are counted.
 type counted struct {
 	customer   string
 	generation ids.ID
 	rowstore.PastKind
 }
 
-// count adds runs that are stored in the same turn.
+// count adds runs that are stored in the same turn to the counts.
 func (w *writer) count(added map[counted]int64) error {
 	for of, runs := range added {
 		if runs == 0 {
-			continue // all were there
+			continue // all were stored already
 		}
 		if _, err := w.exec(`INSERT INTO past_counts VALUES (?,?,?,?,?,?)
 			ON CONFLICT DO UPDATE SET runs = runs + excluded.runs`, of.customer, of.generation[:],
@@ -63,8 +63,8 @@ func (w *writer) count(added map[counted]int64) error {
 	return nil
 }
 
-// A generation's runs are counted already; those behind a step of the path are taken off. There are
-// few: what the state is about to drop, and what a restore has undone.
+// past_counts counts all runs of a generation, so those beyond the path's step are subtracted. They
+// are few: what the state is about to drop, and what a restore has undone.
 const (
 	countedWhole = `SELECT grp, scraper, state, runs FROM past_counts
 		WHERE customer = ? AND generation = ?`
@@ -73,7 +73,7 @@ const (
 		GROUP BY grp, scraper, state`
 )
 
-// countPast is the statement that counts, with its arguments.
+// countPast returns the statement that counts, with its arguments.
 func countPast(path rowstore.Path, customer string) (text string, args []any) {
 	var parts []string
 	for _, step := range path {
@@ -85,7 +85,7 @@ func countPast(path rowstore.Path, customer string) (text string, args []any) {
 		`) GROUP BY grp, scraper, state HAVING sum(runs) > 0`, args
 }
 
-// countWithin is the statement that counts the runs of a span, by the index that finds them.
+// countWithin returns the statement that counts the runs of a span by the index on queued.
 func countWithin(path rowstore.Path, customer string, queued rowstore.PastSpan) (text string,
 	args []any) {
 	where := on(path)
@@ -96,7 +96,7 @@ func countWithin(path rowstore.Path, customer string, queued rowstore.PastSpan) 
 		WHERE ` + where.text.String() + ` GROUP BY grp, scraper, state`, where.args
 }
 
-// CountPast is rowstore.Archive.
+// CountPast implements rowstore.Archive.
 func (s *Store) CountPast(ctx context.Context, path rowstore.Path, customer string,
 	queued rowstore.PastSpan) ([]rowstore.PastCount, error) {
 	if len(path) == 0 {

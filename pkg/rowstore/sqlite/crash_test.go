@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// What the child of a crash test is told: where its store is, and at which point, passed how often,
-// it dies.
+// What the child of a crash test is told: its store's directory, and at which point, passed how
+// many times, it dies.
 const (
 	crashDir   = "SHOAL_TEST_CRASH_DIR"
 	crashPoint = "SHOAL_TEST_CRASH_POINT"
@@ -44,7 +44,7 @@ const crashListLinks = 10_000
 
 func crashList(n int) ids.ID { return ids.ID{4, byte(n >> 8), byte(n)} }
 
-// TestMain lets the test binary be the child, too.
+// TestMain lets the test binary also serve as the child.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		fmt.Fprintln(os.Stderr, crashChild(dir))
@@ -53,8 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashChild stores pages and lists until it dies, and says on standard output what was
-// acknowledged.
+// crashChild stores pages and lists until it dies, and prints what was acknowledged.
 func crashChild(dir string) error {
 	ctx := context.Background()
 	left, err := strconv.Atoi(os.Getenv(crashAfter))
@@ -99,7 +98,7 @@ func crashChild(dir string) error {
 	}
 }
 
-// TestKill: whenever the process is killed, what was acknowledged is there, whole, and nothing is
+// TestKill kills the process at every point: what was acknowledged is there, whole, and nothing is
 // there by half.
 func TestKill(t *testing.T) {
 	for _, point := range []string{"rowstore.before_commit", "rowstore.after_commit"} {
@@ -122,8 +121,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// checkCrashed checks a store against the numbers of acknowledged rounds; one more may be there,
-// whole.
+// checkCrashed compares a store with the numbers of acknowledged rounds; one more round may be
+// there, whole.
 func checkCrashed(t *testing.T, store *sqlite.Store, pages, lists int) {
 	defer func() {
 		if err := store.Close(); err != nil {
@@ -176,7 +175,7 @@ func checkCrashed(t *testing.T, store *sqlite.Store, pages, lists int) {
 	if finished != lists && finished != lists+1 || len(infos) > finished+1 {
 		t.Errorf("%d lists, %d finished, after %d acknowledged", len(infos), finished, lists)
 	}
-	// Life goes on: the same pages again are repeats, the next is new.
+	// The store still works: the same pages again are repeats, and the next one is new.
 	receipts, err := store.PutPages(t.Context(),
 		[]rowstore.PageWrite{crashPage(0), crashPage(100_003)})
 	if err != nil || receipts[0] == nil || receipts[1].Items != 3 {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// JobsOf is rowstore.Retention. It looks at every job behind the id: few customers are removed.
+// JobsOf implements rowstore.Retention. It reads all jobs after the id: it is rarely called.
 func (s *Store) JobsOf(ctx context.Context, customer string, after ids.ID,
 	most int) ([]rowstore.Job, error) {
 	rows, err := s.loop.QueryContext(ctx, selectJobs+`
@@ -25,7 +25,7 @@ func (s *Store) JobsOf(ctx context.Context, customer string, after ids.ID,
 	return jobs, nil
 }
 
-// EraseJob is rowstore.Retention. Each turn of the writer removes a bounded number.
+// EraseJob implements rowstore.Retention. Each turn of the writer removes a bounded number.
 func (s *Store) EraseJob(ctx context.Context, job ids.ID) error {
 	for _, turn := range []func(job int64) (more bool, err error){s.writer.deleteSpan,
 		s.writer.deleteRecords, s.writer.deleteCharged} {

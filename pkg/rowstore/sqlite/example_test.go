@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// A list that is finished is there for good, and never changes.
+// A finished list stays, and never changes.
 func ExampleOpen() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "rows")

@@ -12,8 +12,11 @@ import (
 
 // FindSiteLinks is rowstore.Sites. It looks at all links as they stand, notes which pass by a bit
 // each, and finds the page among those by its order.
-func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node,
-	visit func(*rowstore.SiteLink) error) (total int64, err error) {
+func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
+	links []rowstore.SiteLink, total int64, err error) {
+	if err := q.Check(); err != nil {
+		return nil, 0, err
+	}
 	var passing linkSet
 	doc := map[string]any{}
 	all := linksRead{SiteQuery: rowstore.SiteQuery{Version: q.Version, Site: q.Site, From: q.From},
@@ -25,19 +28,20 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 			total++
 			passing.add(l.Seq)
 		}
-		return ctx.Err() // patterns may take long
+		return ctx.Err() // patterns may be slow
 	})
 	if err != nil || total == 0 {
-		return 0, err
+		return nil, 0, err
 	}
 	q.Within(total)
-	return total, s.siteLinks(ctx, linksRead{SiteQuery: q, among: passing}, visit)
+	links, err = s.linkPage(ctx, linksRead{SiteQuery: q, among: passing})
+	return links, total, err
 }
 
-// asksState says whether a filter asks for the states of links.
+// asksState reports whether a filter tests the states of links.
 func asksState(f filter.Node) bool {
 	asks := false
-	_ = filter.Each(f, func(c filter.Compare) error { // it never fails
+	_ = filter.Each(f, func(c filter.Compare) error { // the function never fails
 		asks = asks || c.Field == "state"
 		return nil
 	})
@@ -60,15 +64,15 @@ func (s linkSet) has(seq uint32) bool {
 	return word < len(s) && s[word]&(1<<(seq%64)) != 0
 }
 
-// linkPage gathers a page of a set while the numbers of all links come in the order of a query. It
-// passes over the first ones of the set, and takes up to most of those behind them.
+// linkPage collects one page of a set while the seqs of all links come in the order of a query. It
+// skips the first skip of the set, and takes up to most of the rest.
 type linkPage struct {
 	among      linkSet
 	skip, most int
 	seqs       []uint32
 }
 
-// take takes the next number; more says whether another one is wanted.
+// take takes the next seq; more is false once the page is full.
 func (p *linkPage) take(seq uint32) (more bool) {
 	switch {
 	case !p.among.has(seq):
@@ -80,8 +84,8 @@ func (p *linkPage) take(seq uint32) (more bool) {
 	return len(p.seqs) < p.most
 }
 
-// linksAmong are the numbers of the links on a page of a query's set, as a JSON array. It reads
-// numbers alone, which the index of addresses has.
+// linksAmong returns the seqs of the links on a query's page, as a JSON array. It reads only seqs,
+// which the index of addresses holds.
 func linksAmong(ctx context.Context, conn *sql.Conn, wanted string, id int64,
 	q *linksRead) (string, error) {
 	page := linkPage{among: q.among, skip: q.Offset, most: q.Limit}

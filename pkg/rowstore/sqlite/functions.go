@@ -16,8 +16,8 @@ import (
 // newDriver is a SQLite driver with the functions that filters and sorts need. All but the last
 // take a document and the name of a member:
 //
-//	text(doc, name)      the member's text, NULL when it is none
-//	number(doc, name)    the number that it is, or that its text is, else NULL
+//	text(doc, name)      the member's text, NULL if it is not text
+//	number(doc, name)    its number, or the number that its text spells, else NULL
 //	literal(doc, name)   'null', 'true' or 'false'; 'null' when it is not there, NULL for others
 //	present(doc, name)   whether it is there
 //	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans,
@@ -33,7 +33,7 @@ import (
 // SQLite's own functions for JSON make a tree of the whole document first, compare text with
 // numbers, and read numbers their own way.
 func newDriver(patterns *patterns) (*sqlite.Driver, error) {
-	// Text arguments are views into SQLite's memory: none may be kept, and none is.
+	// Text arguments are views into SQLite's memory, so no function may keep one.
 	functions := map[string]sqlite.FunctionImpl{
 		"text":        {NArgs: 2, Scalar: ofMember(text)},
 		"number":      {NArgs: 2, Scalar: ofMember(number)},
@@ -58,10 +58,10 @@ func newDriver(patterns *patterns) (*sqlite.Driver, error) {
 	return engine, nil
 }
 
-// scalar is a function as SQLite calls it.
+// scalar is a function in the form that SQLite calls.
 type scalar = func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error)
 
-// ofMember is a function of a member's value as it is written in the document.
+// ofMember makes a function of a member's value, as written in the document.
 func ofMember(of func(value string, found bool) driver.Value) scalar {
 	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		doc, _ := args[0].(string)
@@ -70,7 +70,7 @@ func ofMember(of func(value string, found bool) driver.Value) scalar {
 	}
 }
 
-// ofText is a test of a member's text; nothing else passes it.
+// ofText makes a test of a member's text; other values fail it.
 func ofText(test func(text, operand string) (bool, error)) scalar {
 	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		doc, _ := args[0].(string)
@@ -85,8 +85,8 @@ func ofText(test func(text, operand string) (bool, error)) scalar {
 	}
 }
 
-// equals looks for the member only where its text may be: a filter seldom finds what it is for. Of
-// a document without escapes every text stands in it as it is.
+// equals searches the member only if the document contains its text: most documents do not. In a
+// document without escapes, every text appears literally.
 func equals(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	doc, _ := args[0].(string)
 	name, _ := args[1].(string)

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// TestEquals: what is not looked into is never a document that holds the text in another spelling.
+// TestEquals: a document that equals skips never holds the text in another spelling.
 func TestEquals(t *testing.T) {
 	found := 0
 	for _, doc := range []string{`{"a":"x"}`, `{"a":"\u0078"}`, `{"a":"\/"}`, "{\"a\":\"\xff\"}",

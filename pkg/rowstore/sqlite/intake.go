@@ -18,7 +18,7 @@ const (
 	finishList  = `UPDATE lists SET count = ?, finished = 1 WHERE id = ?`
 )
 
-// listWriter is a list that is being taken in. One goroutine uses it.
+// listWriter is a list that is being taken in. Only one goroutine may use it.
 type listWriter struct {
 	store *Store
 	list  ids.ID
@@ -26,8 +26,8 @@ type listWriter struct {
 	links *intake.List
 }
 
-// CreateList is rowstore.Lists. At most 32 lists are taken in at a time, and one of more than
-// 200,000 links: CreateList and Add wait for that. A list has at most 5,000,000 links of 8 KiB.
+// CreateList implements rowstore.Lists. At most 32 lists are taken in at a time, and one of more
+// than 200,000 links: CreateList and Add wait. A list has at most 5,000,000 links of 8 KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	links, err := s.intakes.BeginList(ctx, s.dir, list.String())
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 	return in, nil
 }
 
-// Add is rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.
+// Add implements rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.
 func (in *listWriter) Add(ctx context.Context, url, canonical string) (bool, error) {
 	if err := in.links.Wait(ctx); err != nil {
 		return false, err
@@ -62,7 +62,7 @@ func (in *listWriter) Add(ctx context.Context, url, canonical string) (bool, err
 	return in.links.Add(url, canonical)
 }
 
-// write stores the packed chunks, in the writer's turn.
+// write stores the packed chunks, within the writer's turn.
 func (in *listWriter) write() error {
 	w := in.store.writer
 	if _, _, finished, err := w.list(in.list); err != nil || finished {
@@ -77,7 +77,7 @@ func (in *listWriter) write() error {
 	return nil
 }
 
-// Finish is rowstore.ListWriter.
+// Finish implements rowstore.ListWriter.
 func (in *listWriter) Finish(ctx context.Context) (uint32, error) {
 	if in.links.Over() {
 		return 0, intake.ErrOver
@@ -99,7 +99,7 @@ func (in *listWriter) Finish(ctx context.Context) (uint32, error) {
 	return in.links.Count(), in.links.End()
 }
 
-// Abort is rowstore.ListWriter.
+// Abort implements rowstore.ListWriter.
 func (in *listWriter) Abort(ctx context.Context) error {
 	if in.links.Over() {
 		return nil

@@ -31,7 +31,7 @@ func createList(t *testing.T, store *Store, id ids.ID) *listWriter {
 	return w.(*listWriter)
 }
 
-// A list that is dropped while it is taken in does not come back.
+// TestDropUnderIntake: a list that is dropped during its intake does not come back.
 func TestDropUnderIntake(t *testing.T) {
 	store := openStore(t)
 	w := createList(t, store, ids.ID{1})

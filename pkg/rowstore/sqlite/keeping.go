@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// keeping opens connections that keep what they have prepared. To prepare a read costs more than to
-// make it, and the same few come again and again.
+// keeping opens connections that keep their prepared statements. Preparing a read costs more than
+// running it, and the same few reads recur.
 type keeping struct{ connector }
 
-// keptStatements bounds what one connection keeps.
+// keptStatements is the most statements that one connection keeps.
 const keptStatements = 64
 
 func (k keeping) Connect(ctx context.Context) (driver.Conn, error) {
@@ -25,8 +25,8 @@ func (k keeping) Connect(ctx context.Context) (driver.Conn, error) {
 	return &keeper{engineConn: conn, kept: map[string]engineStmt{}}, nil
 }
 
-// engineConn and engineStmt are what database/sql asks for of the engine's. It is not told that the
-// engine can also run statements that were not prepared, and so it prepares each.
+// engineConn and engineStmt are what database/sql needs of the engine. They hide that the engine
+// can also run unprepared statements, so database/sql prepares each.
 type (
 	engineConn interface {
 		driver.Conn
@@ -42,8 +42,7 @@ type (
 	}
 )
 
-// keeper is a connection, which one goroutine at a time uses, with the statements that nobody uses
-// now.
+// keeper is a connection with its idle prepared statements. One goroutine at a time uses it.
 type keeper struct {
 	engineConn
 	kept map[string]engineStmt
@@ -62,15 +61,15 @@ func (k *keeper) PrepareContext(ctx context.Context, text string) (driver.Stmt, 
 	return &kept{prepared.(engineStmt), k, text}, nil
 }
 
-// Close implements driver.Conn. What is kept goes first.
+// Close implements driver.Conn. It closes the kept statements first.
 func (k *keeper) Close() error {
 	for _, statement := range k.kept {
-		_ = statement.Close() // the connection's end is what counts
+		_ = statement.Close() // only the connection's error counts
 	}
 	return k.engineConn.Close()
 }
 
-// kept is a statement in use, which its end gives back.
+// kept is a statement in use. Close gives it back to its keeper.
 type kept struct {
 	engineStmt
 	to   *keeper

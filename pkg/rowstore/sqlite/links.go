@@ -14,7 +14,7 @@ import (
 
 func chunkID(list int64, n int) int64 { return list<<chunkIDBits | int64(n) }
 
-// list finds a list in the writer's turn; an unknown one is ErrListUnknown.
+// list finds a list within the writer's turn; an unknown one is ErrListUnknown.
 func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err error) {
 	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&id, &count, &finished) },
 		selectList, list[:])
@@ -24,7 +24,7 @@ func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err e
 	return id, count, finished, err
 }
 
-// finished finds a list that can be read.
+// finished finds a list that is finished, and so can be read.
 func (s *Store) finished(ctx context.Context, list ids.ID) (id int64, count uint32, err error) {
 	var finished bool
 	err = s.loop.QueryRowContext(ctx, selectList, list[:]).Scan(&id, &count, &finished)
@@ -37,7 +37,7 @@ func (s *Store) finished(ctx context.Context, list ids.ID) (id int64, count uint
 	return id, count, nil
 }
 
-// Links is rowstore.Lists.
+// Links implements rowstore.Lists.
 func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
 	error) {
 	id, count, err := s.finished(ctx, list)
@@ -63,7 +63,7 @@ func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) (
 	return links, nil
 }
 
-// LinksAt is rowstore.Lists.
+// LinksAt implements rowstore.Lists.
 func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
 	id, count, err := s.finished(ctx, list)
 	if err != nil {
@@ -88,8 +88,7 @@ func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 	return links, nil
 }
 
-// links returns the links of a chunk of a finished list. They share memory: what is kept longer
-// must be cloned.
+// links returns the links of a chunk of a finished list. They share memory: clone what you keep.
 func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, error) {
 	if cached, ok := s.chunks.Get(chunk); ok {
 		return cached, nil
@@ -112,7 +111,7 @@ func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, 
 	return links, nil
 }
 
-// AllLists is rowstore.Lists.
+// AllLists implements rowstore.Lists.
 func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) {
 	var lists []rowstore.ListInfo
 	rows, err := s.loop.QueryContext(ctx, `SELECT list, count, finished FROM lists ORDER BY id`)
@@ -130,8 +129,8 @@ func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) {
 	return lists, nil
 }
 
-// DropList is rowstore.Lists. The list cannot be read from the first of its turns on; its chunks go
-// some in each.
+// DropList implements rowstore.Lists. Its first turn makes the list unreadable; each turn removes
+// some chunks.
 func (s *Store) DropList(ctx context.Context, list ids.ID) error {
 	w := s.writer
 	for more := true; more; {
@@ -154,7 +153,7 @@ func (s *Store) DropList(ctx context.Context, list ids.ID) error {
 	return nil
 }
 
-// dropChunks removes some chunks of a list, and with the last ones the list.
+// dropChunks removes some chunks of a list, and the list with the last of them.
 func (w *writer) dropChunks(list int64) (more bool, err error) {
 	if _, err := w.exec(`UPDATE lists SET finished = 0 WHERE id = ?`, list); err != nil {
 		return false, err

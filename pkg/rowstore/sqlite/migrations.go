@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// migrations bring the schema from each version to the next; version n has had the first n.
-// Released ones never change, and a new one only expands, as package rowstore says.
+// migrations bring the schema from each version to the next: version n has had the first n.
+// Released ones never change, and new ones only expand (see package rowstore).
 var migrations = []string{`
 -- Jobs under a small number, which stands for them in every other table. A sealed job takes no more pages.
 CREATE TABLE jobs (
@@ -78,7 +78,7 @@ CREATE TABLE chunks (
 CREATE INDEX pages_ended ON pages (job, unit) WHERE last <> 0 AND unit & 0xffffffff <> 0;
 `}
 
-// migrate brings the schema up to date, each step in a transaction of its own.
+// migrate brings the schema up to date, each step in its own transaction.
 func migrate(ctx context.Context, conn *sql.Conn) error {
 	if err := beShrinkable(ctx, conn); err != nil {
 		return fmt.Errorf("have the file shrink: %w", err)

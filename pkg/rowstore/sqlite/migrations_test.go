@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// expand is what a next release's migration may do.
+// expand is a migration that a next release may have.
 const expand = `
 ALTER TABLE jobs ADD COLUMN later INTEGER NOT NULL DEFAULT 7;
 ALTER TABLE pages ADD COLUMN later INTEGER NOT NULL DEFAULT 7;
@@ -25,7 +25,7 @@ CREATE TABLE later (id INTEGER PRIMARY KEY);
 CREATE INDEX rows_later ON rows (later);
 `
 
-// migrateAhead makes a store's database one of programs that know more.
+// migrateAhead adds versions of a later release to a store's database.
 func migrateAhead(t *testing.T, dir string, versions int) {
 	t.Helper()
 	store, err := Open(Config{Dir: dir})
@@ -51,8 +51,8 @@ func migrateAhead(t *testing.T, dir string, versions int) {
 	}
 }
 
-// What the next release migrated works as before: a program that goes back to the release before
-// finds it so.
+// TestSchemaOfTheNextRelease runs the suite on a schema that the next release has migrated, as
+// after a rollback.
 func TestSchemaOfTheNextRelease(t *testing.T) {
 	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store {
 		dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestSchemaOfTheNextRelease(t *testing.T) {
 	})
 }
 
-// A schema of two releases later is refused, by both versions.
+// TestSchemaTooNew: a schema two releases ahead is refused, and the error names both versions.
 func TestSchemaTooNew(t *testing.T) {
 	dir := t.TempDir()
 	migrateAhead(t, dir, rowstore.SchemasAhead+1)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Order is rowstore.Reads. It keeps the best rows itself: SQLite would make the key of a row anew
-// for each term that has it.
+// Order implements rowstore.Reads. It selects the first rows itself: SQLite would compute the key
+// of a row again for each term that uses it.
 func (s *Store) Order(ctx context.Context, q rowstore.OrderQuery) ([]rowstore.Standing, error) {
 	if q.Limit <= 0 || len(q.Scopes) == 0 {
 		return nil, nil
@@ -47,7 +47,7 @@ func (s *Store) Order(ctx context.Context, q rowstore.OrderQuery) ([]rowstore.St
 	return best.rows, nil
 }
 
-// At is rowstore.Reads. A place is one row's for good, whatever its scope.
+// At implements rowstore.Reads. A place belongs to one row for good, whatever its scope.
 func (s *Store) At(ctx context.Context, _ []rowstore.Scope, places []int64,
 	bytes int) (docs []json.RawMessage, used int, err error) {
 	err = view(ctx, s.reads, func(conn *sql.Conn) error {
@@ -60,7 +60,7 @@ func (s *Store) At(ctx context.Context, _ []rowstore.Scope, places []int64,
 	return docs, used, nil
 }
 
-// scopesJobs is scopeJobs of several.
+// scopesJobs is scopeJobs for several scopes.
 func scopesJobs(scopes []rowstore.Scope) (text string, args []any) {
 	texts := make([]string, len(scopes))
 	for i, scope := range scopes {
@@ -71,11 +71,11 @@ func scopesJobs(scopes []rowstore.Scope) (text string, args []any) {
 	return strings.Join(texts, ` UNION ALL `), args
 }
 
-// stand sets the value of a standing from what order_key says.
+// stand sets the value of a standing from a result of order_key.
 func stand(row *rowstore.Standing, key any) {
 	switch key := key.(type) {
 	case float64:
-		row.Class, row.Number = rowstore.Numbers, key+0 // of the two zeros, one
+		row.Class, row.Number = rowstore.Numbers, key+0 // make -0 a 0
 	case string:
 		row.Class, row.Text = rowstore.Texts, key
 	case int64:
@@ -93,7 +93,7 @@ type standings struct {
 	rows []rowstore.Standing
 }
 
-// offer keeps a row if it is one of the first of so many.
+// offer keeps a row if it is among the first most rows.
 func (s *standings) offer(row rowstore.Standing, most int) {
 	if len(s.rows) < most {
 		heap.Push(s, row)
@@ -108,7 +108,7 @@ func (s *standings) Less(i, j int) bool { return s.sort.Compare(s.rows[i], s.row
 func (s *standings) Swap(i, j int)      { s.rows[i], s.rows[j] = s.rows[j], s.rows[i] }
 func (s *standings) Push(x any)         { s.rows = append(s.rows, x.(rowstore.Standing)) }
 
-// Pop belongs to heap.Interface: nothing is taken from the heap.
+// Pop is required by heap.Interface: nothing is ever popped.
 func (s *standings) Pop() any {
 	last := s.rows[len(s.rows)-1]
 	s.rows = s.rows[:len(s.rows)-1]

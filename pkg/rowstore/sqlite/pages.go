@@ -11,16 +11,16 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// maxSpan bounds the rows of one span, and so what one turn of a removal does.
+// maxSpan bounds the rows of one span, and thus the work of one turn of a removal.
 const maxSpan = 2_048
 
-// How many columns pages and rows have.
+// Numbers of columns that an insert sets in pages and rows.
 const (
 	recordWidth = 10
 	rowWidth    = 3
 )
 
-// PutPages is rowstore.Pages.
+// PutPages implements rowstore.Pages.
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
 	error) {
 	rows := 0
@@ -57,7 +57,7 @@ type batch struct {
 	groups   []group
 
 	records, rows []any // to insert
-	place         int64 // newest place given
+	place         int64 // newest place assigned
 }
 
 // group is the pages of one job in a batch, by index.
@@ -66,7 +66,7 @@ type group struct {
 	pages []int
 }
 
-// write runs in the writer's turn. Pages go in job by job, so that the rows of a job lie together.
+// write runs in the writer's turn. It writes job by job, so that the rows of a job lie together.
 func (b *batch) write() error {
 	b.place = b.w.place
 	for _, g := range b.groups {
@@ -87,7 +87,7 @@ func (b *batch) write() error {
 	if _, err := b.w.exec(`UPDATE horizon SET place = ?`, b.place); err != nil {
 		return fmt.Errorf("horizon: %w", err)
 	}
-	// Should the commit fail, the places stay unused: a gap does no harm.
+	// If the commit fails, these places stay unused: a gap does no harm.
 	b.w.place = b.place
 	return nil
 }
@@ -115,7 +115,7 @@ func (b *batch) writeJob(g group) error {
 	span := span{job: job, first: b.place + 1}
 	for _, i := range g.pages {
 		page := b.pages[i].Page
-		if page.Outcome == model.Cancelled { // it has no record, and proves nothing
+		if page.Outcome == model.Cancelled { // it has no record and proves nothing
 			b.receipts[i] = record.Receipt(page)
 			continue
 		}
@@ -152,10 +152,10 @@ func (b *batch) writeJob(g group) error {
 	return err
 }
 
-// span is a run of rows of one job.
+// span is a range of adjacent rows of one job.
 type span struct {
 	job, first, at int64
-	rows           int // of all spans of the job in this batch
+	rows           int // of all of the job's spans in this batch
 }
 
 // page queues the record and the rows of a page.
@@ -167,7 +167,7 @@ func (b *batch) page(job int64, page *model.Page, span *span) error {
 	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome),
 		int64(len(page.Rows)), b.place+1,
 		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
-	at := any(page.At) // once for all rows
+	at := any(page.At) // boxed once for all rows
 	for _, row := range page.Rows {
 		b.place++
 		b.rows = append(b.rows, b.place, at, string(row))
@@ -182,7 +182,7 @@ func (b *batch) page(job int64, page *model.Page, span *span) error {
 	return nil
 }
 
-// endSpan writes the span if it has rows, and begins the next.
+// endSpan writes the span if it has rows, and begins the next one.
 func (b *batch) endSpan(span *span) error {
 	if b.place < span.first {
 		return nil
@@ -214,7 +214,7 @@ func (b *batch) standing(job int64, g group) (map[model.Unit]*model.Receipt, err
 	return standing, err
 }
 
-// delivered returns which of the group's URL hashes the job has a delivered page under.
+// delivered returns those of the group's URL hashes under which the job has a delivered page.
 func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
 	var hashes []int64
 	for _, page := range g.pages {
@@ -236,7 +236,7 @@ func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
 	return delivered, err
 }
 
-// ends returns where the chains of the group's pages end, as far as their ends are stored.
+// ends returns where the chains of the group's pages end, if their last pages are stored.
 func (b *batch) ends(job int64, g group) (map[uint32]uint32, error) {
 	var seqs []int64
 	for _, page := range g.pages {
@@ -260,7 +260,7 @@ func (b *batch) ends(job int64, g group) (map[uint32]uint32, error) {
 	return ends, err
 }
 
-// job finds or makes the number of a job.
+// job finds or assigns the number of a job.
 func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 	find := func() error {
 		return w.query(func(rows *sql.Rows) error { return rows.Scan(&number, &sealed) },
@@ -278,8 +278,8 @@ func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 	return number, false, find()
 }
 
-// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a
-// turn; the job stays known as sealed or not.
+// DeleteJob implements rowstore.Pages. Each turn removes one span, or some thousand records. The
+// job stays known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	err := s.deleteBy(ctx, job, s.writer.deleteSpan)
 	if err != nil || !records {
@@ -291,7 +291,7 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	return s.deleteBy(ctx, job, s.writer.deleteRecords)
 }
 
-// deleteBy removes of a job what turn does, in as many turns as it takes.
+// deleteBy repeats turn for a job, until nothing is left to remove.
 func (s *Store) deleteBy(ctx context.Context, job ids.ID,
 	turn func(job int64) (more bool, err error)) error {
 	for more := true; more; {
@@ -311,7 +311,7 @@ func (s *Store) deleteBy(ctx context.Context, job ids.ID,
 	return nil
 }
 
-// JobsSince is rowstore.Pages.
+// JobsSince implements rowstore.Pages.
 func (s *Store) JobsSince(ctx context.Context, started int64,
 	visit func(rowstore.Job) error) error {
 	rows, err := s.loop.QueryContext(ctx,
@@ -329,10 +329,10 @@ func (s *Store) JobsSince(ctx context.Context, started int64,
 	return nil
 }
 
-// selectJobs has the columns that scanJob reads.
+// selectJobs selects the columns that scanJob reads.
 const selectJobs = `SELECT job, customer, grp, scraper, started FROM jobs`
 
-// scanJobs collects what a query of selectJobs has found.
+// scanJobs collects the results of a query with selectJobs.
 func scanJobs(rows *sql.Rows, err error) (jobs []rowstore.Job, _ error) {
 	err = each(rows, err, func(rows *sql.Rows) error {
 		job, err := scanJob(rows)
@@ -378,7 +378,7 @@ func (w *writer) deleteRecords(job int64) (more bool, err error) {
 	return removed > 0, err
 }
 
-// deleteKept removes what is kept of a job's records.
+// deleteKept removes what Retention keeps of a job's records.
 func (w *writer) deleteKept(job int64) (more bool, err error) {
 	if _, err := w.exec(`DELETE FROM sums WHERE job = (SELECT job FROM jobs WHERE id = ?)`,
 		job); err != nil {
@@ -394,7 +394,7 @@ func (w *writer) deleteCharged(job int64) (more bool, err error) {
 	return false, err
 }
 
-// find returns a job's number, 0 when it is not known.
+// find returns a job's number, 0 if it is unknown.
 func (w *writer) find(job ids.ID) (number int64, err error) {
 	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&number) },
 		`SELECT id FROM jobs WHERE job = ?`, job[:])

@@ -14,11 +14,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// matchSteps is what the patterns of one query may cost: 25 s at worst, a hundred megabytes of text
-// with usual ones.
+// matchSteps is the budget of one query's patterns: 25 s at worst, or a hundred megabytes of text
+// with usual patterns.
 const matchSteps = 500_000_000
 
-// patterns are those of the queries that run. SQLite passes numbers of them to matches().
+// patterns holds the patterns of running queries. SQLite passes their numbers to matches().
 type patterns struct {
 	mu   sync.Mutex
 	last int64
@@ -33,19 +33,19 @@ type priced struct {
 
 func newPatterns() *patterns { return &patterns{used: map[int64]priced{}} }
 
-// beginQuery begins a query, which ends with the context. Its end must follow.
+// beginQuery begins a query, which ends with the context at the latest. The caller must call end.
 func (p *patterns) beginQuery(ctx context.Context) *matching {
 	return &matching{patterns: p, budget: pattern.NewBudget(ctx, matchSteps)}
 }
 
-// matching is what the patterns of a query do.
+// matching holds the patterns of one query.
 type matching struct {
 	patterns *patterns
 	budget   *pattern.Budget
 	numbers  []int64
 }
 
-// number is the number of a pattern while the query runs.
+// number assigns a number to a pattern for as long as the query runs.
 func (m *matching) number(of *pattern.Pattern) int64 {
 	m.patterns.mu.Lock()
 	defer m.patterns.mu.Unlock()
@@ -63,7 +63,7 @@ func (m *matching) end() {
 	}
 }
 
-// failure is a query's error: SQLite says of a function's error no more than its text.
+// failure returns a query's error: SQLite passes on only the text of a function's error.
 func (m *matching) failure(err error) error {
 	switch ended := m.budget.Err(); {
 	case err == nil || ended == nil:
@@ -76,7 +76,7 @@ func (m *matching) failure(err error) error {
 	}
 }
 
-// match is the function matches.
+// match implements the SQL function matches.
 func (p *patterns) match(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	doc, _ := args[0].(string)
 	name, _ := args[1].(string)

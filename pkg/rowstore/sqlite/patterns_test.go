@@ -11,8 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// TestPatternsOfAQueryArePaid: the budget is that of the query, for all its rows, and says why it
-// has ended.
+// TestPatternsOfAQueryArePaid: one budget covers all rows of a query, and says why it has ended.
 func TestPatternsOfAQueryArePaid(t *testing.T) {
 	p, err := pattern.Compile(strings.Repeat("a{0,999}", 3)+"z", 256)
 	if err != nil {

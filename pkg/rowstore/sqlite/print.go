@@ -10,17 +10,16 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// printFilter writes a filter as a condition on the column doc, with its arguments. Every part of
-// it is true or false, never NULL, so that NOT is the opposite. Its patterns are among those of the
-// query.
+// printFilter writes a filter as a condition on the column doc, with its arguments. Every part is
+// true or false, never NULL, so that NOT inverts it. Its patterns are registered with query.
 func printFilter(n filter.Node, query *matching) (condition string, args []any) {
 	p := printer{query: query}
 	p.node(n)
 	return p.text.String(), p.args
 }
 
-// printSort writes the ORDER BY terms of a sort, place last, with their arguments. Classes of
-// values keep their order whatever the direction: numbers, text, booleans, other values, none.
+// printSort writes the ORDER BY terms of a sort, place last, with their arguments. In either
+// direction, values keep the order of their classes: numbers, text, booleans, other values, none.
 func printSort(sorts []rowstore.Sort) (terms string, args []any) {
 	var p printer
 	for _, s := range sorts {
@@ -49,7 +48,7 @@ func (p *printer) arg(value any) {
 	p.args = append(p.args, value)
 }
 
-// of writes a function of a member, with more arguments if it takes some (see newDriver).
+// of writes a call of a function of a member, with further arguments if any (see newDriver).
 func (p *printer) of(function, field string, more ...any) {
 	p.text.WriteString(function + "(doc, ")
 	p.arg(field)
@@ -142,9 +141,9 @@ func (p *printer) order(c filter.Compare, sign string, operand filter.Value) {
 	p.text.WriteString(" IS TRUE)")
 }
 
-// anyOf writes that some operand equals the field: one term for each kind of operand there is.
-// Several operands travel as one JSON array a kind, as SQLite bounds the number of arguments.
-// Numbers in it are text, so that the same parser reads them as reads the documents.
+// anyOf writes that the field equals one of the operands, with one term per kind of operand.
+// Several operands of a kind travel as one JSON array, since SQLite limits the number of arguments.
+// Numbers in it are text, so that one parser reads both them and the documents.
 func (p *printer) anyOf(c filter.Compare) {
 	var numbers, texts, literals []any
 	for _, v := range c.Values {
@@ -171,8 +170,8 @@ func (p *printer) anyOf(c filter.Compare) {
 	p.text.WriteString("FALSE)")
 }
 
-// oneOf writes that a function of a member gives one of some operands, which value is made of in a
-// list, if there are any.
+// oneOf writes that a function of a member returns one of some operands, if there are any. value
+// converts an element of the JSON array.
 func (p *printer) oneOf(function, field string, operands []any, value string) {
 	if len(operands) == 0 {
 		return
@@ -199,7 +198,7 @@ func (p *printer) list(operands []any) {
 	}
 	encoded, err := json.Marshal(texts)
 	if err != nil {
-		panic(fmt.Sprintf("row store: a list of texts does not encode: %v", err)) // cannot be
+		panic(fmt.Sprintf("row store: a list of texts does not encode: %v", err)) // cannot happen
 	}
 	p.arg(string(encoded))
 }

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// The SQL of every operator, and its arguments.
+// TestPrintFilter checks the SQL of every operator, and its arguments.
 func TestPrintFilter(t *testing.T) {
 	const a = "a"
 	tests := []struct {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// recordsAtOnce bounds what EachRecord holds at a time.
+// recordsAtOnce is the most records that EachRecord holds at a time.
 const recordsAtOnce = 1_000
 
 // unitKey packs a unit; keys sort as units do.
@@ -20,7 +20,7 @@ func unitKey(u model.Unit) int64 { return int64(u.Seq)<<32 | int64(u.Page) }
 
 func unitOf(key int64) model.Unit { return model.Unit{Seq: uint32(key >> 32), Page: uint32(key)} }
 
-// numberList is a JSON array: the way to hand a statement any number of keys.
+// numberList returns a JSON array, which passes any number of keys to a statement.
 func numberList(numbers []int64) string {
 	list := []byte{'['}
 	for i, n := range numbers {
@@ -57,7 +57,7 @@ func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
 
 const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
 
-// Records is rowstore.Pages.
+// Records implements rowstore.Pages.
 func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
 	error) {
 	keys := make([]int64, len(units))
@@ -78,7 +78,7 @@ func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]
 	return receipts, nil
 }
 
-// EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
+// EachRecord implements rowstore.Pages. It holds nothing open between two batches.
 func (s *Store) EachRecord(ctx context.Context, job ids.ID,
 	visit func(rowstore.Record) error) error {
 	for after := int64(-1); ; {
@@ -98,8 +98,7 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID,
 	}
 }
 
-// records returns the records of a job in the order of units, of those that a condition on a unit
-// holds for.
+// records returns the records of a job whose units meet a condition, in the order of units.
 func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) (
 	[]rowstore.Record, error,
 ) {
@@ -117,7 +116,7 @@ func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after in
 	return records, nil
 }
 
-// Record is rowstore.Reads.
+// Record implements rowstore.Reads.
 func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowstore.Record, error) {
 	found, err := records(ctx, s.reads, job, "unit = ?", unitKey(unit), 1)
 	if err != nil || len(found) == 0 {
@@ -126,7 +125,7 @@ func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowst
 	return &found[0], nil
 }
 
-// LinkErrors is rowstore.Reads.
+// LinkErrors implements rowstore.Reads.
 func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	most int) ([]rowstore.LinkError, error) {
 	from := int64(-1)
@@ -142,7 +141,7 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	return failed, err
 }
 
-// Recount is rowstore.Pages.
+// Recount implements rowstore.Pages.
 func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
 	sum, condensed, err := s.noted(ctx, job)
 	if err != nil || condensed {
@@ -172,7 +171,7 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
 	}
 	if noted, condensed, err := s.noted(ctx, job); err != nil || condensed {
-		return noted, err // its records may have gone while they were read
+		return noted, err // the records may have gone during the read
 	}
 	return sum, nil
 }

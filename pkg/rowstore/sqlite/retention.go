@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// retentionSchema stands beside the versions of the schema, like the archive's.
+// retentionSchema is outside the schema versions, like the archive's.
 const retentionSchema = `
 -- The sums of page records that may go, or have gone.
 CREATE TABLE IF NOT EXISTS sums (
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS charged (
 );
 `
 
-// Expiring is rowstore.Retention.
+// Expiring implements rowstore.Retention.
 func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]rowstore.Job, error) {
 	rows, err := s.loop.QueryContext(ctx, selectJobs+`
 		WHERE started < ? AND sealed = 1 AND EXISTS (SELECT 1 FROM pages WHERE pages.job = jobs.id)
@@ -44,7 +44,7 @@ func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]row
 	return jobs, nil
 }
 
-// Holding is rowstore.Retention.
+// Holding implements rowstore.Retention.
 func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
 	within, args := scopeJobs(scope)
 	rows, err := s.loop.QueryContext(ctx, `SELECT jobs.job FROM (`+within+`) AS scope
@@ -63,7 +63,7 @@ func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]
 	return jobs, nil
 }
 
-// KeepCharged is rowstore.Retention.
+// KeepCharged implements rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	err := s.writer.do(ctx, s.writer.bulk, func() error {
 		_, err := s.writer.exec(`INSERT OR IGNORE INTO charged (scraper, job, part, hashes)
@@ -77,7 +77,7 @@ func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	return nil
 }
 
-// EachCharged is rowstore.Retention.
+// EachCharged implements rowstore.Retention.
 func (s *Store) EachCharged(ctx context.Context, scraper ids.ID,
 	visit func(hashes []uint64) error) error {
 	rows, err := s.loop.QueryContext(ctx, `SELECT hashes FROM charged WHERE scraper = ?`,
@@ -99,7 +99,7 @@ func (s *Store) EachCharged(ctx context.Context, scraper ids.ID,
 	return nil
 }
 
-// Condense is rowstore.Retention.
+// Condense implements rowstore.Retention.
 func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	at time.Time) error {
 	encoded, err := record.EncodeSum(sum)
@@ -116,7 +116,7 @@ func (s *Store) Condense(ctx context.Context, job ids.ID, sum rowstore.Recount,
 	return nil
 }
 
-// noted is the sum of a condensed job.
+// noted returns the sum of a condensed job.
 func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, condensed bool,
 	err error) {
 	rows, err := s.loop.QueryContext(ctx, `SELECT sum FROM sums WHERE job = ?`, job[:])
@@ -132,7 +132,7 @@ func (s *Store) noted(ctx context.Context, job ids.ID) (sum rowstore.Recount, co
 	return sum, condensed, err
 }
 
-// Expire is rowstore.Retention. It goes job by job, and then gives the space back.
+// Expire implements rowstore.Retention. It goes job by job, then gives the space back to the disk.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	for _, step := range []struct {
 		which string

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// limit ends a statement. SQLite would prepare a statement with a bare ? there anew whenever that
-// has another value.
+// limit ends a statement. With a bare ?, SQLite would prepare the statement again for each new
+// value.
 const limit = ` LIMIT CAST(? AS INTEGER)`
 
 // scopeJobs writes a query for the numbers and row counts of the jobs in a scope. Ids travel as one
@@ -46,7 +46,7 @@ func scopeJobs(scope rowstore.Scope) (text string, args []any) {
 	return text, args
 }
 
-// idList is a JSON array of ids in hex.
+// idList returns ids in hex as a JSON array.
 func idList(list []ids.ID) string {
 	text := make([]byte, 0, 2+27*len(list))
 	text = append(text, '[')
@@ -61,7 +61,7 @@ func idList(list []ids.ID) string {
 	return string(append(text, ']'))
 }
 
-// Rows is rowstore.Reads.
+// Rows implements rowstore.Reads.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
 	if q.Limit <= 0 {
 		return nil, nil
@@ -87,7 +87,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	return docs, nil
 }
 
-// Count is rowstore.Reads.
+// Count implements rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
 	query := s.patterns.beginQuery(ctx)
 	defer query.end()
@@ -110,7 +110,7 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 	return count, nil
 }
 
-// CountUpto is rowstore.Reads. Every place of a span has a row, and both go in one transaction.
+// CountUpto implements rowstore.Reads. Spans change with their rows: each place has a row.
 func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64, error) {
 	total := int64(0)
 	for _, scope := range scopes {
@@ -129,18 +129,18 @@ func (s *Store) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int
 	return total, nil
 }
 
-// shortly is the context of statements that read little. What would end one early, goroutines of
-// database/sql and of the driver, costs more than the statement.
+// shortly returns the context for statements that read little. Cancellation takes goroutines of
+// database/sql and the driver, which cost more than such a statement.
 func shortly(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// rowsOf is the FROM term for the rows of some jobs. The joins are CROSS to keep this order: rows
-// have no index but their place, which only the spans know.
+// rowsOf returns the FROM term for the rows of some jobs. CROSS joins keep this order: the only
+// index of rows is their place, which only the spans know.
 func rowsOf(jobs string) string {
 	return `(` + jobs + `) AS scope CROSS JOIN spans ON spans.job = scope.id
 		CROSS JOIN rows ON rows.place BETWEEN spans.first AND spans.last`
 }
 
-// sorted finds a page of rows in the order of their fields.
+// sorted finds the places of a page of rows, in the order of their fields.
 func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64,
 	error) {
 	jobs, args := scopeJobs(q.Scope)
@@ -163,8 +163,8 @@ func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	return places, err
 }
 
-// docsAt returns documents in the order of their places, and how many places that read. One that
-// makes them so many bytes long is the last, if that is not 0.
+// docsAt returns documents in the order of their places, and how many places it read. The document
+// that reaches most bytes is the last, unless most is 0.
 func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage, int,
 	error) {
 	found, size := make([]rowstore.Numbered, 0, len(places)), 0
@@ -186,7 +186,7 @@ func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]js
 	return docs, used, nil
 }
 
-// found is a row with what the newest rows are ordered by.
+// found is a row with the values that newestFirst compares.
 type found struct{ at, place int64 }
 
 // newestFirst orders by time, newest first, then by place.
@@ -194,7 +194,7 @@ func newestFirst(a, b found) int {
 	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.place, b.place))
 }
 
-// candidates is a heap with the last in order on top.
+// candidates is a heap whose top is the last row in order.
 type candidates []found
 
 func (c candidates) Len() int           { return len(c) }
@@ -207,12 +207,11 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// spansAtOnce bounds how many spans newest looks through in one statement: at first one, then twice
-// as many each time.
+// spansAtOnce is the most spans that newest reads in one statement: it begins with one and doubles.
 const spansAtOnce = 256
 
-// newest finds a page of the newest rows. It takes the spans in the order of their newest row and
-// ends at one that has none new enough.
+// newest finds the places of a page of the newest rows. It reads spans by their newest row, newest
+// first, and stops at the first span that cannot contribute.
 func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64,
 	error) {
 	if q.Filter == nil {
@@ -234,7 +233,7 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = statement.Close() }() // reading only
+	defer func() { _ = statement.Close() }() // only reads
 	most := q.Offset + q.Limit
 	var best candidates
 	for n := 1; len(spans) > 0 &&
@@ -268,10 +267,10 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	return places, nil
 }
 
-// stretch is a run of places.
+// stretch is a range of places.
 type stretch struct{ first, last, at int64 }
 
-// spansUpto is what of spans lies up to a place.
+// spansUpto cuts spans off after a place.
 func spansUpto(spans []stretch, upto int64) []stretch {
 	spans = slices.DeleteFunc(spans, func(span stretch) bool { return span.first > upto })
 	for i := range spans {
@@ -280,7 +279,7 @@ func spansUpto(spans []stretch, upto int64) []stretch {
 	return spans
 }
 
-// spanList is a JSON array of pairs.
+// spanList returns spans as a JSON array of pairs.
 func spanList(spans []stretch) string {
 	text := []byte{'['}
 	for i, span := range spans {
@@ -304,7 +303,7 @@ func spansOf(ctx context.Context, conn *sql.Conn, from string, args []any) ([]st
 	return spans, err
 }
 
-// Horizon is rowstore.Reads. Nobody else writes: the writer knows.
+// Horizon implements rowstore.Reads. The writer knows it, since nobody else writes.
 func (s *Store) Horizon(context.Context) (int64, error) {
 	select {
 	case <-s.writer.quit:
@@ -314,7 +313,7 @@ func (s *Store) Horizon(context.Context) (int64, error) {
 	}
 }
 
-// Scan is rowstore.Reads.
+// Scan implements rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
 	err error) {
 	last = q.After
@@ -337,7 +336,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return err
 		}
-		defer func() { _ = statement.Close() }() // reading only
+		defer func() { _ = statement.Close() }() // only reads
 		for _, span := range joined(spans) {
 			args := append([]any{max(span.first, q.After+1), min(span.last, q.Upto)}, operands...)
 			rows, err := statement.QueryContext(ctx, append(args, q.Limit-len(docs)+1)...)
@@ -368,10 +367,10 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	return docs, last, nil
 }
 
-// errFull ends a read at a row that is not asked for.
+// errFull ends a read at the first row beyond those asked for.
 var errFull = errors.New("enough rows")
 
-// joined joins spans that follow each other without a gap, which is all of them while one job runs.
+// joined joins adjacent spans. While a single job runs, all of its spans are adjacent.
 func joined(spans []stretch) []stretch {
 	var runs []stretch
 	for _, span := range spans {

@@ -10,9 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the
-// job's pages already. So a run of any size is sealed in one short turn. Should it fail after all,
-// the pages dropped meanwhile are as lost as if the log had lost them.
+// Seal implements rowstore.Pages. It finds what to remove on a read connection, while the writer
+// already drops the job's pages. So even a huge run is sealed in one short turn. If Seal fails, the
+// pages dropped meanwhile are lost, as if the log had lost them.
 func (s *Store) Seal(ctx context.Context, job ids.ID,
 	settled func(unit model.Unit, last bool) bool) error {
 	w := s.writer
@@ -23,7 +23,7 @@ func (s *Store) Seal(ctx context.Context, job ids.ID,
 		return err
 	}
 	unsettled, err := s.unsettled(ctx, job, settled)
-	// The provisional fence must fall even when ctx has ended.
+	// The provisional fence must fall even if ctx has ended.
 	return w.bare(context.WithoutCancel(ctx), w.pages, func() error {
 		if w.sealing[job]--; w.sealing[job] == 0 {
 			delete(w.sealing, job)
@@ -35,7 +35,7 @@ func (s *Store) Seal(ctx context.Context, job ids.ID,
 	})
 }
 
-// Sealed is rowstore.Pages.
+// Sealed implements rowstore.Pages.
 func (s *Store) Sealed(ctx context.Context, job ids.ID) (sealed bool, err error) {
 	rows, err := s.loop.QueryContext(ctx, `SELECT sealed FROM jobs WHERE job = ?`, job[:])
 	if err := each(rows, err, func(rows *sql.Rows) error {
@@ -71,7 +71,7 @@ func (s *Store) unsettled(ctx context.Context, job ids.ID,
 	return units, nil
 }
 
-// seal sets the fence and removes units with their rows.
+// seal sets the fence and removes the records of units and their rows.
 func (w *writer) seal(id ids.ID, units []model.Unit) error {
 	job, _, err := w.job(rowstore.Job{ID: id})
 	if err != nil {
@@ -103,8 +103,8 @@ func (w *writer) seal(id ids.ID, units []model.Unit) error {
 	return nil
 }
 
-// cut removes rows of a job that lie within one span, and takes their places from it. Every place
-// of a span has a row.
+// cut removes rows of a job that lie within one span, and cuts their places out of it. Every place
+// in a span has a row.
 func (w *writer) cut(job, first, last int64) (removed int64, err error) {
 	if last < first {
 		return 0, nil

@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// shrunkAtOnce are the pages of the file that one turn of the writer gives back: 8 MB.
+	// shrunkAtOnce is how many file pages one turn of the writer gives back: 8 MB.
 	shrunkAtOnce = 1_000
-	// maxRewritten is how many pages of the file may be in use for an older one to be rewritten
-	// when it is opened. It is a gigabyte, some 10 s.
+	// maxRewritten is the most file pages in use with which Open still rewrites an older file: a
+	// gigabyte, about 10 s.
 	maxRewritten = 131_072
 )
 
-// pragma reads a number.
+// pragma reads a numeric pragma.
 func pragma(ctx context.Context, conn *sql.Conn, name string) (value int64, err error) {
 	err = conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&value)
 	return value, err
 }
 
-// beShrinkable has the file give back pages that are free, which a file has to be told before its
-// first table is made. One of an earlier release is rewritten for it, once, unless it is large or
-// the disk has no room. Then it works as before, and later rows fill its free pages.
+// beShrinkable lets the file give back free pages, which must be set before its first table is
+// made. A file of an earlier release is rewritten once, unless it is large or the disk is full.
+// Otherwise it works as before, and later rows fill its free pages.
 func beShrinkable(ctx context.Context, conn *sql.Conn) error {
 	mode, err := pragma(ctx, conn, `auto_vacuum`)
 	if err != nil || mode != 0 {
@@ -39,7 +39,7 @@ func beShrinkable(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `PRAGMA auto_vacuum = INCREMENTAL`); err != nil || pages == 0 {
 		return err
 	}
-	_, _ = conn.ExecContext(ctx, `VACUUM`) // it is all or nothing
+	_, _ = conn.ExecContext(ctx, `VACUUM`) // all or nothing, so its error is ignored
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (s *Store) shrink(ctx context.Context) error {
 				return err
 			}
 			if free, err = pragma(ctx, w.conn, `freelist_count`); free == before {
-				free = 0 // a file that cannot
+				free = 0 // this file cannot shrink
 			}
 			return err
 		})
@@ -66,7 +66,7 @@ func (s *Store) shrink(ctx context.Context) error {
 			return fmt.Errorf("row store: give space back: %w", err)
 		}
 	}
-	// What is in the log already may take long to come into the file while little is written.
+	// While little is written, the write-ahead log may otherwise stay long without a checkpoint.
 	err := w.bare(ctx, w.bulk, func() error {
 		return w.query(func(*sql.Rows) error { return nil }, `PRAGMA wal_checkpoint(PASSIVE)`)
 	})

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// fill stores a sealed run of long ago, of some megabytes, and a young one.
+// fill stores a sealed old run of some megabytes, and a young one.
 func fill(t *testing.T, s *Store) (old, young rowstore.Job) {
 	t.Helper()
 	source := &ids.Sequence{}
@@ -41,7 +41,7 @@ func fill(t *testing.T, s *Store) (old, young rowstore.Job) {
 	return old, young
 }
 
-// expireOld expires the run of long ago, and returns how large the file was and is.
+// expireOld expires the old run, and returns the file's size before and after.
 func expireOld(t *testing.T, s *Store, old, young rowstore.Job) (before, after int64) {
 	t.Helper()
 	path := filepath.Join(s.dir, "rows.db")
@@ -69,7 +69,7 @@ func expireOld(t *testing.T, s *Store, old, young rowstore.Job) (before, after i
 	return before, size()
 }
 
-// TestFileShrinks: what expired is given back to the disk, and what is left is whole.
+// TestFileShrinks: the space of expired rows goes back to the disk, and the rest is whole.
 func TestFileShrinks(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {

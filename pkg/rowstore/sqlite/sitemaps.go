@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// sitemapsSchema stands beside the versions of the schema, like the archive's.
+// sitemapsSchema is outside the schema versions, like the archive's.
 const sitemapsSchema = `
 -- What harvests know. place has the batch, and behind it the row.
 CREATE TABLE IF NOT EXISTS sitemaps (
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS sitemaps (
 // droppedAtOnce is how many rows of a harvest one turn of the writer removes.
 const droppedAtOnce = 2_000
 
-// PutBatch is rowstore.Sitemaps.
+// PutBatch implements rowstore.Sitemaps.
 func (s *Store) PutBatch(ctx context.Context, batch rowstore.Batch) (stands ids.ID, err error) {
 	w := s.writer
 	err = w.do(ctx, w.bulk, func() error {
@@ -55,7 +55,7 @@ func (s *Store) PutBatch(ctx context.Context, batch rowstore.Batch) (stands ids.
 	return stands, nil
 }
 
-// Batches is rowstore.Sitemaps.
+// Batches implements rowstore.Sitemaps.
 func (s *Store) Batches(ctx context.Context, harvest ids.ID, after int64,
 	most int) (docs []json.RawMessage, last int64, err error) {
 	last = after
@@ -73,7 +73,7 @@ func (s *Store) Batches(ctx context.Context, harvest ids.ID, after int64,
 	return docs, last, nil
 }
 
-// Entries is rowstore.Sitemaps.
+// Entries implements rowstore.Sitemaps.
 func (s *Store) Entries(ctx context.Context, q rowstore.EntriesQuery) ([]json.RawMessage, error) {
 	query := s.patterns.beginQuery(ctx)
 	defer query.end()
@@ -97,7 +97,7 @@ func (s *Store) Entries(ctx context.Context, q rowstore.EntriesQuery) ([]json.Ra
 	return docs, nil
 }
 
-// CountEntries is rowstore.Sitemaps.
+// CountEntries implements rowstore.Sitemaps.
 func (s *Store) CountEntries(ctx context.Context, harvest ids.ID, f filter.Node) (int64, error) {
 	query := s.patterns.beginQuery(ctx)
 	defer query.end()
@@ -111,7 +111,7 @@ func (s *Store) CountEntries(ctx context.Context, harvest ids.ID, f filter.Node)
 	return count, nil
 }
 
-// AllHarvests is rowstore.Sitemaps. It goes from the first row of each to that of the next.
+// AllHarvests implements rowstore.Sitemaps. It skips from the first row of one harvest to the next.
 func (s *Store) AllHarvests(ctx context.Context) ([]ids.ID, error) {
 	rows, err := s.loop.QueryContext(ctx, `WITH RECURSIVE known(harvest) AS (
 			SELECT min(harvest) FROM sitemaps UNION ALL
@@ -131,8 +131,8 @@ func (s *Store) AllHarvests(ctx context.Context) ([]ids.ID, error) {
 	return all, nil
 }
 
-// DropHarvest is rowstore.Sitemaps. Each turn of the writer removes a bounded number, the last ones
-// first: a batch that is cut off here is still one that stands.
+// DropHarvest implements rowstore.Sitemaps. Each turn of the writer removes a bounded number of
+// rows, the last ones first: PutBatch knows a batch by its first row.
 func (s *Store) DropHarvest(ctx context.Context, harvest ids.ID) error {
 	w := s.writer
 	for more := true; more; {

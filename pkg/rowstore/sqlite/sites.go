@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// sitesSchema stands beside the versions of the schema, like the archive's.
+// sitesSchema is outside the schema versions, like the archive's.
 const sitesSchema = `
 CREATE TABLE IF NOT EXISTS site_versions (
 	id       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -39,14 +39,14 @@ CREATE TABLE IF NOT EXISTS link_states (
 `
 
 const (
-	// linksInTurn are written, and droppedLinks removed, in one turn of the writer.
+	// Limits of one turn of the writer: linksInTurn written, droppedLinks removed.
 	linksInTurn  = 2_000
 	droppedLinks = 5_000
 
 	selectSite = `SELECT id, count, finished FROM site_versions WHERE version = ?`
 )
 
-// siteVersion finds a version in the writer's turn; an unknown one is 0.
+// siteVersion finds a version within the writer's turn; an unknown one has id 0.
 func (w *writer) siteVersion(version ids.ID) (id int64, finished bool, err error) {
 	var count uint32
 	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&id, &count, &finished) },
@@ -54,7 +54,7 @@ func (w *writer) siteVersion(version ids.ID) (id int64, finished bool, err error
 	return id, finished, err
 }
 
-// PutSiteLinks is rowstore.Sites.
+// PutSiteLinks implements rowstore.Sites.
 func (s *Store) PutSiteLinks(ctx context.Context, version ids.ID,
 	links []rowstore.SiteLink) error {
 	w := s.writer
@@ -97,7 +97,7 @@ func errFinished(finished bool) error {
 	return nil
 }
 
-// FinishSite is rowstore.Sites.
+// FinishSite implements rowstore.Sites.
 func (s *Store) FinishSite(ctx context.Context, version ids.ID, count uint32) error {
 	w := s.writer
 	w.point("rowstore.list_before_finish")
@@ -119,16 +119,27 @@ var linkOrders = map[rowstore.LinkOrder]string{rowstore.BySeq: "seq", rowstore.B
 	rowstore.ByTitle: "title", rowstore.ByCurl: "curl"}
 
 // SiteLinks is rowstore.Sites.
-func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
-	visit func(*rowstore.SiteLink) error) error {
-	return s.siteLinks(ctx, linksRead{SiteQuery: q}, visit)
+func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery) ([]rowstore.SiteLink, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	return s.linkPage(ctx, linksRead{SiteQuery: q})
 }
 
-// linksRead is a query with what only a search asks for.
+// linkPage returns the links of a read. Whoever works with them keeps no connection.
+func (s *Store) linkPage(ctx context.Context, q linksRead) (links []rowstore.SiteLink, err error) {
+	err = s.siteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+		links = append(links, *l)
+		return nil
+	})
+	return links, err
+}
+
+// linksRead is a query with what only a search asks for. A search reads all: its Limit is 0.
 type linksRead struct {
 	rowstore.SiteQuery
-	among     linkSet // leaves out what is not in it; nil leaves nothing out
-	stateless bool    // the states are not wanted
+	among     linkSet // only links in this set; nil: all
+	stateless bool    // do not read the states
 }
 
 func (s *Store) siteLinks(ctx context.Context, q linksRead,
@@ -160,8 +171,8 @@ func (s *Store) siteLinks(ctx context.Context, q linksRead,
 		if err != nil {
 			return err
 		}
-		// The page is found by what it is sorted by alone. The rest, and the states, are looked up
-		// of what is on it.
+		// The page is found by its sort column alone. Only for its links, the other columns and the
+		// states are looked up.
 		wanted := `SELECT seq FROM site_links WHERE version = ? AND seq >= ? ORDER BY ` + order
 		page, args := `(`+wanted+limit+` OFFSET CAST(? AS INTEGER))`, []any{q.Site[:], id, q.From, most,
 			q.Offset}
@@ -174,7 +185,7 @@ func (s *Store) siteLinks(ctx context.Context, q linksRead,
 		}
 		from := page + ` AS page CROSS JOIN site_links AS l ON l.version = ? AND l.seq = page.seq`
 		args = append(args, id)
-		if q.By == rowstore.BySeq && q.among == nil { // they stand like that
+		if q.By == rowstore.BySeq && q.among == nil { // stored in this order
 			from = `site_links AS l WHERE l.version = ? AND l.seq >= ? ORDER BY l.` + order + limit +
 				` OFFSET CAST(? AS INTEGER)`
 			args = args[:len(args)-1]
@@ -198,7 +209,7 @@ func (s *Store) siteLinks(ctx context.Context, q linksRead,
 	return nil
 }
 
-// PutLinkStates is rowstore.Sites.
+// PutLinkStates implements rowstore.Sites.
 func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,
 	states []rowstore.LinkOutcome) error {
 	w := s.writer
@@ -224,7 +235,7 @@ func (s *Store) PutLinkStates(ctx context.Context, site ids.ID, started int64,
 	return nil
 }
 
-// AllSites is rowstore.Sites.
+// AllSites implements rowstore.Sites.
 func (s *Store) AllSites(ctx context.Context) ([]rowstore.ListInfo, error) {
 	var all []rowstore.ListInfo
 	rows, err := s.loop.QueryContext(ctx,
@@ -243,7 +254,7 @@ func (s *Store) AllSites(ctx context.Context) ([]rowstore.ListInfo, error) {
 	return all, nil
 }
 
-// StatedSites is rowstore.Sites. It goes from site to site by the key.
+// StatedSites implements rowstore.Sites. It skips from site to site by the key.
 func (s *Store) StatedSites(ctx context.Context) ([]ids.ID, error) {
 	var all []ids.ID
 	rows, err := s.loop.QueryContext(ctx, `WITH RECURSIVE found (site) AS (
@@ -264,7 +275,7 @@ func (s *Store) StatedSites(ctx context.Context) ([]ids.ID, error) {
 	return all, nil
 }
 
-// DropSite is rowstore.Sites. The version cannot be read from the first of its turns on.
+// DropSite implements rowstore.Sites. Its first turn makes the version unreadable.
 func (s *Store) DropSite(ctx context.Context, version ids.ID) error {
 	w := s.writer
 	for more := true; more; {
@@ -293,7 +304,7 @@ func (s *Store) DropSite(ctx context.Context, version ids.ID) error {
 	return nil
 }
 
-// DropLinkStates is rowstore.Sites.
+// DropLinkStates implements rowstore.Sites.
 func (s *Store) DropLinkStates(ctx context.Context, site ids.ID) error {
 	w := s.writer
 	for more := true; more; {

@@ -1,10 +1,10 @@
 // Package sqlite is the embedded row store: one SQLite database in one directory. It owns the
-// schema, the turns that writes take, the packing of link lists and the SQL that filters become.
-// What is stored and what it means is said in package rowstore.
+// schema, the turns of writes, the storage of link lists and the SQL of filters. Package rowstore
+// defines what is stored and what it means.
 //
-// There is one writer: a goroutine with the only connection that writes, on which ingest and list
-// intake take turns. Reads have their own connections and never wait for it (write-ahead log).
-// Every commit is synced to disk.
+// The only writer is a goroutine with the only writing connection, which ingest and list intake use
+// in turns. Reads have their own connections and never wait for it (write-ahead log). Every commit
+// is synced to disk.
 package sqlite
 
 import (
@@ -27,47 +27,47 @@ import (
 
 // Config says where the store lives.
 type Config struct {
-	// Dir is the store's directory, made when missing. One Store at a time uses it.
+	// Dir is the store's directory, created if missing. Only one Store at a time may use it.
 	Dir string
 	// Point is called at named places, so that tests can end the process there. A transaction has
 	// "rowstore.before_commit" and "rowstore.after_commit". A list has
-	// "rowstore.list_before_finish" and "rowstore.list_after_finish". nil: nothing.
+	// "rowstore.list_before_finish" and "rowstore.list_after_finish". nil: none.
 	Point func(name string)
-	// Free is how many bytes the disk of a directory has left; nil: nobody knows.
+	// Free returns how many bytes the disk of a directory has left; nil: unknown.
 	Free func(dir string) (bytes uint64, known bool)
 }
 
 // Bounds of memory.
 const (
 	readConnections = 4       // for customers' reads
-	loopConnections = 2       // for the loop's own
+	loopConnections = 2       // for the loop's own reads
 	readCacheKiB    = 2 << 10 // per connection
 	writeCacheKiB   = 8 << 10
 	checkpointPages = 2_000 // of the write-ahead log, before it is copied into the database
 	logBytes        = 32 << 20
 	busyMillis      = 10_000
 	decodedChunks   = 32
-	maxCachedBytes  = 1 << 20 // of a decoded chunk; greater ones are not kept
+	maxCachedBytes  = 1 << 20 // of a decoded chunk; larger ones are not cached
 )
 
 // Store is a rowstore.Store on SQLite.
 type Store struct {
 	dir    string
-	free   func(dir string) (bytes uint64, known bool) // nil: nobody knows
+	free   func(dir string) (bytes uint64, known bool) // nil: unknown
 	writer *writer
 	reads  *sql.DB // customers' reads
-	// what the crawl itself reads: it never waits for a customer's
+	// reads of the crawl itself, which never wait for a customer's
 	loop    *sql.DB
 	chunks  *lru.Cache[int64, []string] // the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
-	// patterns are those of the filters of running queries.
+	// patterns are the patterns in the filters of running queries.
 	patterns *patterns
 }
 
 var _ rowstore.Store = (*Store)(nil)
 
-// Open opens the store in its directory, and makes or migrates it when needed.
+// Open opens the store in its directory, and creates or migrates it if needed.
 func Open(config Config) (*Store, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
@@ -103,7 +103,7 @@ func Open(config Config) (*Store, error) {
 	}, nil
 }
 
-// Identity implements rowstore.Store: no other process can mean this one.
+// Identity implements rowstore.Store: no other process can refer to this store.
 func (*Store) Identity(context.Context) (string, error) { return "", nil }
 
 // Claim implements rowstore.Store.
@@ -111,7 +111,7 @@ func (*Store) Claim(_ context.Context, owner string, _ bool) (whose string, err 
 	return owner, nil
 }
 
-// Advance implements rowstore.Store: one process has no programs of before beside it.
+// Advance implements rowstore.Store: no older program runs beside the store's only process.
 func (*Store) Advance(context.Context) error { return nil }
 
 // Free implements rowstore.Store.
@@ -123,8 +123,8 @@ func (s *Store) Free(context.Context) (bytes uint64, known bool, err error) {
 	return bytes, known, nil
 }
 
-// Close waits for the write under way and closes the database. Later calls fail, but for Close
-// itself.
+// Close waits for the write under way and closes the database. Later calls of any other method
+// fail.
 func (s *Store) Close() error {
 	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())
 }
@@ -136,12 +136,12 @@ func view(ctx context.Context, db *sql.DB, fn func(conn *sql.Conn) error) (err e
 		return fmt.Errorf("row store: a connection to read on: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	// database/sql's own transactions have a goroutine each, and another one for each statement.
+	// database/sql runs a goroutine per transaction, and one more per statement.
 	if _, err := conn.ExecContext(context.Background(), `BEGIN`); err != nil {
 		return fmt.Errorf("row store: begin read: %w", err)
 	}
 	defer func() {
-		// nobody else gets it as it is
+		// never reuse the connection in this state
 		if _, end := conn.ExecContext(context.Background(), `ROLLBACK`); end != nil {
 			err = errors.Join(err, end, conn.Raw(func(any) error { return driver.ErrBadConn }))
 		}
@@ -149,8 +149,8 @@ func view(ctx context.Context, db *sql.DB, fn func(conn *sql.Conn) error) (err e
 	return fn(conn)
 }
 
-// connector opens connections with the store's own driver, whose functions nobody else in the
-// process sees.
+// connector opens connections with the store's own driver: nobody else in the process sees its
+// functions.
 type connector struct {
 	engine *sqlite.Driver
 	dsn    string

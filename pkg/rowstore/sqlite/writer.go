@@ -16,9 +16,9 @@ import (
 
 var errClosed = errors.New("row store: closed")
 
-// writer owns the one connection that writes. What is to be written comes to it in turns, each one
-// transaction. There are two lanes, and while both have turns waiting they alternate. So a batch of
-// pages waits for one chunk of a list or of a removal at most, and neither lane starves.
+// writer owns the only connection that writes. Writes reach it as turns, each of which is one
+// transaction. Turns come in two lanes, which alternate while both have turns waiting. So a batch
+// of pages waits for at most one chunk of a list or removal, and neither lane starves.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -30,24 +30,24 @@ type writer struct {
 	ended chan struct{}
 	stop  sync.Once
 
-	horizon atomic.Int64 // newest place given in what is committed
+	horizon atomic.Int64 // newest committed place
 
 	// The rest belongs to the goroutine that runs turns.
 	prepared map[string]*sql.Stmt
-	place    int64 // newest place given
-	// how many Seals of a job are being prepared; its pages are dropped meanwhile
+	place    int64 // newest assigned place
+	// Seals under preparation, by job; the job's pages are dropped meanwhile
 	sealing map[ids.ID]int
 }
 
 type turn struct {
 	write func() error
-	done  chan struct{} // closed when it is over
+	done  chan struct{} // closed when the turn is over
 
-	err      error          // then
-	panicked *reading.Panic // then; it belongs to who gave the turn
+	err      error          // set then
+	panicked *reading.Panic // set then; raised in the goroutine that waits for the turn
 }
 
-// run is the turn itself. Its panic leaves the writer as it was, for others: transact rolls back.
+// run runs the turn. A panic in it does not harm the writer: transact rolls back.
 func (t *turn) run() {
 	defer close(t.done)
 	t.panicked = reading.Catch(func() { t.err = t.write() })
@@ -81,7 +81,7 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	return w, nil
 }
 
-// close lets the turn under way end, and no other begin. Idempotent.
+// close lets the turn under way end and starts no other. Idempotent.
 func (w *writer) close() (err error) {
 	w.stop.Do(func() {
 		close(w.quit)
@@ -129,8 +129,8 @@ func serve(lane chan *turn) bool {
 	}
 }
 
-// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the
-// turn itself, once begun, runs to its end, so that the answer is never "perhaps".
+// do takes a turn in a lane and runs write in a transaction. ctx only ends the wait for the turn: a
+// turn that has begun runs to its end, so that the outcome is always known.
 func (w *writer) do(ctx context.Context, lane chan *turn, write func() error) error {
 	return w.bare(ctx, lane, func() error { return w.transact(write) })
 }
@@ -166,8 +166,8 @@ func (w *writer) transact(write func() error) error {
 		_, err = w.exec("COMMIT")
 	}
 	if err != nil {
-		// After some errors SQLite has rolled back itself and refuses to do it again: the first
-		// error is what counts.
+		// After some errors SQLite has already rolled back and refuses ROLLBACK. Only the first
+		// error counts.
 		_, _ = w.exec("ROLLBACK")
 		return fmt.Errorf("row store: write: %w", err)
 	}
@@ -176,7 +176,7 @@ func (w *writer) transact(write func() error) error {
 	return nil
 }
 
-// statement prepares text once for the writer's life; the texts are few.
+// statement prepares each text once for the writer's life; there are few texts.
 func (w *writer) statement(text string) (*sql.Stmt, error) {
 	if statement, ok := w.prepared[text]; ok {
 		return statement, nil
@@ -202,7 +202,7 @@ func (w *writer) exec(text string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// query calls visit for each row of an answer.
+// query calls visit for each row of a result.
 func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...any) error {
 	statement, err := w.statement(text)
 	if err != nil {
@@ -212,9 +212,9 @@ func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...an
 	return each(rows, err, visit)
 }
 
-// insert adds rows to a table, several a statement; columns are the names of theirs. A statement
-// that fails rolls the transaction back, which its error does anyway: so SQLite need not note how
-// to undo it alone.
+// insert adds rows to a table, several per statement; columns are the names of its columns. OR
+// ROLLBACK spares SQLite the undo of a single statement: any error here ends the transaction
+// anyway.
 func (w *writer) insert(table string, columns string, values []any) error {
 	const most = 64
 	width := 1 + strings.Count(columns, ",")
@@ -223,7 +223,7 @@ func (w *writer) insert(table string, columns string, values []any) error {
 		if n >= most {
 			n = most
 		} else {
-			n = 1 << (bits.Len(uint(n)) - 1) // few different statements: powers of two
+			n = 1 << (bits.Len(uint(n)) - 1) // powers of two: few statement texts
 		}
 		row := "(?" + strings.Repeat(",?", width-1) + ")"
 		text := "INSERT OR ROLLBACK INTO " + table + " (" + columns + ") VALUES " + row +
@@ -241,7 +241,7 @@ func each(rows *sql.Rows, err error, visit func(rows *sql.Rows) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err says what went wrong
+	defer func() { _ = rows.Close() }() // rows.Err returns the error
 	for rows.Next() {
 		if err := visit(rows); err != nil {
 			return err

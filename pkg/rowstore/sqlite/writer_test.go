@@ -15,9 +15,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// While both lanes have turns waiting, they alternate.
+// TestLanesAlternate: while both lanes have turns waiting, they alternate.
 func TestLanesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &writer{pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}),
@@ -69,7 +70,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 	}
 }
 
-// A turn that fails leaves nothing behind, and the next one works.
+// TestFailedTurn: a turn that fails leaves nothing behind, and the next one works.
 func TestFailedTurn(t *testing.T) {
 	store := openStore(t)
 	job := rowstore.Job{ID: ids.ID{1}, Group: ids.ID{2}}
@@ -123,8 +124,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// A closed store leaves one file, which opens again with everything in it; a newer schema is
-// refused.
+// TestReopen: a closed store leaves one file, which opens again with everything in it. A newer
+// schema is refused.
 func TestReopen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "with space & 100%?#")
 	store, err := Open(Config{Dir: dir})
@@ -174,7 +175,7 @@ func TestReopen(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	store := openStore(t)
-	job, record, row := rowstore.Columns()
+	job, record, row := rowstoretest.Columns()
 	for table, columns := range map[string][]string{"jobs": job, "pages": record, "rows": row} {
 		for _, column := range columns {
 			var n int
@@ -187,8 +188,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A write that panics is undone and panics where it was asked for, with the stack of where it
-// happened; the writer goes on.
+// TestPanicOfAWriteIsItsCallers: a write that panics is undone and panics in its caller, with the
+// original stack. The writer goes on.
 func TestPanicOfAWriteIsItsCallers(t *testing.T) {
 	store := openStore(t)
 	caught := reading.Catch(func() {

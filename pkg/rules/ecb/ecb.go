@@ -1,6 +1,6 @@
-// Package ecb owns the euro foreign exchange reference rates of the European Central Bank. It has
-// tables of them: one that is bundled with the program, and the newest one, read once a day. It
-// does not own what is converted.
+// Package ecb provides the euro foreign exchange reference rates of the European Central Bank. One
+// table is bundled with the program, and the newest one is read once a day. The package does not
+// know what is converted.
 package ecb
 
 import (
@@ -24,10 +24,10 @@ const (
 	maxCurrencies = 200
 )
 
-// digits is how many significant digits a rate has that is made of two. The bank's own have fewer.
+// digits is the significant digits of rates made of two. The bank's own rates have fewer.
 const digits = 10
 
-// Table holds rates of one day or several. It never changes.
+// Table holds the rates of one or more days. It never changes.
 type Table struct {
 	days []day // ascending
 }
@@ -40,16 +40,16 @@ type day struct {
 //go:embed bundled.xml
 var bundled []byte
 
-// Bundled is the table that the program brings along.
+// Bundled returns the table bundled with the program.
 func Bundled() *Table {
 	table, err := Parse(bundled)
 	if err != nil {
-		panic("ecb: the bundled table: " + err.Error()) // a test reads it
+		panic("ecb: the bundled table: " + err.Error()) // a test parses it
 	}
 	return table
 }
 
-// Parse reads a table in the bank's XML form, of one day or of more.
+// Parse parses a table in the bank's XML format, for one or more days.
 func Parse(document []byte) (*Table, error) {
 	if len(document) > maxBytes {
 		return nil, fmt.Errorf("ecb: the table has more than %d bytes", maxBytes)
@@ -80,7 +80,7 @@ func Parse(document []byte) (*Table, error) {
 	return table, nil
 }
 
-// add takes one Cube: a day, or a rate of the day before it.
+// add adds one Cube: a day, or a rate of the previous day element.
 func (t *Table) add(attributes []xml.Attr) error {
 	var date, currency, rate string
 	for _, attribute := range attributes {
@@ -113,34 +113,34 @@ func (t *Table) add(attributes []xml.Attr) error {
 	return nil
 }
 
-// IsCode says whether text has the form of an ISO currency code.
+// IsCode reports whether text has the form of an ISO currency code.
 func IsCode(text string) bool {
 	return len(text) == 3 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// Has says whether there is a rate of a currency on the newest day.
+// Has reports whether the newest day has a rate for a currency.
 func (t *Table) Has(currency string) bool {
 	_, has := t.days[len(t.days)-1].rates[currency]
 	return has
 }
 
-// Date is the newest day, as yyyy-MM-dd.
+// Date returns the newest day, as yyyy-MM-dd.
 func (t *Table) Date() string { return t.days[len(t.days)-1].date }
 
-// counts is the hour of a day, in UTC, from which its rates count: the bank publishes them at about
-// 16:00 CET. Before that nobody has them, and what is converted again later must not either.
+// counts is the time of day, in UTC, from which a day's rates are valid: the bank publishes at
+// about 16:00 CET. A later repetition of an earlier conversion must not use them either.
 const counts = 16 * time.Hour
 
-// Rate is how many units of one currency make one of another, and the day that says so. That is the
-// last one that counts at the time and has both. There are none of weekends and bank holidays:
-// those take the day before. Rates from the euro are the bank's own, others are rounded to 10
+// Rate returns how many units of to make one unit of from, and the day of the rate. That is the
+// last day valid at the time that has both currencies. Weekends and bank holidays have no rates and
+// use the previous day's. Rates from the euro are the bank's own, others are rounded to 10
 // significant digits.
 func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date string, ok bool) {
 	today := at.UTC().Add(-counts).Format(time.DateOnly)
 	for i := len(t.days) - 1; i >= 0; i-- {
 		d := t.days[i]
 		if d.date > today && i > 0 {
-			continue // the oldest day serves all before it
+			continue // the oldest day also serves all earlier times
 		}
 		base, hasBase := d.rates[from]
 		target, hasTarget := d.rates[to]
@@ -151,7 +151,7 @@ func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date 
 	return decimal.Decimal{}, "", false
 }
 
-// significant rounds to so many digits.
+// significant rounds to the significant digits.
 func significant(rate decimal.Decimal) decimal.Decimal {
 	return rate.Round(digits - int32(rate.NumDigits()) - rate.Exponent())
 }

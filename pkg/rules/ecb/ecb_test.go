@@ -30,7 +30,7 @@ func date(text string) time.Time {
 	return at.Add(counts)
 }
 
-// The bank's own form, with its namespaces and quotes.
+// published is in the bank's own format, with its namespaces and quotes.
 const published = `<?xml version="1.0" encoding="UTF-8"?>
 <gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref">
 	<gesmes:subject>Reference rates</gesmes:subject>
@@ -50,7 +50,7 @@ func TestRate(t *testing.T) {
 	for _, c := range []struct{ from, to, on, want string }{
 		{"EUR", "USD", "2025-10-13", "1.25 2025-10-13"},
 		{"EUR", "USD", "2025-10-20", "1.25 2025-10-13"},
-		{"EUR", "USD", "2025-10-12", "1.1 2025-10-10"}, // a Sunday takes Friday's
+		{"EUR", "USD", "2025-10-12", "1.1 2025-10-10"}, // a Sunday uses Friday's rates
 		{"EUR", "USD", "2025-10-10", "1.1 2025-10-10"},
 		{"EUR", "USD", "2020-01-01", "1.1 2025-10-10"}, // before the table begins
 		{"EUR", "JPY", "2025-10-13", "176.4 2025-10-10"},
@@ -69,7 +69,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("%s to %s on %s: %s, want %s", c.from, c.to, c.on, got, c.want)
 		}
 	}
-	// Before the bank publishes, the day has the rates of the one before.
+	// Before the bank publishes, a day has the previous day's rates.
 	morning := date("2025-10-13").Add(-time.Second)
 	if _, day, _ := table.Rate("EUR", "USD", morning); day != "2025-10-10" {
 		t.Errorf("on the morning of a day it takes the rates of %s", day)
@@ -130,12 +130,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// bank is where a Source reads.
+// bank is the server of a Source.
 type bank struct {
 	requests atomic.Int32
-	answer   atomic.Pointer[string] // nil: 500
-	asked    chan struct{}          // not nil: told of each request
-	hold     chan struct{}          // not nil: answers wait for it
+	answer   atomic.Pointer[string] // response; nil: 500
+	asked    chan struct{}          // not nil: notified of each request
+	hold     chan struct{}          // not nil: responses wait for it
 }
 
 func (b *bank) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -172,8 +172,8 @@ func newSource(t *testing.T, b *bank, now clock.Clock, shared cache.Values) *Sou
 	return NewSource(client, Config{URL: "http://bank.example/", Clock: now, Shared: shared})
 }
 
-// Rates are read when they are needed, once after each hour at which others begin to count. What
-// fails is tried again an hour later.
+// TestSource: rates are read when needed, once after each time at which new ones become valid. A
+// failure is retried an hour later.
 func TestSource(t *testing.T) {
 	now := clock.NewManual(date("2026-05-01"))
 	b := &bank{}
@@ -199,8 +199,8 @@ func TestSource(t *testing.T) {
 	step("away again", 24*time.Hour, "2026-05-04", 5)
 }
 
-// While one caller reads, the others go on with what there is; one that gives up says nothing about
-// the bank.
+// TestSourceIsReadOnce: while one caller reads, the others use the current table. A caller that
+// gives up says nothing about the bank.
 func TestSourceIsReadOnce(t *testing.T) {
 	b := &bank{asked: make(chan struct{}, 2), hold: make(chan struct{})}
 	b.publish("2026-05-04", "1.2")
@@ -235,7 +235,7 @@ func TestSourceIsShared(t *testing.T) {
 		}
 		now.Advance(7 * time.Hour)
 	}
-	// What was read last is as old as what was read first.
+	// A table that was read last expires like one that was read first.
 	b.publish("2026-05-05", "1.3")
 	now.Advance(3 * time.Hour)
 	if got := last.Table(t.Context()).Date(); got != "2026-05-05" || b.requests.Load() != 2 {

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
-// A Sunday takes Friday's rate.
+// A Sunday uses Friday's rate.
 func ExampleTable_Rate() {
 	table, err := ecb.Parse([]byte(`<Envelope><Cube>
 <Cube time='2025-10-13'><Cube currency='USD' rate='1.25'/></Cube>

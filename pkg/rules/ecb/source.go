@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// RecentURL is where the bank publishes the days of the last three months. A page that is read
-// again has the rates of its own day, and bodies are kept for 30.
+// RecentURL is where the bank publishes the last three months. A re-extracted page uses the rates
+// of its own day, and bodies are kept for 30 days.
 const RecentURL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist-90d.xml"
 
 // Times of refreshing.
@@ -22,28 +22,28 @@ const (
 	timeout = 10 * time.Second // of one attempt
 )
 
-// sharedKey names the document in the shared cache.
+// sharedKey is the key of the document in the shared cache.
 const sharedKey = "ecb recent"
 
-// Config sets a Source. Zero values take the defaults.
+// Config configures a Source. Zero values mean the defaults.
 type Config struct {
-	URL    string       // RecentURL
-	Clock  clock.Clock  // the system's
-	Logger *slog.Logger // none
-	// Shared keeps the newest table for all processes; nil: each asks for itself.
+	URL    string       // default: RecentURL
+	Clock  clock.Clock  // default: the system's
+	Logger *slog.Logger // default: none
+	// Shared keeps the newest table for all processes; nil: each process asks on its own.
 	Shared cache.Values
 }
 
-// Rates is where the newest table comes from: a Source, or one table for ever.
+// Rates provides the newest table: a Source, or one fixed table.
 type Rates interface {
 	Table(ctx context.Context) *Table
 }
 
-// Table is the table itself.
+// Table returns the table itself.
 func (t *Table) Table(context.Context) *Table { return t }
 
-// Source is the newest table that could be had. Nothing is asked for before a table is needed. It
-// is safe for concurrent use.
+// Source provides the newest table available. It requests nothing before a table is needed. It is
+// safe for concurrent use.
 type Source struct {
 	client *egress.Client
 	config Config
@@ -51,7 +51,7 @@ type Source struct {
 	mu    sync.Mutex
 	table *Table
 	due   time.Time // of the next attempt
-	busy  bool      // one is under way
+	busy  bool      // an attempt is under way
 }
 
 // NewSource begins with the bundled table.
@@ -68,8 +68,8 @@ func NewSource(client *egress.Client, config Config) *Source {
 	return &Source{client: client, config: config, table: Bundled()}
 }
 
-// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds.
-// The others go on with the one before, and so does everybody where the bank cannot be reached.
+// Table returns the newest known table. Once a day one caller waits while it is read, up to 10
+// seconds. The others use the previous one, and so does everybody if the bank cannot be reached.
 func (s *Source) Table(ctx context.Context) *Table {
 	now := s.config.Clock.Now()
 	s.mu.Lock()
@@ -127,7 +127,7 @@ func (s *Source) read(ctx context.Context) (*Table, error) {
 	return table, err
 }
 
-// nextDay is when rates of another day count first. A table is as good until then, whoever read it.
+// nextDay returns when the next day's rates become valid. Until then any table is current.
 func nextDay(now time.Time) time.Time {
 	return now.UTC().Add(-counts).Truncate(24 * time.Hour).Add(24*time.Hour + counts)
 }

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// cpu is what this process has used.
+// cpu returns the CPU time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -19,7 +19,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// measure reports records a second and the CPU time of this process per record.
+// measure reports records per second and this process's CPU time per record.
 func measure(b *testing.B, records int, run func()) {
 	b.Helper()
 	before, start := cpu(b), time.Now()
@@ -36,7 +36,7 @@ const (
 	benchBatch      = 100
 )
 
-// publishEach publishes n batches, in turns to the partitions, one at a time in each.
+// publishEach publishes n batches, in turn to the partitions, one at a time in each.
 func publishEach(b *testing.B, log stream.Log, topic stream.Topic, n int) {
 	b.Helper()
 	var publishing sync.WaitGroup
@@ -86,8 +86,8 @@ func BenchmarkConsume(b *testing.B) {
 	})
 }
 
-// BenchmarkTry is a leader's and a fetcher's way: single records to 64 partitions, read by 64
-// tails.
+// BenchmarkTry measures the path of leaders and fetchers: single records to 64 partitions, read by
+// 64 tails.
 func BenchmarkTry(b *testing.B) {
 	log := open(b, realBrokers(b), benchPartitions)
 	var tails []stream.Reader

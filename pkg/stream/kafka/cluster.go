@@ -23,11 +23,11 @@ import (
 const (
 	dialTimeout  = 3 * time.Second
 	adminTimeout = 10 * time.Second // a request that no data waits for
-	layoutTTL    = time.Second      // how old the knowledge of who leads what may be
+	layoutTTL    = time.Second      // the most that cached partition leaders may be out of date
 )
 
-// maxBatchBytes bounds a batch at the broker: one record of the largest size and what stands around
-// it.
+// maxBatchBytes is the broker's limit for a batch: one record of the largest size, with its
+// framing.
 const maxBatchBytes = stream.MaxRecordBytes + 4096
 
 // cluster is the connection to the brokers, and the topics there.
@@ -44,10 +44,10 @@ type cluster struct {
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]bool
-	asked  time.Time // when askAnother did so
+	asked  time.Time // when askAnother last did so
 }
 
-// newCluster completes and checks the config. It connects to nothing yet.
+// newCluster completes and checks the config. It does not connect yet.
 func newCluster(config *Config) (*cluster, error) {
 	if config.Prefix == "" {
 		config.Prefix = DefaultPrefix
@@ -85,7 +85,7 @@ func newCluster(config *Config) (*cluster, error) {
 	return c, nil
 }
 
-// newTransport makes a way to the brokers that asks what topics are like; nil: all of them.
+// newTransport returns a transport that learns the layout of some topics; nil: of all.
 func (c *cluster) newTransport(topics []string) (*segmentio.Transport, error) {
 	transport := &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout,
 		MetadataTTL:    layoutTTL,
@@ -100,12 +100,12 @@ func (c *cluster) newTransport(topics []string) (*segmentio.Transport, error) {
 	return transport, nil
 }
 
-// conn is a connection that close finds. Without that, one that waits for an answer would outlive
+// conn is a connection that close can find. Otherwise one that waits for a response would outlive
 // the log.
 type conn struct {
 	net.Conn
 	cluster  *cluster
-	signedIn bool // or it need not
+	signedIn bool // or need not sign in
 }
 
 func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -124,9 +124,9 @@ func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &conn{Conn: opened, cluster: c, signedIn: c.config.SASL == nil}, nil
 }
 
-// SetDeadline bounds the sign-in. kafka-go lifts the deadline of connecting before it, and sets the
-// next one for the first request. Without ours, a broker that says nothing in between would be
-// waited for as long as it lives.
+// SetDeadline also bounds the sign-in. kafka-go lifts the deadline of dialing before the sign-in,
+// and sets the next one for the first request. Without our deadline, a broker that falls silent in
+// between would block forever.
 func (c *conn) SetDeadline(deadline time.Time) error {
 	if deadline.IsZero() && !c.signedIn {
 		c.signedIn, deadline = true, time.Now().Add(dialTimeout)
@@ -134,7 +134,7 @@ func (c *conn) SetDeadline(deadline time.Time) error {
 	return c.Conn.SetDeadline(deadline)
 }
 
-// Close forgets the connection.
+// Close also unregisters the connection.
 func (c *conn) Close() error {
 	c.cluster.mu.Lock()
 	delete(c.cluster.conns, c.Conn)
@@ -156,7 +156,7 @@ func (c *cluster) close() {
 	}
 }
 
-// layout is who leads what, as known for layoutTTL at most; the transport sends by it.
+// layout is who leads which partition, at most layoutTTL old. The transport routes by it.
 type layout struct{ topics []metadata.ResponseTopic }
 
 func (c *cluster) layout(ctx context.Context) (layout, error) {
@@ -168,9 +168,8 @@ func (c *cluster) layout(ctx context.Context) (layout, error) {
 	return layout{response.(*metadata.Response).Topics}, nil
 }
 
-// Identity names the log itself: two logs are one if and only if theirs are equal. It outlives
-// topics that are deleted and made anew. Brokers that do not say what cluster they are have the
-// empty one.
+// Identity implements stream.Log. It survives the deletion and re-creation of topics. It is empty
+// if the brokers do not tell their cluster's id.
 func (l *Log) Identity(ctx context.Context) (string, error) {
 	response, err := l.cluster.transport.RoundTrip(ctx, l.cluster.client.Addr,
 		&metadata.Request{TopicNames: l.cluster.names})
@@ -184,7 +183,7 @@ func (l *Log) Identity(ctx context.Context) (string, error) {
 	return "kafka " + id + " " + l.cluster.config.Prefix, nil
 }
 
-// leader is a broker's id, or -1 when it is not known.
+// leader returns a broker's id, or -1 if it is unknown.
 func (l layout) leader(topic stream.Topic, partition int) int32 {
 	partitions := l.topics[topic].Partitions
 	if l.topics[topic].ErrorCode != 0 || partition >= len(partitions) {
@@ -193,8 +192,8 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 	return partitions[partition].LeaderID
 }
 
-// makeTopics makes the topics that are missing. It returns when all are there with all their
-// leaders, or when the brokers refuse us or have them with too few replicas.
+// makeTopics creates the missing topics. It returns once all topics and their leaders exist, or
+// when the brokers refuse us or have too few replicas.
 func (c *cluster) makeTopics(ctx context.Context) error {
 	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
 	if err != nil {
@@ -249,14 +248,14 @@ func (c *cluster) tryMakeTopics(ctx context.Context) error {
 			continue
 		}
 		if there[name] && errors.Is(err, segmentio.TopicAuthorizationFailed) {
-			continue // somebody else makes the topics, and has
+			continue // somebody else makes the topics, and has done so
 		}
 		return fmt.Errorf("topic %s: %w", name, err)
 	}
 	return nil
 }
 
-// replicas is how many of each partition there are in topics that are made here.
+// replicas returns the number of replicas for topics that are made here.
 func (c *cluster) replicas(brokers int) int {
 	if c.config.Replicas > 0 {
 		return c.config.Replicas
@@ -264,7 +263,7 @@ func (c *cluster) replicas(brokers int) int {
 	return min(DefaultReplicas, max(brokers, len(c.config.Brokers)))
 }
 
-// check says what is missing in a layout.
+// check returns what is missing in a layout.
 func (c *cluster) check(known layout) error {
 	for topic, name := range c.names {
 		if err := errorOf(known.topics[topic].ErrorCode); err != nil {
@@ -284,7 +283,7 @@ func (c *cluster) check(known layout) error {
 	return nil
 }
 
-// start begins to make topics again that are reported missing.
+// start begins to re-create topics that are reported missing.
 func (c *cluster) start() {
 	c.running.Go(func() {
 		for {
@@ -301,7 +300,7 @@ func (c *cluster) start() {
 	})
 }
 
-// reportMissing asks for the topics to be made again. Topics that are there are left alone.
+// reportMissing requests the re-creation of missing topics. Existing topics are left alone.
 func (c *cluster) reportMissing() {
 	select {
 	case c.missing <- struct{}{}:
@@ -317,11 +316,11 @@ const (
 	afterLast   = bound(segmentio.LastOffset)
 )
 
-// boundsAtOnce is how many partitions are asked for at a time: kafka-go opens a connection for
+// boundsAtOnce is how many partitions are looked up at a time: kafka-go opens a connection for
 // each.
 const boundsAtOnce = 8
 
-// offsets asks for the offsets of one end of partitions, in their order.
+// offsets returns the offsets of one end of partitions, in their order.
 func (c *cluster) offsets(ctx context.Context, topic stream.Topic, end bound,
 	partitions []int) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -355,12 +354,12 @@ func (c *cluster) offsets(ctx context.Context, topic stream.Topic, end bound,
 	return offsets, nil
 }
 
-// missing says whether a topic was not there when the layout was learned.
+// missing reports whether a topic did not exist when the layout was learned.
 func (l layout) missing(topic stream.Topic) bool {
 	return errors.Is(errorOf(l.topics[topic].ErrorCode), segmentio.UnknownTopicOrPartition)
 }
 
-// learn acts on what a failure says about the cluster, after so many in a row.
+// learn acts on what an error says about the cluster, after a number of failures in a row.
 func (c *cluster) learn(err error, failures int) {
 	switch {
 	case errors.Is(err, segmentio.UnknownTopicOrPartition):
@@ -370,9 +369,9 @@ func (c *cluster) learn(err error, failures int) {
 	}
 }
 
-// askAnother makes the transport learn the layout from a broker that it chooses anew. It would ask
-// the same one for as long as that answers. One that is cut off from the controllers answers what
-// it knew last.
+// askAnother makes the transport learn the layout from a newly chosen broker. It would keep asking
+// the same one for as long as that answers. A broker cut off from the controllers answers with what
+// it last knew.
 func (c *cluster) askAnother() {
 	c.mu.Lock()
 	now := c.config.Clock.Now()

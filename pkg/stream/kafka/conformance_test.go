@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestConformanceOnFake needs nothing installed.
+// TestConformanceOnFake needs no installed brokers.
 func TestConformanceOnFake(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) stream.Log { return open(t, fakeBrokers(t), 4) })
 }
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) stream.Log { return open(t, brokers, 4) })
 }
 
-// realBrokers are Kafka's own.
+// realBrokers returns the addresses of real Kafka brokers.
 func realBrokers(t testing.TB) []string {
 	t.Helper()
 	brokers := os.Getenv("KAFKA_BROKERS")
@@ -62,13 +62,13 @@ func fakeCluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 	return fake
 }
 
-// open makes a log with topics of its own.
+// open opens a log with its own topics.
 func open(t testing.TB, brokers []string, partitions int) *kafka.Log {
 	t.Helper()
 	return openPrefix(t, brokers, partitions, newPrefix(t, brokers))
 }
 
-// newPrefix names topics that no other test has, and deletes them at the end.
+// newPrefix returns a prefix that no other test uses, and deletes its topics at the end.
 func newPrefix(t testing.TB, brokers []string) string {
 	t.Helper()
 	prefix := fmt.Sprintf("test.%x.", time.Now().UnixNano())

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDeal: every partition has one owner, shares differ by one at most, and nothing moves that
-// need not.
+// TestDeal: every partition has one owner, shares differ by one at most, and no more moves than
+// necessary.
 func TestDeal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		partitions := rapid.IntRange(1, 70).Draw(t, "partitions")
@@ -52,7 +52,7 @@ func TestDeal(t *testing.T) {
 	})
 }
 
-// owners checks that it is a fair deal.
+// owners checks that a deal is fair, and returns the owners.
 func owners(t *rapid.T, dealt map[string][]int, partitions int) map[int]string {
 	t.Helper()
 	found := map[int]string{}

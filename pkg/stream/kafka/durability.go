@@ -9,9 +9,9 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 )
 
-// durable checks topics that were there for the replicas that are asked for. Those that somebody
-// else made may lose, with one broker, what counts as written. Where Config.Replicas asks by name
-// it is an error for good, else a warning.
+// durable checks that existing topics have the replicas that are asked for. With topics that
+// somebody else made, one broker's loss may lose acknowledged records. That is an error for good if
+// Config.Replicas is set, otherwise a warning.
 func (c *cluster) durable(ctx context.Context, known layout) error {
 	brokers, err := c.client.Metadata(ctx, &segmentio.MetadataRequest{Topics: c.names})
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *cluster) durable(ctx context.Context, known layout) error {
 	return nil
 }
 
-// thin names the topics with partitions that have fewer replicas than wanted.
+// thin returns complaints about topics whose partitions have fewer replicas than wanted.
 func (l layout) thin(want int) (short []string) {
 	for _, topic := range l.topics {
 		least := want
@@ -59,7 +59,7 @@ func (l layout) thin(want int) (short []string) {
 	return short
 }
 
-// confirmed is min.insync.replicas by topic, of those that the brokers let us know.
+// confirmed returns min.insync.replicas by topic, as far as the brokers disclose it.
 func (c *cluster) confirmed(ctx context.Context) (map[string]int, error) {
 	const setting = "min.insync.replicas"
 	request := &segmentio.DescribeConfigsRequest{}

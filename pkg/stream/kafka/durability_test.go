@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// TestTopicsThatFallShort: somebody made topics with fewer replicas, or that count a record as
-// written when one broker has it. They are told, and refused where replicas were asked for.
+// TestTopicsThatFallShort: somebody made topics with fewer replicas, or with acknowledgement by a
+// single broker. They are reported, and refused if replicas were asked for.
 func TestTopicsThatFallShort(t *testing.T) {
 	for name, made := range map[string]struct {
 		replicas int
 		confirm  string
-		want     string // "": nothing is wrong
+		want     string // "": no complaint
 	}{
 		"thin":        {1, "1", "topic shoal.pages has 1 replicas and should have 3"},
 		"two":         {2, "2", "topic shoal.pages has 2 replicas and should have 3"},

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// What cannot work is told before a broker is asked.
+// Open finds invalid settings without asking a broker.
 func ExampleOpen() {
 	_, err := kafka.Open(context.Background(),
 		kafka.Config{Brokers: []string{"kafka.example:9092"}})

@@ -20,7 +20,7 @@ import (
 )
 
 // services runs a command of the folder that starts and stops the brokers: down NAME, down --kill
-// NAME, start NAME.
+// NAME, or start NAME.
 func services(t *testing.T, command string, arguments ...string) {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), filepath.Join(servicesFolder(t), command),
@@ -43,7 +43,7 @@ func servicesFolder(t *testing.T) string {
 	return folder
 }
 
-// awaitGone waits until nobody listens at an address: a broker that is told to end takes its time.
+// awaitGone waits until nobody listens at an address: brokers take time to stop.
 func awaitGone(t *testing.T, address string) {
 	t.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
@@ -63,7 +63,7 @@ func awaitGone(t *testing.T, address string) {
 	}
 }
 
-// awaitInSync waits until all partitions have all their replicas, as one does between two restarts.
+// awaitInSync waits until all partitions have all their replicas, as one should between restarts.
 func awaitInSync(t *testing.T, brokers []string, log *kafka.Log) {
 	t.Helper()
 	transport := &segmentio.Transport{Context: t.Context(), MetadataTTL: time.Second}
@@ -96,15 +96,15 @@ func awaitInSync(t *testing.T, brokers []string, log *kafka.Log) {
 
 func numbered(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// traffic publishes numbered records into partitions of a topic, one after the other, until it is
-// stopped. A Publish that fails is repeated, as a fetcher does.
+// traffic publishes numbered records, one after the other, into all partitions of a topic until it
+// is stopped. It repeats a failed Publish, as a fetcher does.
 type traffic struct {
 	log       stream.Log
 	topic     stream.Topic
 	stop      chan struct{}
 	running   sync.WaitGroup
 	mu        sync.Mutex
-	published []int // by partition: how many are acknowledged
+	published []int // number of acknowledged records by partition
 }
 
 func startTraffic(t *testing.T, log stream.Log, topic stream.Topic) *traffic {
@@ -113,7 +113,7 @@ func startTraffic(t *testing.T, log stream.Log, topic stream.Topic) *traffic {
 		published: make([]int, log.Partitions())}
 	for partition := range log.Partitions() {
 		tr.running.Go(func() {
-			// there is no point in wearing the brokers out
+			// do not overload the brokers
 			next := time.NewTicker(20 * time.Millisecond)
 			defer next.Stop()
 			for n := 0; ; n++ {
@@ -136,7 +136,7 @@ func startTraffic(t *testing.T, log stream.Log, topic stream.Topic) *traffic {
 	return tr
 }
 
-// end stops and returns what was published by partition.
+// end stops and returns the number of published records by partition.
 func (tr *traffic) end() []int {
 	close(tr.stop)
 	tr.running.Wait()
@@ -173,7 +173,7 @@ func (tr *traffic) await(t *testing.T, n int) {
 	}
 }
 
-// arrivals notes numbered records: repeats are allowed, a record before its predecessors is not.
+// arrivals notes numbered records: repeats are allowed, but not records before earlier ones.
 type arrivals struct {
 	mu      sync.Mutex
 	next    []int // by partition
@@ -199,7 +199,7 @@ func (a *arrivals) add(messages []stream.Message) error {
 	return nil
 }
 
-// missing is how many of the first records of each partition have not come.
+// missing returns how many of the published records of all partitions have not come.
 func (a *arrivals) missing(published []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -230,7 +230,7 @@ func (a *arrivals) read(ctx context.Context, r stream.Reader) error {
 	return nil
 }
 
-// awaitAll waits until everything has come.
+// awaitAll waits until all published records have come.
 func (a *arrivals) awaitAll(t *testing.T, published []int, failed <-chan error) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
@@ -250,7 +250,7 @@ func (a *arrivals) awaitAll(t *testing.T, published []int, failed <-chan error) 
 }
 
 // throughTrouble publishes and reads, with tails of tasks and two members for pages, while trouble
-// happens. Afterwards every acknowledged record has come, in order.
+// happens. Afterwards every acknowledged record must have come, in order.
 func throughTrouble(t *testing.T, trouble func(tasks, pages *traffic)) {
 	log, other := openTwo(t, realBrokers(t), 6)
 	failed := make(chan error, 16)
@@ -294,14 +294,14 @@ func throughTrouble(t *testing.T, trouble func(tasks, pages *traffic)) {
 	}
 }
 
-// openTwo makes two logs, as of two processes, with the same topics.
+// openTwo opens two logs with the same topics, like two processes.
 func openTwo(t *testing.T, brokers []string, partitions int) (one, two *kafka.Log) {
 	t.Helper()
 	prefix := newPrefix(t, brokers)
 	return openPrefix(t, brokers, partitions, prefix), openPrefix(t, brokers, partitions, prefix)
 }
 
-// A group that is watched counts, although its members are other processes.
+// TestLagOfAWatchedGroup: a watched group counts, although its members are other processes.
 func TestLagOfAWatchedGroup(t *testing.T) {
 	reading, watching := openTwo(t, fakeBrokers(t), 2)
 	reader, err := reading.Consume(stream.Pages, "g")
@@ -317,7 +317,7 @@ func TestLagOfAWatchedGroup(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				t.Fatalf("the lag is %d, want %d", watching.Lag(stream.Pages), want)
-			case <-time.After(50 * time.Millisecond): // it is measured once a second
+			case <-time.After(50 * time.Millisecond): // the lag is measured once a second
 			}
 		}
 	}
@@ -355,7 +355,7 @@ func TestBrokerRestarts(t *testing.T) {
 	})
 }
 
-// TestBrokerLost kills one of three brokers while records flow, and goes on without it.
+// TestBrokerLost kills one of three brokers while records flow, and carries on without it.
 func TestBrokerLost(t *testing.T) {
 	brokers := realBrokers(t)
 	servicesFolder(t)
@@ -376,7 +376,7 @@ func TestBrokerLost(t *testing.T) {
 	})
 }
 
-// TestBrokerFrozen freezes a broker until it is replaced, and lets it go on.
+// TestBrokerFrozen freezes a broker until it is replaced, then lets it continue.
 func TestBrokerFrozen(t *testing.T) {
 	brokers := realBrokers(t)
 	servicesFolder(t)
@@ -407,8 +407,8 @@ func TestTopicsMadeAnewOnFake(t *testing.T) { testTopicsMadeAnew(t, fakeBrokers(
 
 func TestTopicsMadeAnew(t *testing.T) { testTopicsMadeAnew(t, realBrokers(t)) }
 
-// testTopicsMadeAnew deletes the topics under readers that have read and committed. Everything that
-// is acknowledged afterwards comes, also what was written before the readers noticed.
+// testTopicsMadeAnew deletes the topics under readers that have read and committed. Every record
+// acknowledged afterwards comes, even if it was written before the readers noticed.
 func testTopicsMadeAnew(t *testing.T, brokers []string) {
 	const before, after = 50, 80
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -436,7 +436,7 @@ func testTopicsMadeAnew(t *testing.T, brokers []string) {
 					t.Fatal(err)
 				}
 			}
-			// A broker that has not heard of the deletion yet may have acknowledged the first ones,
+			// A broker that has not heard of the deletion may have acknowledged the first records
 			// for the old topic.
 			const mayBeLost = 10
 			for next := -1; next < first+n; {
@@ -464,7 +464,7 @@ func testTopicsMadeAnew(t *testing.T, brokers []string) {
 		}
 		first += n
 	}
-	// What was committed in the new topic holds.
+	// Commits in the new topic hold.
 	if err := readers[stream.Pages].Close(); err != nil {
 		t.Fatal(err)
 	}

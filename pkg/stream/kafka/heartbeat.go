@@ -8,19 +8,19 @@ import (
 	"github.com/segmentio/kafka-go/protocol/heartbeat"
 )
 
-// beat is a heartbeat that reaches the group's coordinator. The one of kafka-go 0.4.51 goes to any
-// broker, and it reads the two fields of a newer answer in the wrong order. Version 0 has only one
+// beat is a heartbeat that reaches the group's coordinator. kafka-go 0.4.51 sends its own to any
+// broker, and reads the two fields of a newer response in the wrong order. Version 0 has only one
 // of them.
 type beat struct{ heartbeat.Request }
 
-// Group makes the transport send it to the coordinator.
+// Group makes the transport send the request to the coordinator.
 func (b *beat) Group() string { return b.GroupID }
 
-// Required says that the exchange is ours, whatever version the broker would speak.
+// Required says to use our exchange, whatever version the broker speaks.
 func (b *beat) Required(map[protocol.ApiKey]int16) bool { return true }
 
-// RawExchange is the exchange. A connection has one request at a time, so the correlation id is of
-// no use.
+// RawExchange exchanges request and response. A connection has one request at a time, so the
+// correlation id does not matter.
 func (b *beat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return protocol.RoundTrip(rw, 0, 0, "", &b.Request)
 }
@@ -30,7 +30,7 @@ var (
 	_ protocol.RawExchanger = (*beat)(nil)
 )
 
-// heartbeat asks the coordinator whether the generation still holds.
+// heartbeat asks the coordinator whether the generation is still current.
 func (m *member) heartbeat(ctx context.Context, generation int) error {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/3)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package kafka is the log on a Kafka cluster. It owns the three topics there (it makes them, and
-// makes them again), what waits to be written, and the membership of consumer groups. It does not
-// know what records mean. DESIGN.md says what holds here and why.
+// Package kafka is the log on a Kafka cluster. It owns the three topics there (it creates and
+// re-creates them), the queues of records to write, and the membership of consumer groups. It does
+// not know what records mean. DESIGN.md says what it guarantees and why.
 package kafka
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,45 +27,45 @@ const (
 	DefaultReplicas  = 3
 )
 
-// Config says where the cluster is and what the topics are like. Only Brokers and Partitions have
+// Config says where the cluster is and how its topics are set up. Only Brokers and Partitions have
 // no default.
 type Config struct {
-	// Brokers are addresses HOST:PORT of some brokers; the others are learned from them.
+	// Brokers are the addresses HOST:PORT of some brokers; the others are learned from them.
 	Brokers []string
-	// Prefix stands before the names of topics and groups, so that several logs share one cluster.
+	// Prefix begins the names of topics and groups, so that several logs can share one cluster.
 	Prefix string
-	// Partitions of each topic, 1 to 65,535. Topics that exist must have as many.
+	// Partitions of each topic, 1 to 65,535. Existing topics must have the same number.
 	Partitions int
-	// Replicas of each partition in topics that are made here. 0 is 3, or as many as there are
-	// brokers. With 3 or more, a record counts as written when 2 have it. Topics that are there and
-	// fall short of it are an error, for 0 a warning.
+	// Replicas of each partition, in topics that are made here. 0 means 3, or the number of brokers
+	// if smaller. With 3 or more, a record counts as written once 2 replicas have it. Existing
+	// topics with less are an error, or for 0 a warning.
 	Replicas int
-	// Retention is how long a record is kept at most, read or not, in topics that are made here.
+	// Retention is how long a record is kept, read or not, in topics that are made here.
 	Retention time.Duration
 	// Node names this process to the brokers.
 	Node string
-	// TLS is for connections to the brokers; nil is none.
+	// TLS is for connections to the brokers; nil: no TLS.
 	TLS *tls.Config
-	// SASL signs in at the brokers; nil is without.
+	// SASL is how to sign in at the brokers; nil: no sign-in.
 	SASL *SASL
 
 	Logger *slog.Logger
 	Clock  clock.Clock
 }
 
-// Counts are what was done with one topic since the log was opened.
+// Counts are totals for one topic since the log was opened.
 type Counts struct {
-	Published  uint64 // records that the brokers have acknowledged
-	Lost       uint64 // records that TryPublish accepted and that could not be written
-	Fetched    uint64 // records that readers were given
-	Retries    uint64 // requests about a partition that failed and were repeated
-	Rebalances uint64 // generations of groups that this process's members joined
+	Published  uint64 // records acknowledged by the brokers
+	Lost       uint64 // records that TryPublish accepted but that could not be written
+	Fetched    uint64 // records delivered to readers
+	Retries    uint64 // failed and repeated requests about a partition
+	Rebalances uint64 // generations of groups that members in this process joined
 }
 
 type counters struct{ published, lost, fetched, retries, rebalances atomic.Uint64 }
 
-// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away. They repeat,
-// with a pause of at most a second, until their context ends or the log is closed.
+// Log is a stream.Log on a Kafka cluster. Its calls outlast the absence of brokers: they repeat,
+// with pauses of at most a second, until their context ends or the log is closed.
 type Log struct {
 	config   Config
 	cluster  *cluster
@@ -82,13 +81,13 @@ type Log struct {
 	// by topic: every group ever consumed or watched here, with its open members
 	groups []map[string]*membership
 	lags   []lag         // by topic
-	ended  chan struct{} // closed when Close has ended
+	ended  chan struct{} // closed when Close has finished
 }
 
 var _ stream.Log = (*Log)(nil)
 
-// Open connects, and makes the topics that are missing; it repeats what fails until ctx ends. It is
-// an error at once if the config is impossible or a topic has another number of partitions.
+// Open connects and creates the missing topics. It repeats what fails until ctx ends. It fails at
+// once if the config is invalid or a topic has another number of partitions.
 func Open(ctx context.Context, config Config) (*Log, error) {
 	cluster, err := newCluster(&config)
 	if err != nil {
@@ -115,7 +114,7 @@ func Open(ctx context.Context, config Config) (*Log, error) {
 // Embedded implements stream.Log.
 func (*Log) Embedded() bool { return false }
 
-// Partitions is what the log was opened with.
+// Partitions returns the configured number of partitions.
 func (l *Log) Partitions() int { return l.config.Partitions }
 
 // Publish waits until every in-sync replica has the records.
@@ -130,17 +129,14 @@ func (l *Log) Publish(ctx context.Context, topic stream.Topic, partition int,
 	return l.producer.publish(ctx, topic, partition, records)
 }
 
-// TryPublish leaves the records to a queue of this process. They are lost when they cannot be
-// written in time, or the process ends; what is written is in order.
+// TryPublish queues the records in this process. They are lost if they cannot be written in time,
+// or if the process ends. Records that are written are in order.
 func (l *Log) TryPublish(topic stream.Topic, partition int, records ...[]byte) error {
 	if err := stream.CheckPublish(l, topic, partition, records); err != nil {
 		return err
 	}
 	return l.producer.tryPublish(topic, partition, records)
 }
-
-// TopicNames are the names of the topics at the brokers.
-func (l *Log) TopicNames() []string { return slices.Clone(l.cluster.names) }
 
 // Counts is safe to call at any time.
 func (l *Log) Counts() map[stream.Topic]Counts {
@@ -154,10 +150,10 @@ func (l *Log) Counts() map[stream.Topic]Counts {
 	return counts
 }
 
-// Repeated is how many requests about a partition of a topic failed and were repeated.
+// Repeated returns how many requests about a topic's partitions failed and were repeated.
 func (l *Log) Repeated(topic stream.Topic) uint64 { return l.counters[topic].retries.Load() }
 
-// Close gives what is queued a second to be written, then ends every call, leaves the groups and
+// Close gives queued records a second to be written. Then it ends every call, leaves the groups and
 // closes all connections.
 func (l *Log) Close() error {
 	l.mu.Lock()
@@ -196,14 +192,14 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// pauses are how long to wait after failures in a row.
+// pauses are the waits after failures in a row.
 var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: time.Second}
 
-// worthWarning says whether a failure is one to log: the fourth in a row, the eighth, and so on.
-// Fewer are what a leader's move costs.
+// worthWarning reports whether to log a failure: the fourth in a row, the eighth, and so on. A
+// leader's move costs fewer.
 func worthWarning(failures int) bool { return failures >= 4 && failures&(failures-1) == 0 }
 
-// errorOf is an error code of a response.
+// errorOf returns the error for a response's error code.
 func errorOf(code int16) error {
 	if code == 0 {
 		return nil
@@ -211,7 +207,7 @@ func errorOf(code int16) error {
 	return segmentio.Error(code)
 }
 
-// attempt calls try until it succeeds or ctx ends, and then says what went wrong last.
+// attempt calls try until it succeeds or ctx ends. Then it returns the last error, too.
 func (c *cluster) attempt(ctx context.Context, what string, try func(context.Context) error) error {
 	for failures := 1; ; failures++ {
 		err := try(ctx)
@@ -228,5 +224,5 @@ func (c *cluster) attempt(ctx context.Context, what string, try func(context.Con
 	}
 }
 
-// errForGood is wrapped by errors that repeating does not help.
+// errForGood is wrapped by errors that repeating does not cure.
 var errForGood = errors.New("kafka")

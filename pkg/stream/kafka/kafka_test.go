@@ -39,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestNoBrokers: what needs brokers fails when its context ends, and says why.
+// TestNoBrokers: calls that need brokers fail when their context ends, and say why.
 func TestNoBrokers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -49,7 +49,7 @@ func TestNoBrokers(t *testing.T) {
 	}
 }
 
-// TestBrokersGone: calls end with their contexts, and Close comes to its end.
+// TestBrokersGone: calls end with their contexts, and Close returns.
 func TestBrokersGone(t *testing.T) {
 	fake := fakeCluster(t)
 	log := openPrefix(t, fake.ListenAddrs(), 2, "gone.")
@@ -78,8 +78,8 @@ func TestBrokersGone(t *testing.T) {
 	}
 }
 
-// refuseProduce answers the next requests to produce with an error for every partition for which
-// refuses says so.
+// refuseProduce answers the next produce requests with the error code that refuses returns for each
+// partition.
 func refuseProduce(fake *kfake.Cluster, times int,
 	refuses func(partition kmsg.ProduceRequestTopicPartition) int16) {
 	fake.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -105,8 +105,8 @@ func refuseProduce(fake *kfake.Cluster, times int,
 	})
 }
 
-// TestOrderAcrossFailures: batches that fail are repeated before anything behind them, whatever the
-// failure makes us do about the cluster.
+// TestOrderAcrossFailures: failed batches are repeated before any later ones, whatever the error
+// makes us do about the cluster.
 func TestOrderAcrossFailures(t *testing.T) {
 	for _, failure := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.NotLeaderForPartition,
 		kerr.UnknownTopicOrPartition, kerr.RequestTimedOut} {
@@ -151,8 +151,8 @@ func testOrderAcrossFailures(t *testing.T, code int16) {
 	}
 }
 
-// TestTooLargeForBroker: a topic made by others may take less than we do. What it refuses fails
-// alone.
+// TestTooLargeForBroker: a topic made by others may accept less than we do. Only the refused record
+// fails.
 func TestTooLargeForBroker(t *testing.T) {
 	const most = 1000
 	fake := fakeCluster(t)

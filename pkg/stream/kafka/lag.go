@@ -15,11 +15,11 @@ const (
 	lagKept     = time.Second // how old the answer may be
 )
 
-// lag is what was last found out of a topic's lag.
+// lag is the last known lag of a topic.
 type lag struct {
 	records int64
 	at      time.Time
-	// closed when the look-up that is under way has ended; nil when there is none
+	// closed when the look-up under way has ended; nil: there is none
 	asking chan struct{}
 }
 
@@ -29,17 +29,17 @@ func (l *Log) isClosed() bool {
 	return l.closed
 }
 
-// Watch has Lag count a group that this process is no member of.
+// Watch makes Lag count a group even if this process has no member of it.
 func (l *Log) Watch(topic stream.Topic, group string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.group(topic, group)
 }
 
-// Lag asks the brokers at most once a second, and otherwise, or when they do not answer within two
-// seconds, returns what it found last. It knows the tails of this process, and the groups that this
-// process is or was a member of, or watches. Groups are known as a whole, members in other
-// processes included.
+// Lag asks the brokers at most once a second. Otherwise, or if they do not answer within two
+// seconds, it returns its last result. It counts the tails of this process, and the groups that
+// this process is or was a member of, or watches. Groups count as a whole, including members in
+// other processes.
 func (l *Log) Lag(topic stream.Topic) int64 {
 	if int(topic) >= len(l.lags) {
 		return 0
@@ -81,7 +81,7 @@ func (l *Log) Lag(topic stream.Topic) int64 {
 	return state.records
 }
 
-// measure adds up what the tails and groups have before them.
+// measure adds up the records that the tails and groups have not read yet.
 func (l *Log) measure(topic stream.Topic, tails []*tailReader, groups []string) (int64, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, lagTimeout)
 	defer cancel()
@@ -98,7 +98,7 @@ func (l *Log) measure(topic stream.Topic, tails []*tailReader, groups []string) 
 		return 0, err
 	}
 	for i := range tails {
-		if at[i] < 0 { // it begins anew
+		if at[i] < 0 { // it starts over
 			at[i] = 0
 		}
 		total += max(ends[i]-at[i], 0)

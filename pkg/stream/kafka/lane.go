@@ -9,23 +9,23 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// Bounds of what one partition holds in this process.
+// Bounds of what one partition queues in this process.
 const (
 	laneRecords = 8192
-	laneBytes   = 1 << 20 // only the first records of an empty lane may be more
+	laneBytes   = 1 << 20 // the first records of an empty lane may exceed it
 )
 
 // tryFor is how long a record of TryPublish may wait to be written. Its publisher may have been
-// replaced meanwhile, and what it said long ago would only be done twice.
+// replaced meanwhile, and old records would only repeat work.
 const tryFor = 30 * time.Second
 
 // call is one Publish or TryPublish.
 type call struct {
-	records [][]byte   // of a Publish: those that have no room yet
-	left    int        // records that are not written
-	done    chan error // of a Publish: room for the one result; nil for TryPublish
+	records [][]byte   // of a Publish: those still without room
+	left    int        // records not yet written
+	done    chan error // of a Publish: buffers the one result; nil for TryPublish
 	expires time.Time  // of a TryPublish
-	gone    bool       // of a Publish: it has its result, or waits no longer
+	gone    bool       // of a Publish: it has its result, or no longer waits
 }
 
 // entry is one record that waits to be written.
@@ -34,8 +34,8 @@ type entry struct {
 	call  *call
 }
 
-// lane is what waits to be written to one partition, in order. A batch stays at its head until it
-// is acknowledged, and there is never more than one under way; that is what keeps the order.
+// lane is the queue of records to write to one partition, in order. A batch stays at its head until
+// it is acknowledged. At most one batch is under way, which keeps the order.
 type lane struct {
 	topic     stream.Topic
 	partition int
@@ -44,13 +44,13 @@ type lane struct {
 	bytes    int
 	waiting  []*call // Publish calls with records that have no room, oldest first
 	sending  int     // entries at the head that are under way
-	most     int     // entries of the next batch, when not 0
+	most     int     // entries of the next batch; 0: no limit
 	failures int     // in a row
-	failure  error   // the last one
+	failure  error   // the last error
 	retryAt  time.Time
 }
 
-// fits says whether there is room. An empty lane has room for a record of any size.
+// fits reports whether there is room. An empty lane has room for a record of any size.
 func (l *lane) fits(records, bytes int) bool {
 	return len(l.entries)+records <= laneRecords &&
 		(l.bytes+bytes <= laneBytes || len(l.entries) == 0)
@@ -61,7 +61,7 @@ func (l *lane) push(value []byte, c *call) {
 	l.bytes += len(value)
 }
 
-// admit gives room to the calls that wait for it, in their order.
+// admit gives room to the waiting calls, in their order.
 func (l *lane) admit() {
 	for len(l.waiting) > 0 {
 		c := l.waiting[0]
@@ -77,8 +77,8 @@ func (l *lane) admit() {
 	l.waiting = nil
 }
 
-// batch takes records from the head, and returns how many of TryPublish were dropped because they
-// are too old.
+// batch returns the next records from the head. expired is the number of TryPublish records that it
+// dropped because they were too old.
 func (l *lane) batch(now time.Time) (values [][]byte, expired int) {
 	for expired < len(l.entries) && l.entries[expired].call.done == nil &&
 		now.After(l.entries[expired].call.expires) {
@@ -101,7 +101,7 @@ func (l *lane) batch(now time.Time) (values [][]byte, expired int) {
 	return values, expired
 }
 
-// written takes the batch off and tells the callers.
+// written removes the batch and notifies the callers.
 func (l *lane) written() {
 	for _, e := range l.entries[:l.sending] {
 		l.bytes -= len(e.value)
@@ -112,7 +112,7 @@ func (l *lane) written() {
 	l.admit()
 }
 
-// failed keeps the batch for another try, except for what nobody waits for any more.
+// failed keeps the batch for another try, except for records that nobody waits for any more.
 func (l *lane) failed(now time.Time, err error) {
 	l.failures++
 	l.failure = err
@@ -121,7 +121,7 @@ func (l *lane) failed(now time.Time, err error) {
 	l.forget(func(c *call) bool { return c.gone })
 }
 
-// refused drops the batch, whose one record is never going to be written, and returns how many of
+// refused drops the batch, whose only record can never be written. It returns how many records of
 // TryPublish are lost.
 func (l *lane) refused(err error) (lost int) {
 	for _, e := range l.entries[:l.sending] {
@@ -138,7 +138,7 @@ func (l *lane) refused(err error) (lost int) {
 	return lost
 }
 
-// forget takes off the entries and waiting calls that it is told to, but nothing that is under way.
+// forget removes the entries and waiting calls that which selects, but nothing under way.
 func (l *lane) forget(which func(*call) bool) {
 	kept := l.entries[:l.sending]
 	for _, e := range l.entries[l.sending:] {
@@ -154,8 +154,8 @@ func (l *lane) forget(which func(*call) bool) {
 	l.admit()
 }
 
-// drop takes entries off the head. The slice moves on through its array, which append leaves behind
-// when it is full.
+// drop removes entries from the head. The slice moves on through its array; append allocates a new
+// one when it is full.
 func (l *lane) drop(n int) {
 	clear(l.entries[:n])
 	l.entries = l.entries[n:]
@@ -164,7 +164,7 @@ func (l *lane) drop(n int) {
 	}
 }
 
-// finish notes that n more records are written, and tells the caller when that is all.
+// finish notes that n more records are done, and notifies the caller after the last one.
 func (c *call) finish(n int, err error) {
 	c.left -= n
 	if c.left == 0 && c.done != nil && !c.gone {

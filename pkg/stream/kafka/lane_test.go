@@ -12,15 +12,15 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// laneModel drives a lane as the producer does, with calls that give up and batches that fail. It
+// laneModel drives a lane like the producer, with calls that give up and batches that fail. It
 // checks what a reader of the partition would see.
 type laneModel struct {
 	lane    lane
 	now     time.Time
 	calls   []*call
-	numbers map[*call][]int // of its records
+	numbers map[*call][]int // of the call's records
 	written []int
-	under   []int // under way
+	under   []int // records under way
 	next    int
 }
 
@@ -91,7 +91,7 @@ func (m *laneModel) send(t *rapid.T) {
 	}
 }
 
-// land ends a batch: it was written and acknowledged, written without our knowing it, or not
+// land ends a batch: it was written and acknowledged, written without an acknowledgement, or not
 // written.
 func (m *laneModel) land(t *rapid.T) {
 	if m.lane.sending == 0 {
@@ -117,7 +117,7 @@ func (m *laneModel) refuse(t *rapid.T) {
 
 func (m *laneModel) wait(t *rapid.T) { m.now = m.now.Add(tryFor / 3) }
 
-// check: first appearances are in order; a call that succeeded is written whole; the bounds hold.
+// check: first appearances are in order, successful calls are written whole, and the bounds hold.
 func (m *laneModel) check(t *rapid.T) {
 	seen, last := map[int]bool{}, -1
 	for _, n := range m.written {

@@ -19,31 +19,31 @@ import (
 
 // Timing of groups.
 const (
-	// a member that comes or goes is noticed by the others in this time
+	// a member's arrival or departure is noticed by the others within this time
 	heartbeatEvery = 500 * time.Millisecond
-	sessionTimeout = 10 * time.Second // a member that is silent for so long is dead
-	// a member that does not join again in this time is left behind
+	sessionTimeout = 10 * time.Second // a member silent for this long is dead
+	// a member that does not rejoin within this time is left out
 	rebalanceTimeout = 10 * time.Second
 	leaveTimeout     = 2 * time.Second
 )
 
-// What the coordinator is told of a group. protocolName stands for the way in which deal deals out;
-// all members of a group must use the same.
+// Identifiers of the group protocol for the coordinator. protocolName identifies the algorithm of
+// deal, which all members of a group must share.
 const (
 	protocolType = "consumer"
 	protocolName = "shoal"
 )
 
-// membership is a group as this process knows it: its name at the brokers and the members that are
+// membership is a group as this process knows it: its name at the brokers and its members that are
 // open here.
 type membership struct {
 	name    string
 	members map[*member]bool
 }
 
-// member is one member of a consumer group. Its goroutine joins, sends heartbeats and joins again
-// when the coordinator says so. A partition that it keeps from one generation to the next goes on
-// where it was. One that it gets goes on at the committed position.
+// member is one member of a consumer group. Its goroutine joins, sends heartbeats and rejoins when
+// the coordinator says so. A partition that it keeps from one generation to the next continues
+// where it was. A new partition begins at the committed position.
 type member struct {
 	reader
 	log     *Log
@@ -52,12 +52,12 @@ type member struct {
 	running sync.WaitGroup
 	closing sync.Once
 
-	// The poller's mu guards these.
-	id         string // given by the coordinator; "" before
+	// The poller's mu guards the fields below.
+	id         string // assigned by the coordinator; "" before
 	generation int    // -1 before the first
 }
 
-// Consume joins the group in the background: Fetch waits until partitions are dealt out.
+// Consume joins the group in the background: Fetch waits until the member has partitions.
 func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	if err := stream.CheckPlace(l, topic, 0); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	return m, nil
 }
 
-// group is what this process knows of a group. It needs mu.
+// group returns this process's record of a group, and creates it if needed. The caller holds mu.
 func (l *Log) group(topic stream.Topic, name string) *membership {
 	g := l.groups[topic][name]
 	if g == nil {
@@ -87,7 +87,7 @@ func (l *Log) group(topic stream.Topic, name string) *membership {
 	return g
 }
 
-// Close leaves the group, so that the others need not wait for the session to time out.
+// Close leaves the group, so that the others need not wait for a session timeout.
 func (m *member) Close() error {
 	m.closing.Do(func() {
 		m.end()
@@ -101,7 +101,7 @@ func (m *member) Close() error {
 	return nil
 }
 
-// run is a member until ctx ends, then leaves.
+// run stays a member until ctx ends, then leaves.
 func (m *member) run(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -140,7 +140,7 @@ func (m *member) client() *segmentio.Client { return &m.log.cluster.client }
 
 func (m *member) topic() string { return m.log.cluster.names[m.poller.topic] }
 
-// session joins the group and stays in it until it must join again, which is no error.
+// session joins the group and stays until it must rejoin, which is not an error.
 func (m *member) session(ctx context.Context) (joined bool, err error) {
 	generation, assignments, err := m.join(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (m *member) session(ctx context.Context) (joined bool, err error) {
 	return true, m.heartbeats(ctx, generation)
 }
 
-// positions asks for the group's positions for as long as the session lasts without heartbeats.
+// positions looks up the group's positions, for as long as the session survives without heartbeats.
 func (m *member) positions(ctx context.Context, partitions []int) (committed []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/2)
 	defer cancel()
@@ -171,7 +171,7 @@ func (m *member) positions(ctx context.Context, partitions []int) (committed []i
 	return committed, err
 }
 
-// answered acts on an error of the coordinator: nil says to join again at once.
+// answered handles an error of the coordinator: nil says to rejoin at once.
 func (m *member) answered(err error) error {
 	switch {
 	case errors.Is(err, segmentio.RebalanceInProgress):
@@ -182,7 +182,7 @@ func (m *member) answered(err error) error {
 	return err
 }
 
-// forfeit gives up what the member owns: the coordinator has dealt it out without it.
+// forfeit gives up the member's partitions: the coordinator has already reassigned them.
 func (m *member) forfeit() {
 	m.setID("")
 	m.adopt(-1, nil, nil)
@@ -194,8 +194,8 @@ func (m *member) setID(id string) {
 	m.id = id
 }
 
-// join returns the new generation and, to the member that the coordinator calls the leader, how to
-// deal out.
+// join returns the new generation. If the coordinator chose this member as leader, it also returns
+// the assignments of all members.
 func (m *member) join(ctx context.Context) (int, []syncgroup.RequestAssignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
 	defer cancel()
@@ -235,7 +235,7 @@ func (m *member) join(ctx context.Context) (int, []syncgroup.RequestAssignment, 
 	return response.GenerationID, assignments, err
 }
 
-// assignments encodes what was dealt.
+// assignments encodes what deal returned.
 func (m *member) assignments(dealt map[string][]int) ([]syncgroup.RequestAssignment, error) {
 	var assignments []syncgroup.RequestAssignment
 	for id, partitions := range dealt {
@@ -255,8 +255,8 @@ func (m *member) assignments(dealt map[string][]int) ([]syncgroup.RequestAssignm
 	return assignments, nil
 }
 
-// sync passes on how the leader dealt out, and learns what the member owns. kafka-go's own
-// SyncGroup hides the errors of answers that carry no partitions.
+// sync sends the leader's assignments, and returns the member's own partitions. kafka-go's
+// SyncGroup hides the errors of responses without partitions.
 func (m *member) sync(ctx context.Context, generation int,
 	assignments []syncgroup.RequestAssignment) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
@@ -293,8 +293,8 @@ func (m *member) sync(ctx context.Context, generation int,
 	return partitions, nil
 }
 
-// committed is a group's position in each partition: the offset after the last message committed,
-// -1 for none.
+// committed returns a group's position in each partition: the offset after the last committed
+// message, -1 for none.
 func (c *cluster) committed(ctx context.Context, topic stream.Topic, group string,
 	partitions []int) ([]int64, error) {
 	if len(partitions) == 0 {
@@ -328,11 +328,11 @@ func (c *cluster) committed(ctx context.Context, topic stream.Topic, group strin
 	return committed, nil
 }
 
-// adopt makes the partitions the member's.
+// adopt makes partitions the member's own.
 func (m *member) adopt(generation int, partitions []int, committed []int64) {
 	m.poller.mu.Lock()
 	kept := map[int]*cursor{}
-	// When a generation was missed, somebody else may have read on in between.
+	// If a generation was missed, another member may have read on in between.
 	if generation >= 0 && generation == m.generation+1 {
 		for _, c := range m.owned {
 			kept[c.partition] = c
@@ -358,10 +358,10 @@ func (m *member) adopt(generation int, partitions []int, committed []int64) {
 	for _, c := range m.owned {
 		m.poller.put(c)
 	}
-	m.wake.notify() // there may be messages in what was kept
+	m.wake.notify() // kept partitions may hold messages
 }
 
-// heartbeats keeps the membership until it must be renewed.
+// heartbeats keeps up the membership until it must be renewed.
 func (m *member) heartbeats(ctx context.Context, generation int) error {
 	heard := m.log.config.Clock.Now()
 	for {
@@ -379,13 +379,13 @@ func (m *member) heartbeats(ctx context.Context, generation int) error {
 			errors.Is(err, segmentio.IllegalGeneration), errors.Is(err, segmentio.FencedInstanceID):
 			return m.answered(err)
 		case m.log.config.Clock.Now().Sub(heard) > sessionTimeout:
-			return err // by now the coordinator counts the member as dead
+			return err // by now the coordinator considers the member dead
 		}
 	}
 }
 
-// Commit repeats until the coordinator has the positions. What the member does not own any more is
-// left out: it comes again to its new owner.
+// Commit repeats until the coordinator has the positions. It skips partitions that the member no
+// longer owns: their messages come again to the new owner.
 func (m *member) Commit(ctx context.Context, messages []stream.Message) error {
 	after := map[int]int64{}
 	for _, message := range messages {
@@ -407,8 +407,8 @@ func (m *member) commit(ctx context.Context, after map[int]int64) error {
 	closed := m.closed
 	request.GenerationID, request.MemberID = m.generation, m.id
 	for _, c := range m.owned {
-		// What lies beyond what was given was given before the partition changed hands or the topic
-		// was made anew.
+		// An offset beyond given is from before the partition changed hands or the topic was
+		// re-created.
 		offset := after[c.partition]
 		if offset > c.committed && offset <= c.given {
 			commits = append(commits,
@@ -445,9 +445,9 @@ func (m *member) commit(ctx context.Context, after map[int]int64) error {
 	return err
 }
 
-// deal gives every partition to one member. Those that a member owns stay with it as far as its
-// share allows; the others go to the members with the fewest. It moves no more than it must.
-// members says who owns what; of two that claim a partition, the one with the smaller name has it.
+// deal gives every partition to one member. Members keep their partitions as far as their share
+// allows. The others go to the members with the fewest. It moves no more than necessary. members
+// says who owns what; if two claim a partition, the smaller name keeps it.
 func deal(members map[string][]int, partitions int) map[string][]int {
 	ids := slices.Sorted(maps.Keys(members))
 	owners := make([]string, partitions)

@@ -12,15 +12,13 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 )
 
-// ownerTopic begins the name of an empty topic that says whose the log is; the owner ends it. It is
-// a name, not a record, because a topic is made at once or not at all, and whoever lists the topics
-// sees it.
+// ownerTopic, followed by the owner, is the name of an empty topic that marks whose log it is. It
+// is a name, not a record: a topic is created at once or not at all, and is seen by everyone who
+// lists topics.
 const ownerTopic = "owner."
 
-// Claim makes the log its owner's, unless it is another one's already, and returns whose it is.
-// With take it is the owner's from now on, whoever had it. An owner is 1 to 64 letters and digits.
-// Of two who claim at the same moment it may be nobody's. Brokers that do not let us make topics
-// leave it unmarked. It repeats what fails until ctx ends.
+// Claim implements stream.Log. If two claim at the same moment, neither may get the log. Brokers
+// that do not let us create topics leave it unmarked. Claim repeats what fails until ctx ends.
 func (l *Log) Claim(ctx context.Context, owner string, take bool) (whose string, err error) {
 	err = l.cluster.attempt(ctx, "claim", func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -54,13 +52,13 @@ func (c *cluster) claim(ctx context.Context, owner string, take bool) (whose str
 	return others[0], c.unmark(ctx, brokers, owner)
 }
 
-// split takes one owner out of a list of them.
+// split removes one owner from a list of owners.
 func split(owners []string, owner string) (marked bool, others []string) {
 	others = slices.DeleteFunc(slices.Clone(owners), func(o string) bool { return o == owner })
 	return len(others) < len(owners), others
 }
 
-// owners says whose mark a broker knows, by name, and which brokers there are.
+// owners returns the owners whose marks a broker knows, and the brokers.
 func (c *cluster) owners(ctx context.Context, broker net.Addr) (owners []string,
 	brokers []segmentio.Broker, err error) {
 	client, closeClient, err := c.allTopics(broker)
@@ -81,8 +79,8 @@ func (c *cluster) owners(ctx context.Context, broker net.Addr) (owners []string,
 	return owners, known.Brokers, nil
 }
 
-// allTopics is a client that has just asked a broker for all topics: the log's own knows its three
-// alone.
+// allTopics returns a client that reads the metadata of all topics: the log's own client knows only
+// its three.
 func (c *cluster) allTopics(broker net.Addr) (client *segmentio.Client, closeClient func(),
 	err error) {
 	transport, err := c.newTransport(nil)
@@ -93,10 +91,10 @@ func (c *cluster) allTopics(broker net.Addr) (client *segmentio.Client, closeCli
 		transport.CloseIdleConnections, nil
 }
 
-// agree waits until the owners that every broker knows are as wanted, and returns those of all of
-// them. A broker learns of a topic some time after the controller has answered. Without the wait a
-// broker that lags behind would name an owner whose mark is gone. Or of two who claim at once each
-// would overlook the other. The marks have one order, and who sees its own sees all before it.
+// agree waits until every broker knows owners as wanted, and returns the owners of all brokers. A
+// broker learns of a topic some time after the controller has responded. Without the wait, a
+// lagging broker could name an owner whose mark is gone. Or two who claim at once could each
+// overlook the other. Marks have one order, so whoever sees its own mark sees all earlier ones.
 func (c *cluster) agree(ctx context.Context, brokers []segmentio.Broker,
 	wanted func(owners []string) bool) (all []string, err error) {
 	for _, broker := range brokers {
@@ -119,10 +117,10 @@ func (c *cluster) agree(ctx context.Context, brokers []segmentio.Broker,
 	return slices.Compact(all), nil
 }
 
-// mark makes the log its owner's, and returns who marked it besides.
+// mark makes owner the log's owner, and returns the other owners with marks.
 func (c *cluster) mark(ctx context.Context, brokers []segmentio.Broker,
 	owner string) (others []string, err error) {
-	client, closeClient, err := c.allTopics(c.client.Addr) // it waits until it knows the new one
+	client, closeClient, err := c.allTopics(c.client.Addr) // it waits until it knows the new topic
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +148,7 @@ func (c *cluster) mark(ctx context.Context, brokers []segmentio.Broker,
 	return others, err
 }
 
-// unmark takes owners' marks from the log.
+// unmark removes owners' marks from the log.
 func (c *cluster) unmark(ctx context.Context, brokers []segmentio.Broker,
 	owners ...string) error {
 	request := segmentio.DeleteTopicsRequest{}

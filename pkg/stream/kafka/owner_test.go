@@ -19,8 +19,8 @@ func TestClaimOnFake(t *testing.T) { testClaim(t, fakeBrokers(t)) }
 
 func TestClaim(t *testing.T) { testClaim(t, realBrokers(t)) }
 
-// testClaim: a log is the first one's that claims it, until another one takes it. Another prefix is
-// another log.
+// testClaim: a log belongs to the first one that claims it, until another one takes it. Another
+// prefix is another log.
 func testClaim(t *testing.T, brokers []string) {
 	prefix := newPrefix(t, brokers)
 	first, again := openPrefix(t, brokers, 1, prefix), openPrefix(t, brokers, 1, prefix)
@@ -42,8 +42,8 @@ func testClaim(t *testing.T, brokers []string) {
 	}
 }
 
-// TestClaimOfABrokerBehind: a claim ends when every broker knows of it. One that tells of an owner
-// after its mark has gone would refuse the new one.
+// TestClaimOfABrokerBehind: a claim returns once every broker knows of it. Otherwise a broker that
+// still names an old owner would refuse the new one.
 func TestClaimOfABrokerBehind(t *testing.T) {
 	fake := fakeCluster(t)
 	brokers := fake.ListenAddrs()
@@ -52,7 +52,7 @@ func TestClaimOfABrokerBehind(t *testing.T) {
 	if _, err := log.Claim(t.Context(), "a1", false); err != nil {
 		t.Fatal(err)
 	}
-	var late atomic.Int32 // answers to come of one broker that still names the old owner
+	var late atomic.Int32 // responses of one broker that will still name the old owner
 	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		if fake.CurrentNode() != 1 || late.Load() == 0 {
@@ -73,7 +73,7 @@ func TestClaimOfABrokerBehind(t *testing.T) {
 	}
 }
 
-// staleMetadata is a broker's answer that knows one topic.
+// staleMetadata is the response of a broker that knows one topic.
 func staleMetadata(t *testing.T, r kmsg.Request, brokers []string, topic string) kmsg.Response {
 	t.Helper()
 	answer := r.ResponseKind().(*kmsg.MetadataResponse)
@@ -93,7 +93,7 @@ func staleMetadata(t *testing.T, r kmsg.Request, brokers []string, topic string)
 	return answer
 }
 
-// TestClaimAtOnce: of many who claim a log at once at most one may have it.
+// TestClaimAtOnce: of many who claim a log at once, at most one gets it.
 func TestClaimAtOnce(t *testing.T) {
 	brokers := fakeBrokers(t)
 	prefix := newPrefix(t, brokers)
@@ -121,7 +121,7 @@ func TestClaimAtOnce(t *testing.T) {
 	}
 }
 
-// TestClaimWithoutTheRight: who may not make topics works on a log that nothing marks.
+// TestClaimWithoutTheRight: a client that may not create topics works on an unmarked log.
 func TestClaimWithoutTheRight(t *testing.T) {
 	brokers := fakeBrokers(t, kfake.EnableSASL(), kfake.EnableACLs(),
 		kfake.SeedTopics(1, "test.tasks", "test.pages", "test.receipts"),

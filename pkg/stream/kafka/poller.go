@@ -16,38 +16,38 @@ import (
 
 // Limits of reading.
 const (
-	// pollWait is how long a broker holds a request for which it has nothing.
+	// pollWait is how long a broker holds a request when it has no records for it.
 	pollWait = 250 * time.Millisecond
-	// pollBytes bounds an answer, partitionBytes a partition's part of it; a single larger batch
-	// comes whole.
+	// pollBytes bounds a response, and partitionBytes one partition's part of it. A single larger
+	// batch comes whole.
 	pollBytes      = 8 << 20
 	partitionBytes = 512 << 10
-	// lowWater: a partition is read again once fewer bytes of it are held here. So it holds at most
-	// lowWater and partitionBytes, or a larger batch.
+	// lowWater is the number of held bytes below which a partition is read again. So a partition
+	// holds at most lowWater and partitionBytes, or a larger batch.
 	lowWater = 256 << 10
 )
 
 // cursor reads one partition. The poller's mu guards all of it.
 type cursor struct {
 	partition int
-	owner     wake // of the reader
+	owner     wake // the reader's
 
-	next     int64 // offset that is asked for next; -1 before it is known
+	next     int64 // offset to request next; -1: not known yet
 	held     []stream.Message
 	bytes    int   // of held
 	given    int64 // offset after the last message given to the reader; -1 before the first
-	polled   bool  // a request for it is under way
-	quiet    bool  // a short request found nothing: the next long one takes it along
+	polled   bool  // a request for this partition is under way
+	quiet    bool  // a short request found nothing: the next long one includes this partition
 	failures int   // in a row
 	retryAt  time.Time
 
-	// To find out whether the topic was made anew while it seemed to be missing, the message before
-	// next is compared.
+	// The message before next is compared to find out whether the topic was re-created while it
+	// seemed to be missing.
 	suspect    bool
-	last       int64 // offset of the last message read, -1 for none
+	last       int64 // offset of the last message read; -1: none
 	lastTime   time.Time
-	restarting bool // next is not valid: the partition's first offset is looked up
-	// committed is for groups: the offset after the last message committed, -1 for none.
+	restarting bool // next is invalid: the partition's first offset is being looked up
+	// committed is for groups: the offset after the last committed message; -1: none.
 	committed int64
 }
 
@@ -56,9 +56,9 @@ func newCursor(partition int, owner wake, next int64) *cursor {
 		committed: -1}
 }
 
-// poller reads partitions of a topic ahead of their readers. To each broker there is one long
-// request at a time, over all partitions that it leads and that have room here. A partition that is
-// new, or has room again, while it is under way is asked for by a short request beside it.
+// poller reads partitions of a topic ahead of their readers. Each broker gets one long request at a
+// time, for all partitions that it leads and that have room here. If a partition is new or has room
+// again meanwhile, an additional short request reads it.
 type poller struct {
 	cluster  *cluster
 	topic    stream.Topic
@@ -84,13 +84,13 @@ func newPoller(c *cluster, topic stream.Topic, counters *counters) *poller {
 	return p
 }
 
-// close waits for the requests that are under way.
+// close waits for the requests under way.
 func (p *poller) close() {
 	p.cancel()
 	p.running.Wait()
 }
 
-// put begins to read a partition; what read it before ends.
+// put begins to read a partition; any earlier cursor of it ends.
 func (p *poller) put(c *cursor) {
 	p.mu.Lock()
 	p.cursors[c.partition] = c
@@ -98,7 +98,7 @@ func (p *poller) put(c *cursor) {
 	p.wake.notify()
 }
 
-// remove ends reading, unless another cursor has the partition by now.
+// remove stops reading, unless another cursor has the partition by now.
 func (p *poller) remove(c *cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *poller) remove(c *cursor) {
 	c.held = nil
 }
 
-// handOver gives up to most messages of a cursor to its reader. It needs mu.
+// handOver returns up to most messages of a cursor for its reader. The caller holds mu.
 func (p *poller) handOver(c *cursor, most int) []stream.Message {
 	n := min(most, len(c.held))
 	if n == 0 {
@@ -128,7 +128,7 @@ func (p *poller) handOver(c *cursor, most int) []stream.Message {
 	return messages
 }
 
-// poll is a request: the cursors, and where each is read from.
+// poll is a request: the cursors, and the offset at which each is read.
 type poll struct {
 	broker  int32
 	wait    time.Duration
@@ -136,8 +136,8 @@ type poll struct {
 	from    []int64
 }
 
-// dispatch starts what requests can be made. It returns how long to wait for something to happen at
-// most, 0 for as long as it takes.
+// dispatch starts all possible requests. It returns how long to wait at most for the next event; 0:
+// without a limit.
 func (p *poller) dispatch() (wait time.Duration) {
 	known, err := p.cluster.layout(p.ctx)
 	if err != nil {
@@ -191,8 +191,8 @@ func (p *poller) dispatch() (wait time.Duration) {
 	return wait
 }
 
-// from is where to read: at the message before next, if it is in doubt whether that is still the
-// same.
+// from returns where to read. If the topic may have been re-created, that is the message before
+// next, for comparison.
 func (c *cursor) from() int64 {
 	if c.suspect && c.last >= 0 && c.last == c.next-1 {
 		return c.last
@@ -200,7 +200,7 @@ func (c *cursor) from() int64 {
 	return c.next
 }
 
-// send makes a request and takes in its answer.
+// send makes a request and processes its response.
 func (p *poller) send(q *poll) {
 	request := &fetch.Request{ReplicaID: -1, MaxWaitTime: int32(q.wait.Milliseconds()), MinBytes: 1,
 		MaxBytes:  pollBytes,
@@ -239,15 +239,15 @@ func (p *poller) send(q *poll) {
 	p.wake.notify()
 }
 
-// answered is what an answer says of one partition.
+// answered is the part of a response for one partition.
 type answered struct {
 	messages []stream.Message
 	times    struct{ first, last time.Time } // of the first and the last message
-	end      int64                           // offset after the last message that readers may see
+	end      int64                           // offset after the last message visible to readers
 	err      error
 }
 
-// decode reads the answers to a poll.
+// decode decodes the response to a poll.
 func (p *poller) decode(q *poll, response *fetch.Response, answers []answered) {
 	at := make(map[int32]int, len(q.cursors))
 	for i, c := range q.cursors {
@@ -272,7 +272,7 @@ func (p *poller) decode(q *poll, response *fetch.Response, answers []answered) {
 	}
 }
 
-// read takes the records from an offset on; a batch may begin before it.
+// read takes the records from an offset on; a batch may begin earlier.
 func (a *answered) read(records protocol.RecordReader, partition int, from int64) {
 	for {
 		record, err := records.ReadRecord()
@@ -311,7 +311,7 @@ func (a *answered) read(records protocol.RecordReader, partition int, from int64
 	}
 }
 
-// absorb takes in what an answer says of a cursor. It needs mu.
+// absorb applies a response to a cursor. The caller holds mu.
 func (p *poller) absorb(c *cursor, from int64, a answered) {
 	switch {
 	case a.err == nil:
@@ -324,7 +324,7 @@ func (p *poller) absorb(c *cursor, from int64, a answered) {
 	}
 	c.failures = 0
 	if c.suspect {
-		if from < c.next { // the answer begins with the message to compare, if it is there
+		if from < c.next { // the response begins with the message to compare, if it exists
 			same := len(a.messages) > 0 && a.messages[0].Offset == from &&
 				a.times.first.Equal(c.lastTime)
 			if !same {
@@ -347,7 +347,7 @@ func (p *poller) absorb(c *cursor, from int64, a answered) {
 	c.owner.notify()
 }
 
-// failed notes a failure and when to try again. It needs mu.
+// failed notes a failure and when to retry. The caller holds mu.
 func (p *poller) failed(c *cursor, err error) {
 	if p.ctx.Err() != nil {
 		return
@@ -364,8 +364,8 @@ func (p *poller) failed(c *cursor, err error) {
 	}
 }
 
-// restart goes on at the partition's first record: the topic was made anew, or what came next was
-// removed as too old.
+// restart continues at the partition's first record: the topic was re-created, or the next records
+// were removed as too old.
 func (p *poller) restart(c *cursor) {
 	first, err := p.cluster.offsets(p.ctx, p.topic, firstRecord, []int{c.partition})
 	p.mu.Lock()

@@ -19,25 +19,25 @@ import (
 
 // Limits of a request.
 const (
-	requestBytes = 8 << 20 // only a single batch may be more
-	// replicaWait is how long a broker waits for the replicas. It is longer than Kafka takes to
-	// find out that a replica is gone (broker.session.timeout.ms, 9 s). A request that is given up
-	// and repeated writes its records twice.
+	requestBytes = 8 << 20 // only a single batch may be larger
+	// replicaWait is how long a broker waits for its replicas. It exceeds the time in which Kafka
+	// notices a dead replica (broker.session.timeout.ms, 9 s). A request that is given up and
+	// repeated writes its records twice.
 	replicaWait = 15 * time.Second
-	// answerWait is how much longer an answer may take before its connection counts as dead.
+	// answerWait is how much longer a response may take before its connection counts as dead.
 	answerWait = 5 * time.Second
-	// deposedWait is how long a request stays under way to a broker that does not lead its
-	// partitions any more.
+	// deposedWait is how long a request may stay under way to a broker that no longer leads its
+	// partitions.
 	deposedWait = 2 * time.Second
-	// pace is the least time between the starts of two requests to a broker. A hundred records in
-	// one request cost little more than one.
+	// pace is the minimum time between the starts of two requests to a broker. A hundred records in
+	// one request cost little more than one record.
 	pace = 5 * time.Millisecond
-	// lastWait is how long Close waits for what is queued.
+	// lastWait is how long Close waits for queued records.
 	lastWait = time.Second
 )
 
-// wake tells a goroutine to look again. It has room for one, so that a notice between looking and
-// waiting is not lost.
+// wake tells a goroutine to look again. It buffers one notice, so that none is lost between looking
+// and waiting.
 type wake chan struct{}
 
 func (w wake) notify() {
@@ -47,8 +47,8 @@ func (w wake) notify() {
 	}
 }
 
-// serve looks after each notice, and again after as long as look says (0: not before the next
-// notice), until ctx ends.
+// serve calls look after each notice until ctx ends. It also calls look again after the time that
+// look returned (0: only after the next notice).
 func (w wake) serve(ctx context.Context, c clock.Clock, look func() time.Duration) {
 	var later <-chan time.Time
 	for {
@@ -66,9 +66,8 @@ func (w wake) serve(ctx context.Context, c clock.Clock, look func() time.Duratio
 }
 
 // producer writes the lanes. It has one request under way to each broker, with a batch of every
-// lane that the broker leads and that has something. What comes meanwhile makes the next batches.
-// So batches grow by themselves when records come fast, and a record that comes alone is sent at
-// once.
+// non-empty lane that the broker leads. Records that come meanwhile form the next batches. So
+// batches grow on their own when records come fast, and a lone record is sent at once.
 type producer struct {
 	cluster  *cluster
 	counters []counters
@@ -82,8 +81,8 @@ type producer struct {
 	closing bool
 	flights map[int32]*flight // by broker
 	started map[int32]time.Time
-	turn    int           // the lane that is asked first
-	idle    chan struct{} // closed once it is closing and nothing is left
+	turn    int           // the lane that goes first
+	idle    chan struct{} // closed once closing is set and nothing is left
 }
 
 // flight is a request under way.
@@ -123,8 +122,8 @@ func (p *producer) errIfClosed() error {
 	return nil
 }
 
-// dispatch starts a request to each broker that has none under way. It returns how long to wait for
-// something to happen at most, 0 for as long as it takes.
+// dispatch starts a request to each broker without one. It returns how long to wait at most for the
+// next event; 0: without a limit.
 func (p *producer) dispatch() time.Duration {
 	known, err := p.cluster.layout(p.ctx)
 	p.mu.Lock()
@@ -176,7 +175,7 @@ func (p *producer) dispatch() time.Duration {
 	return wait
 }
 
-// sooner is the shorter wait; 0 is none.
+// sooner returns the shorter wait; 0 means no wait is set.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -200,8 +199,8 @@ func (p *producer) load(f *flight, l *lane, now time.Time) {
 	f.lanes, f.batches = append(f.lanes, l), append(f.batches, values)
 }
 
-// abandon ends requests to brokers that have lost a partition to another one and do not answer, as
-// a frozen one does.
+// abandon ends requests to brokers that have lost a partition to another broker and do not respond,
+// like a frozen one.
 func (p *producer) abandon(known layout, now time.Time) {
 	for _, f := range p.flights {
 		for _, l := range f.lanes {
@@ -256,7 +255,7 @@ func (p *producer) send(ctx context.Context, f *flight) {
 	p.wake.notify()
 }
 
-// land notes what became of a lane's batch.
+// land notes the outcome of a lane's batch.
 func (p *producer) land(l *lane, err error) {
 	counters, n := &p.counters[l.topic], l.sending
 	switch {
@@ -267,7 +266,7 @@ func (p *producer) land(l *lane, err error) {
 	case errors.Is(err, segmentio.MessageSizeTooLarge),
 		errors.Is(err, segmentio.RecordListTooLarge):
 		if n > 1 {
-			l.most = 1 // one of them, then
+			l.most = 1 // retry with a single record
 			break
 		}
 		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w: %w", l.topic, l.partition,
@@ -285,7 +284,7 @@ func (p *producer) land(l *lane, err error) {
 	}
 }
 
-// noteIdle says when nothing is left to wait for. It needs mu.
+// noteIdle signals that nothing is left to wait for. The caller holds mu.
 func (p *producer) noteIdle() {
 	if !p.closing {
 		return
@@ -302,7 +301,7 @@ func (p *producer) noteIdle() {
 	}
 }
 
-// close ends every call, after what is queued had lastWait to be written.
+// close ends every call, after queued records had lastWait to be written.
 func (p *producer) close() {
 	p.mu.Lock()
 	p.closing = true
@@ -336,7 +335,7 @@ func (p *producer) close() {
 	}
 }
 
-// batchReader gives records to kafka-go's encoder. The values are its own: an abandoned request may
+// batchReader passes records to kafka-go's encoder. It has its own values: an abandoned request may
 // still be read.
 type batchReader struct {
 	values [][]byte
@@ -344,13 +343,13 @@ type batchReader struct {
 	value  value
 }
 
-// value is protocol.Bytes over a slice.
+// value implements protocol.Bytes over a slice.
 type value struct{ bytes.Reader }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*value) Close() error { return nil }
 
-// ReadRecord returns the next record, which is good until the next call.
+// ReadRecord returns the next record, which is valid until the next call.
 func (r *batchReader) ReadRecord() (*protocol.Record, error) {
 	if len(r.values) == 0 {
 		return nil, io.EOF

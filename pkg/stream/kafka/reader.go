@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// reader gives one goroutine the messages of some cursors. The poller's mu guards closed, owned and
-// turn.
+// reader delivers the messages of some cursors to one goroutine. The poller's mu guards closed,
+// owned and turn.
 type reader struct {
 	poller *poller
 	wake   wake
@@ -16,7 +16,7 @@ type reader struct {
 	turn   int // index in owned
 }
 
-// Fetch takes the partitions in turns, so that a busy one does not hold up the others.
+// Fetch reads the partitions in turn, so that a busy one does not hold up the others.
 func (r *reader) Fetch(ctx context.Context, most int) ([]stream.Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -54,7 +54,7 @@ func (r *reader) takeMessages(most int) ([]stream.Message, error) {
 	return messages, nil
 }
 
-// end makes all calls return ErrClosed. It says whether they did not before.
+// end makes all calls return ErrClosed. It reports whether it was the first call.
 func (r *reader) end() bool {
 	r.poller.mu.Lock()
 	defer r.poller.mu.Unlock()
@@ -78,8 +78,8 @@ type tailReader struct {
 	log *Log
 }
 
-// Tail asks the partition's leader where its end is, and is ready when it has the answer; without
-// one in tailTimeout it is an error.
+// Tail asks the partition's leader for the partition's end. Without an answer within tailTimeout it
+// fails.
 func (l *Log) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
 	if err := stream.CheckPlace(l, topic, partition); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (l *Log) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
 	return r, nil
 }
 
-// Commit has nothing to do.
+// Commit does nothing.
 func (r *tailReader) Commit(context.Context, []stream.Message) error {
 	if r.isClosed() {
 		return stream.ErrClosed
@@ -128,7 +128,7 @@ func (r *tailReader) Commit(context.Context, []stream.Message) error {
 	return nil
 }
 
-// Close ends reading.
+// Close stops reading.
 func (r *tailReader) Close() error {
 	if !r.end() {
 		return nil

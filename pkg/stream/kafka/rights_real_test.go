@@ -8,12 +8,12 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 )
 
-// securedBroker is a Kafka with an authorizer, SASL PLAIN and these users: admin, who may do all,
-// and one of each role. The password of each is its name and "-pw".
+// securedBroker is a Kafka with an authorizer, SASL PLAIN and these users: admin, who may do
+// everything, and one per role. Each password is the user's name and "-pw".
 var securedBroker = flag.String("secured", "", "HOST:PORT of a broker that holds rights, whose "+
 	"topics and rights the test makes")
 
-// scripted leaves the rights to the script itself, run with Kafka's own tool.
+// scripted leaves granting the rights to the script itself, run with Kafka's own tool.
 var scripted = flag.Bool("scripted", false, "the broker of -secured has its rights from "+
 	"deploy/rights/kafka; the test gives none")
 
@@ -21,12 +21,12 @@ var scripted = flag.Bool("scripted", false, "the broker of -secured has its righ
 //
 //	go test ./pkg/stream/kafka -run RightsOfRolesOnABroker -secured HOST:PORT
 //
-// With -scripted, the broker holds what the script gave:
+// With -scripted, the broker has the rights that the script gave:
 //
 //	deploy/rights/kafka --bootstrap-server HOST:PORT --command-config ADMIN.properties
 func TestRightsOfRolesOnABroker(t *testing.T) {
 	if *securedBroker == "" {
-		return // services for tests have no authorizer
+		return // test services have no authorizer
 	}
 	if !*scripted {
 		giveRights(t)
@@ -34,7 +34,7 @@ func TestRightsOfRolesOnABroker(t *testing.T) {
 	holdRights(t, []string{*securedBroker})
 }
 
-// giveRights gives each role what the script says.
+// giveRights gives each role the rights in the script.
 func giveRights(t *testing.T) {
 	t.Helper()
 	transport := &segmentio.Transport{SASL: plain.Mechanism{Username: "admin",

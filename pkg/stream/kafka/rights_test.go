@@ -24,7 +24,7 @@ import (
 
 const rightsFile = "../../../deploy/rights/kafka"
 
-// rights are what the script gives each role.
+// rights returns the rights that the script gives each role.
 func rights(t *testing.T) map[string][]kfake.ACL {
 	t.Helper()
 	file, err := os.Open(rightsFile)
@@ -72,8 +72,8 @@ func openAs(t *testing.T, brokers []string, role string) *kafka.Log {
 	return log
 }
 
-// TestRightsOfRoles: with the rights that deploy/rights/kafka gives, each role can open the log,
-// writes and reads its own topics and groups, and no other.
+// TestRightsOfRoles: with the rights in deploy/rights/kafka, each role can open the log and use its
+// own topics and groups, but no others.
 func TestRightsOfRoles(t *testing.T) {
 	options := []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs()}
 	all := []kfake.ACL{}
@@ -90,8 +90,8 @@ func TestRightsOfRoles(t *testing.T) {
 	holdRights(t, fakeBrokers(t, options...))
 }
 
-// documented is what each role writes and reads by the table in deploy/README.md; groups are named
-// TOPIC.GROUP.
+// documented returns what each role writes and reads, from the table in deploy/README.md. Groups
+// are named TOPIC.GROUP.
 func documented(t *testing.T) map[string]struct{ writes, reads, groups []string } {
 	t.Helper()
 	text, err := os.ReadFile("../../../deploy/README.md")
@@ -129,7 +129,7 @@ func documented(t *testing.T) map[string]struct{ writes, reads, groups []string 
 
 var codeSpan = regexp.MustCompile("`([a-z.]+)`")
 
-// holdRights holds what brokers let each role do against what it has to do.
+// holdRights compares what brokers let each role do with what the role has to do.
 func holdRights(t *testing.T, brokers []string) {
 	openAs(t, brokers, "admin")
 	for role, may := range documented(t) {
@@ -172,14 +172,14 @@ func holdRights(t *testing.T, brokers []string) {
 	}
 }
 
-// isStarting says whether a broker has not begun to keep a group yet, as at its first commit.
+// isStarting reports whether a broker does not keep a group yet, as at its first commit.
 func isStarting(err error) bool {
 	return errors.Is(err, segmentio.NotCoordinatorForGroup) ||
 		errors.Is(err, segmentio.GroupCoordinatorNotAvailable) ||
 		errors.Is(err, segmentio.GroupLoadInProgress)
 }
 
-// allowed says whether brokers did what they were asked; they refuse for want of rights alone.
+// allowed reports whether brokers did as asked; they may refuse only for lack of rights.
 func allowed(t *testing.T, role string, err error) bool {
 	t.Helper()
 	if err != nil && !errors.Is(err, segmentio.TopicAuthorizationFailed) &&

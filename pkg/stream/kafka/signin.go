@@ -22,7 +22,7 @@ type SASL struct {
 	Password  string
 }
 
-// Check says what cannot work, without asking a broker. It never quotes the password.
+// Check reports invalid settings without asking a broker. It never quotes the password.
 func (s *SASL) Check() error {
 	_, err := s.mechanism()
 	return err
@@ -40,15 +40,15 @@ func (s *SASL) mechanism() (mechanism sasl.Mechanism, err error) {
 		return nil, fmt.Errorf("the mechanism %q is none of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512",
 			s.Mechanism)
 	}
-	if err != nil { // it quotes the character
+	if err != nil { // the error quotes the character
 		return nil, errors.New("the user's name or password has a character that SCRAM " +
 			"does not take")
 	}
 	return mechanism, nil
 }
 
-// refused says whether the brokers do not want us, or we do not trust them, rather than that they
-// are away.
+// refused reports whether the brokers reject us, or we do not trust them. It is false if they are
+// merely away.
 func refused(err error) bool {
 	for _, code := range []segmentio.Error{segmentio.SASLAuthenticationFailed,
 		segmentio.UnsupportedSASLMechanism,
@@ -62,19 +62,19 @@ func refused(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	var network *net.OpError
 	return errors.As(err, &untrusted) ||
-		// what TLS calls it when they do not trust us
+		// TLS reports this if they do not trust us
 		errors.As(err, &network) && network.Op == "remote error"
 }
 
-// unlessRefused makes what the brokers refuse several times in a row an error for good. Once may be
-// a broker that ended in the middle of a sign-in.
+// unlessRefused turns several refusals in a row into an error for good. A single refusal may come
+// from a broker that stopped in the middle of a sign-in.
 func unlessRefused(try func(context.Context) error) func(context.Context) error {
 	refusals := 0
 	return func(ctx context.Context) error {
 		err := try(ctx)
 		if !refused(err) {
 			refusals = 0
-			// so do brokers that restart
+			// brokers that restart hang up, too
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				err = fmt.Errorf("%w: the broker hangs up; does it want TLS or a sign-in, or not?",
 					err)

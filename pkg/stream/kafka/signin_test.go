@@ -29,7 +29,7 @@ const (
 	password = "correct horse"
 )
 
-// certificate is one for 127.0.0.1, and those who trust it.
+// certificate returns a certificate for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) ([]tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -40,7 +40,7 @@ func certificate(t *testing.T) ([]tls.Certificate, *x509.CertPool) {
 	return server.TLS.Certificates, trusted
 }
 
-// allow are the rights that deploy/README.md asks for: to use topics with the prefix, and groups.
+// allow gives the rights that deploy/README.md asks for: to use prefixed topics, and groups.
 func allow(operations ...kmsg.ACLOperation) kfake.Opt {
 	var rights []kfake.ACL
 	for _, operation := range operations {
@@ -54,7 +54,7 @@ func allow(operations ...kmsg.ACLOperation) kfake.Opt {
 }
 
 // TestConformanceSignedIn: every connection has TLS and a sign-in, and the few rights that we ask
-// for are enough.
+// for suffice.
 func TestConformanceSignedIn(t *testing.T) {
 	certificates, trusted := certificate(t)
 	streamtest.Run(t, func(t *testing.T) stream.Log {
@@ -74,7 +74,7 @@ func TestConformanceSignedIn(t *testing.T) {
 	})
 }
 
-// TestSignIn connects by TLS, with each mechanism.
+// TestSignIn connects over TLS, with each mechanism.
 func TestSignIn(t *testing.T) {
 	certificates, trusted := certificate(t)
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
@@ -97,7 +97,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// refuseSignIn answers as Kafka does to a password that is wrong, while it is.
+// refuseSignIn responds as Kafka does to a wrong password, while wrong returns true.
 func refuseSignIn(fake *kfake.Cluster, wrong func() bool) {
 	fake.ControlKey(int16(kmsg.SASLAuthenticate),
 		func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -119,8 +119,8 @@ func refuseMechanism(fake *kfake.Cluster) {
 		})
 }
 
-// TestOpenIsRefused: what waiting does not mend is an error soon, with the brokers' reason and
-// without the password.
+// TestOpenIsRefused: what waiting does not cure fails soon, with the brokers' reason and without
+// the password.
 func TestOpenIsRefused(t *testing.T) {
 	certificates, trusted := certificate(t)
 	secured := &tls.Config{Certificates: certificates}
@@ -131,7 +131,7 @@ func TestOpenIsRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		brokers []kfake.Opt
-		answer  func(*kfake.Cluster) // as Kafka does, where the fake hangs up
+		answer  func(*kfake.Cluster) // responds like Kafka where the fake hangs up
 		tls     *tls.Config
 		sasl    *kafka.SASL
 		says    string
@@ -174,8 +174,8 @@ func TestOpenIsRefused(t *testing.T) {
 	}
 }
 
-// TestHungUp: a broker that hangs up may just restart, so it is tried again, but what may be wrong
-// is said.
+// TestHungUp: a broker that hangs up may just restart, so it is tried again. A warning names the
+// possible cause.
 func TestHungUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -197,7 +197,7 @@ func TestHungUp(t *testing.T) {
 	}
 }
 
-// TestClientCertificate shows one to brokers that ask.
+// TestClientCertificate presents a certificate to brokers that ask for one.
 func TestClientCertificate(t *testing.T) {
 	certificates, trusted := certificate(t)
 	brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates,
@@ -212,7 +212,7 @@ func TestClientCertificate(t *testing.T) {
 	_ = log.Close()
 }
 
-// TestTopicsOfOthers: who may not make topics uses those that are there.
+// TestTopicsOfOthers: a client that may not create topics uses existing ones.
 func TestTopicsOfOthers(t *testing.T) {
 	names := []string{"test.tasks", "test.pages", "test.receipts"}
 	brokers := fakeBrokers(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(2, names...),
@@ -230,7 +230,7 @@ func TestTopicsOfOthers(t *testing.T) {
 	_ = log.Close()
 }
 
-// TestRefusedLater: a log that is open waits for its password to be good again, and says so.
+// TestRefusedLater: an open log waits for its password to become valid again, and says so.
 func TestRefusedLater(t *testing.T) {
 	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(),
 		kfake.Superuser("PLAIN", user, password))
@@ -244,7 +244,7 @@ func TestRefusedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	// Whoever connects now is refused, and nobody stays connected.
+	// New connections are refused, and existing ones end.
 	var good atomic.Bool
 	refuseSignIn(fake, func() bool { return !good.Load() })
 	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.Metadata} {
@@ -269,7 +269,7 @@ func TestRefusedLater(t *testing.T) {
 	}
 }
 
-// said is a log handler that a test waits on.
+// said is a log handler that a test can wait on.
 type said struct {
 	slog.Handler
 	mu     sync.Mutex
@@ -294,7 +294,7 @@ func (s *said) Write(line []byte) (int, error) {
 	return s.text.Write(line)
 }
 
-// warning is told the next line that has a text.
+// warning returns a channel that receives the next line containing a text.
 func (s *said) warning(text string) <-chan string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,7 +302,7 @@ func (s *said) warning(text string) <-chan string {
 	return s.waiter
 }
 
-// TestSilentSignIn: a broker that falls silent in the middle of a sign-in is not waited for.
+// TestSilentSignIn: nobody waits for a broker that falls silent in the middle of a sign-in.
 func TestSilentSignIn(t *testing.T) {
 	var connections atomic.Int32
 	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(),
@@ -324,7 +324,7 @@ func TestSilentSignIn(t *testing.T) {
 	}
 }
 
-// silencing is a listener whose first connection answers once.
+// silencing is a listener whose first connection responds only once.
 type silencing struct {
 	net.Listener
 	connections *atomic.Int32

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// TestTopicsByTheScript: deploy/rights/topics makes the topics that the service makes where it may,
-// with as many replicas, and each setting as the service gives it.
+// TestTopicsByTheScript: deploy/rights/topics creates the same topics as the service, with as many
+// replicas and the same settings.
 func TestTopicsByTheScript(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/rights/topics")
 	if err != nil {

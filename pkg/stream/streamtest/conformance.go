@@ -1,6 +1,5 @@
-// Package streamtest holds what a test needs of a log: the suite that every implementation of
-// stream.Log passes, and a log that loses records. It asks nothing of an implementation beyond the
-// interface.
+// Package streamtest holds what tests of logs need: the suite that every implementation of
+// stream.Log passes, and a log that loses records. It uses only the interface of an implementation.
 package streamtest
 
 import (
@@ -15,14 +14,14 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// patience ends a test that hangs. It is long because joining a group takes a real broker seconds.
+// patience ends a test that hangs. It is long because a real group takes seconds to join.
 const patience = 2 * time.Minute
 
-// group is the one group that the suite consumes with.
+// group is the only group in the suite.
 const group = "conformance"
 
-// Run runs the suite. open makes an empty log of its own for each test, with at least 4 partitions
-// that hold at least 32 small records each. The suite closes it.
+// Run runs the suite. open makes an empty log for each test, with at least 4 partitions that each
+// hold at least 32 small records. The suite closes it.
 func Run(t *testing.T, open func(t *testing.T) stream.Log) {
 	tests := []struct {
 		name string
@@ -67,7 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) stream.Log) {
 
 const minPartitions = 4
 
-// record is the n-th record that a source publishes to a partition, with padding.
+// record returns the n-th record that a source publishes to a partition, with padding.
 func record(source, n, padding int) []byte {
 	value := make([]byte, 8+padding)
 	binary.BigEndian.PutUint32(value, uint32(source))
@@ -83,13 +82,13 @@ func records(source, from, to int) [][]byte {
 	return all
 }
 
-// stretch is what a source published to a partition.
+// stretch is one source's records in a partition.
 type stretch struct{ partition, source int }
 
-// seen is what was delivered so far. Repeats are allowed; a record before its predecessors is not.
+// seen notes delivered records. Repeats are allowed, but not records before earlier ones.
 type seen struct {
 	mu   sync.Mutex
-	next map[stretch]int // number of the record that comes next
+	next map[stretch]int // number of the next record
 }
 
 func newSeen() *seen { return &seen{next: map[stretch]int{}} }
@@ -114,14 +113,14 @@ func (s *seen) add(messages []stream.Message) error {
 	return nil
 }
 
-// count is how many different records came of a source in a partition.
+// count returns how many different records of a source came in a partition.
 func (s *seen) count(partition, source int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next[stretch{partition, source}]
 }
 
-// total is how many different records came in all.
+// total returns how many different records came in all.
 func (s *seen) total() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +170,7 @@ func reader(t *testing.T) func(stream.Reader, error) stream.Reader {
 	}
 }
 
-// fetch reads until s has n different records in all, and returns the messages read.
+// fetch reads until s has n different records, and returns the messages read.
 func fetch(t *testing.T, r stream.Reader, s *seen, n int) []stream.Message {
 	t.Helper()
 	ctx := patient(t)
@@ -185,7 +184,7 @@ func fetch(t *testing.T, r stream.Reader, s *seen, n int) []stream.Message {
 			t.Fatal(err)
 		}
 		for _, message := range messages {
-			message.Value = nil // not ours past the next Fetch
+			message.Value = nil // not ours after the next Fetch
 			all = append(all, message)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// enough is how many records the tests of bounds publish at most. A log that takes them all has a
-// larger bound, and the tests hold for it as well.
+// enough is the most records that the tests of bounds publish. If a log takes them all, its bound
+// is larger, and the tests still hold.
 const enough = 20_000
 
 // testTryPublishAllOrNone fills a partition in batches and expects exactly the accepted batches.
@@ -30,7 +30,7 @@ func testTryPublishAllOrNone(t *testing.T, log stream.Log) {
 	if accepted == 0 {
 		t.Fatal("an empty log is full")
 	}
-	// What comes last shows that nothing stands between it and the accepted ones.
+	// The next record shows that nothing lies between it and the accepted ones.
 	r := consume(t, log, stream.Pages, group)
 	s := newSeen()
 	commit(t, r, fetch(t, r, s, accepted))
@@ -66,7 +66,7 @@ func testPublishCancel(t *testing.T, log stream.Log) {
 		wantErr(t, "Publish to a full partition", <-ended, context.Canceled)
 	}
 
-	// A publisher that waits goes on when there is room.
+	// A waiting publisher continues once there is room.
 	ctx, ended := patient(t), make(chan error, 1)
 	go func() { ended <- log.Publish(ctx, stream.Pages, 0, records(1, full, full+10)...) }()
 	r := consume(t, log, stream.Pages, group)
@@ -86,8 +86,7 @@ func testPublishCancel(t *testing.T, log stream.Log) {
 	}
 }
 
-// awaitLag waits until the lag is as it should be: a log on other machines asks them only now and
-// then.
+// awaitLag waits until the lag is want: a log on other machines asks them only now and then.
 func awaitLag(t *testing.T, log stream.Log, topic stream.Topic, want int64) {
 	t.Helper()
 	ctx, again := patient(t), time.NewTicker(10*time.Millisecond)
@@ -119,7 +118,7 @@ func testLag(t *testing.T, log stream.Log) {
 	awaitLag(t, log, stream.Tasks, 0)
 }
 
-// testClaim: a log that is nobody else's is whoever's claims it, and an embedded one has no name.
+// testClaim: a log without an owner belongs to whoever claims it. An embedded one has no name.
 func testClaim(t *testing.T, log stream.Log) {
 	const owner = "cluster1"
 	for range 2 {

@@ -25,14 +25,14 @@ func testConsumeFromStart(t *testing.T, log stream.Log) {
 	fetch(t, r, s, 20*minPartitions+5)
 }
 
-// testConsumeRedelivers reads ten records, commits four, and expects the others again, from a new
+// testConsumeRedelivers reads ten records, commits four, and expects the others again from a new
 // member.
 func testConsumeRedelivers(t *testing.T, log stream.Log) {
 	publish(t, log, stream.Pages, 0, records(0, 0, 10)...)
 	r := consume(t, log, stream.Pages, group)
 	messages := fetch(t, r, newSeen(), 10)
 	commit(t, r, messages[:4])
-	commit(t, r, messages[:2]) // an older commit takes nothing back
+	commit(t, r, messages[:2]) // an older commit undoes nothing
 	closeReader(t, r)
 	wantErr(t, "Commit of a closed reader", r.Commit(patient(t), messages), stream.ErrClosed)
 
@@ -55,8 +55,8 @@ func testConsumeRedelivers(t *testing.T, log stream.Log) {
 	}
 }
 
-// testConsumeDealsOut publishes a record to every partition in rounds. It goes on until each of two
-// members has got one, then closes one and expects the other to get all.
+// testConsumeDealsOut publishes a record to every partition in rounds, until each of two members
+// has one. Then it closes one member and expects the other to get all.
 func testConsumeDealsOut(t *testing.T, log stream.Log) {
 	ctx := patient(t)
 	got := make(chan delivery)
@@ -96,7 +96,7 @@ func testConsumeDealsOut(t *testing.T, log stream.Log) {
 	members[0].stop(t, got)
 }
 
-// delivery is what a worker fetched. It commits when noted is closed.
+// delivery is what a worker fetched. The worker commits it once noted is closed.
 type delivery struct {
 	by       *worker
 	messages []stream.Message
@@ -141,7 +141,7 @@ func startWorker(ctx context.Context, r stream.Reader, got chan<- delivery) *wor
 	return w
 }
 
-// stop closes the worker's reader and waits for its end; what it had fetched by then is a repeat.
+// stop closes the worker's reader and waits for its end; anything fetched meanwhile is a repeat.
 func (w *worker) stop(t *testing.T, got <-chan delivery) {
 	t.Helper()
 	closeReader(t, w.reader)
@@ -166,7 +166,7 @@ func testGroupsApart(t *testing.T, log stream.Log) {
 	commit(t, two, fetch(t, two, newSeen(), 10))
 }
 
-// testConcurrentConsume has publishers on each partition while members come and go.
+// testConcurrentConsume publishes to each partition while members come and go.
 func testConcurrentConsume(t *testing.T, log stream.Log) {
 	const publishers, each, all = 2, 300, 2 * 300 * minPartitions
 	ctx := patient(t)
@@ -206,7 +206,7 @@ func testConcurrentConsume(t *testing.T, log stream.Log) {
 				once.Do(func() { close(done) })
 				return
 			}
-			if n+1 != fetches { // what a member fetched last comes again
+			if n+1 != fetches { // the last fetch of a member comes again
 				if err := r.Commit(ctx, messages); err != nil && !errors.Is(err, stream.ErrClosed) {
 					failed <- err
 					return

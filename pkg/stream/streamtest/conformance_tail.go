@@ -56,7 +56,7 @@ func testTailOrder(t *testing.T, log stream.Log) {
 	go func() {
 		for n := 0; n < 1000; n += 10 {
 			if log.Publish(ctx, stream.Tasks, 2, records(0, n, n+10)...) != nil {
-				return // fetch reports what is missing
+				return // fetch reports missing records
 			}
 		}
 	}()
@@ -164,7 +164,7 @@ func testFetchCancel(t *testing.T, log stream.Log) {
 		cancel()
 		wantErr(t, name, <-ended, context.Canceled)
 	}
-	// A cancelled Fetch must not have swallowed anything.
+	// A cancelled Fetch must not have swallowed any records.
 	publish(t, log, stream.Pages, 0, records(0, 0, 2)...)
 	r := consume(t, log, stream.Pages, group+"-2")
 	fetch(t, r, newSeen(), 2)
@@ -188,7 +188,7 @@ func testFetchMost(t *testing.T, log stream.Log) {
 	}
 }
 
-// testConcurrentTail has several publishers on each partition, and a reader each.
+// testConcurrentTail runs several publishers and one reader for each partition.
 func testConcurrentTail(t *testing.T, log stream.Log) {
 	const publishers, each = 3, 400
 	var readers []stream.Reader
@@ -223,7 +223,7 @@ func testConcurrentTail(t *testing.T, log stream.Log) {
 	}
 }
 
-// publishAll publishes records one by one, in a source's order.
+// publishAll publishes a source's records one by one, in order.
 func publishAll(ctx context.Context, log stream.Log, topic stream.Topic, partition, source,
 	n int) error {
 	for i := range n {

@@ -12,19 +12,19 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// Faults are what a Faulty does to the records of one topic, each with its probability from 0 to 1.
+// Faults says what a Faulty does to a topic's records, each with a probability from 0 to 1.
 type Faults struct {
-	// Drop accepts a record and loses it.
+	// Drop accepts a record but loses it.
 	Drop float64
-	// Repeat appends one of the partition's last records again behind a record, that one or an
+	// Repeat follows a record with a copy of one of the partition's last records, itself or an
 	// earlier one.
 	Repeat float64
 }
 
-// Faulty is a log that loses and repeats records, over a sound one. Everyone has to use the sound
-// log through the same Faulty. It puts the number of the topic's wipes before each record, which
-// also shortens MaxRecordBytes by headBytes. What it does to a partition depends on its seed and on
-// that partition's records only.
+// Faulty is a log that loses and repeats records, on top of a sound one. Everyone must use the
+// sound log through the same Faulty. It prefixes each record with the topic's number of wipes,
+// which shortens MaxRecordBytes by headBytes. What it does to a partition depends only on its seed
+// and on that partition's records.
 type Faulty struct {
 	stream.Log
 
@@ -36,7 +36,7 @@ type Faulty struct {
 // headBytes is the length of the number before each record.
 const headBytes = 8
 
-// remembered is how far back a repeated record may lie.
+// remembered is how far back a repeated record may be.
 const remembered = 8
 
 type faultyTopic struct {
@@ -48,7 +48,7 @@ type faultyTopic struct {
 
 type faultyPartition struct {
 	random *rand.Rand
-	last   [][]byte // newest last, at most remembered
+	last   [][]byte // newest last, at most remembered of them
 }
 
 // NewFaulty wraps a log; without Set and Wipe it changes nothing.
@@ -56,7 +56,7 @@ func NewFaulty(sound stream.Log, seed uint64) *Faulty {
 	return &Faulty{Log: sound, seed: seed, topics: map[stream.Topic]*faultyTopic{}}
 }
 
-// Set changes what is done to a topic's records from now on.
+// Set changes a topic's faults from now on.
 func (f *Faulty) Set(topic stream.Topic, faults Faults) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +64,7 @@ func (f *Faulty) Set(topic stream.Topic, faults Faults) {
 }
 
 // Wipe loses every record of the topic that no reader has fetched yet, in all partitions. Until a
-// reader comes upon them, the sound log still counts them in Lag.
+// reader reaches them, the sound log still counts them in Lag.
 func (f *Faulty) Wipe(topic stream.Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,14 +75,14 @@ func (f *Faulty) Wipe(topic stream.Topic) {
 	}
 }
 
-// Lost is how many of the topic's records were dropped, or wiped and come upon.
+// Lost returns how many of the topic's records were dropped, or wiped and reached by a reader.
 func (f *Faulty) Lost(topic stream.Topic) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.topic(topic).lost
 }
 
-// topic needs mu.
+// topic returns a topic's faults. The caller holds mu.
 func (f *Faulty) topic(topic stream.Topic) *faultyTopic {
 	t := f.topics[topic]
 	if t == nil {
@@ -92,7 +92,7 @@ func (f *Faulty) topic(topic stream.Topic) *faultyTopic {
 	return t
 }
 
-// partition needs mu.
+// partition returns a partition's faults. The caller holds mu.
 func (f *Faulty) partition(topic stream.Topic, partition int) *faultyPartition {
 	t := f.topic(topic)
 	p := t.partitions[partition]
@@ -104,7 +104,7 @@ func (f *Faulty) partition(topic stream.Topic, partition int) *faultyPartition {
 	return p
 }
 
-// Publish passes on what is not dropped, and repetitions.
+// Publish passes on the records that are not dropped, and repetitions.
 func (f *Faulty) Publish(ctx context.Context, topic stream.Topic, partition int,
 	records ...[]byte) error {
 	return f.publish(topic, partition, records, func(passed [][]byte) error {
@@ -112,7 +112,7 @@ func (f *Faulty) Publish(ctx context.Context, topic stream.Topic, partition int,
 	})
 }
 
-// TryPublish passes on what is not dropped, and repetitions.
+// TryPublish passes on the records that are not dropped, and repetitions.
 func (f *Faulty) TryPublish(topic stream.Topic, partition int, records ...[]byte) error {
 	return f.publish(topic, partition, records, func(passed [][]byte) error {
 		return f.Log.TryPublish(topic, partition, passed...)
@@ -127,14 +127,14 @@ func (f *Faulty) publish(topic stream.Topic, partition int, records [][]byte,
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Only now: a record that was refused must neither come again nor count as lost.
+	// Only now: a refused record must neither come again nor count as lost.
 	f.partition(topic, partition).last = last
 	f.topic(topic).lost += lost
 	return nil
 }
 
-// spoil decides each record's fate: what is passed on, what the partition's last records are then,
-// how many are lost.
+// spoil decides each record's fate: which records are passed on, which are the partition's last
+// ones then, and how many are lost.
 func (f *Faulty) spoil(topic stream.Topic, partition int, records [][]byte) (passed, last [][]byte,
 	lost int64) {
 	f.mu.Lock()
@@ -160,12 +160,12 @@ func (f *Faulty) spoil(topic stream.Topic, partition int, records [][]byte) (pas
 	return passed, last, lost
 }
 
-// Tail reads what was not wiped.
+// Tail reads the records that are not wiped.
 func (f *Faulty) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
 	return f.reader(topic)(f.Log.Tail(topic, partition))
 }
 
-// Consume reads what was not wiped.
+// Consume reads the records that are not wiped.
 func (f *Faulty) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	return f.reader(topic)(f.Log.Consume(topic, group))
 }
@@ -179,7 +179,7 @@ func (f *Faulty) reader(topic stream.Topic) func(stream.Reader, error) (stream.R
 	}
 }
 
-// faultyReader leaves out wiped records, and commits them as soon as all before them is committed,
+// faultyReader leaves out wiped records. It commits them as soon as all earlier ones are committed,
 // so that the sound log does not keep them.
 type faultyReader struct {
 	stream.Reader
@@ -188,14 +188,14 @@ type faultyReader struct {
 	places map[int]*place // by partition
 }
 
-// place holds offsets of a partition: of the last message delivered and committed, -1 for none, and
-// the wiped message behind it, if any.
+// place holds offsets of a partition: of the last delivered and committed messages (-1: none), and
+// the wiped message that follows, if any.
 type place struct {
 	delivered, committed int64
 	wiped                *stream.Message
 }
 
-// Fetch delivers what was not wiped.
+// Fetch delivers the messages that are not wiped.
 func (r *faultyReader) Fetch(ctx context.Context, most int) ([]stream.Message, error) {
 	for {
 		messages, err := r.Reader.Fetch(ctx, most)
@@ -242,7 +242,7 @@ func (r *faultyReader) sift(messages []stream.Message) ([]stream.Message, error)
 	return kept, nil
 }
 
-// Commit commits also the wiped records right behind.
+// Commit also commits the wiped records that follow.
 func (r *faultyReader) Commit(ctx context.Context, messages []stream.Message) error {
 	if err := r.Reader.Commit(ctx, messages); err != nil {
 		return err

@@ -29,7 +29,7 @@ func TestWithoutFaultsItConforms(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) stream.Log { return newFaulty(t, 1) })
 }
 
-// publish publishes records named by number, then the record "end", which no fault touches.
+// publish publishes records named by number, then the record "end", which is exempt from faults.
 func publish(t *testing.T, f *streamtest.Faulty, topic stream.Topic, faults streamtest.Faults,
 	n int) {
 	t.Helper()
@@ -155,8 +155,8 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// TestWipedLeavesNoLag: a group's wiped records are committed once all before them is, and not
-// sooner.
+// TestWipedLeavesNoLag: a group's wiped records are committed as soon as all earlier ones are, and
+// not sooner.
 func TestWipedLeavesNoLag(t *testing.T) {
 	f := newFaulty(t, 1)
 	r, err := f.Consume(stream.Pages, "g")
@@ -175,7 +175,7 @@ func TestWipedLeavesNoLag(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Wipe(stream.Pages)
-	// The record in another partition ends the Fetch that comes upon the wiped ones.
+	// The record in another partition ends the Fetch that reaches the wiped ones.
 	if err := f.Publish(t.Context(), stream.Pages, 1, []byte("other")); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (c *Cluster) Run(ctx context.Context, t *terminal.Terminal) error {
 }
 
 func (c *Cluster) run(ctx context.Context, t *terminal.Terminal, web *synthweb.Web) (err error) {
-	d, err := c.prepare(ctx, t, web)
+	d, err := c.prepare(t, web)
 	if err != nil {
 		return err
 	}
@@ -185,8 +185,7 @@ type running interface {
 }
 
 // prepare makes, or finds, the cluster's authority, and chooses where its nodes run.
-func (c *Cluster) prepare(ctx context.Context, t *terminal.Terminal,
-	web *synthweb.Web) (*demoCluster, error) {
+func (c *Cluster) prepare(t *terminal.Terminal, web *synthweb.Web) (*demoCluster, error) {
 	d := &demoCluster{command: c, t: t, web: web}
 	of := authority.Flags{Data: c.Data}
 	if _, err := os.Stat(of.Path()); errors.Is(err, fs.ErrNotExist) {

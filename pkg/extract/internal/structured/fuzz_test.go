@@ -67,11 +67,11 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, page []byte) {
-		d, err := Read(page, "https://shop.example/")
+		d, err := readHTML(page, "https://shop.example/")
 		if err == nil {
 			check(t, d)
 		}
-		check(t, ReadJSONLD(page))
+		check(t, readJSONLD(page))
 	})
 }
 
@@ -162,7 +162,7 @@ func TestHugeTrees(t *testing.T) {
 			false},
 		"a long one": {"<p>" + strings.Repeat("many words and <3 ", 500_000), false},
 	} {
-		_, err := Read([]byte(c.page), "https://x.example/")
+		_, err := readHTML([]byte(c.page), "https://x.example/")
 		if (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}

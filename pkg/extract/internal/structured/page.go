@@ -11,12 +11,12 @@ import (
 // unparsable.
 func ReadPage(p page.Page) (*Data, error) {
 	if media := p.Media(); media == "application/json" || strings.HasSuffix(media, "+json") {
-		return ReadJSONLD(p.Start()), nil
+		return readJSONLD(p.Start()), nil
 	}
 	if err := p.CheckHTML(); err != nil {
 		return nil, err
 	}
-	data, err := Read(p.Body, p.URL)
+	data, err := readHTML(p.Body, p.URL)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}

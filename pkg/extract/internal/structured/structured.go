@@ -43,6 +43,7 @@ const (
 	RDFa
 )
 
+// String is the name of the form.
 func (s Source) String() string {
 	return [...]string{"", "JSON-LD", "microdata", "RDFa"}[s]
 }
@@ -173,9 +174,9 @@ func (d *Data) MetaValue(names ...string) string {
 	return ""
 }
 
-// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or against the page's
-// base element. Pages beyond the bounds of package tree are refused.
-func Read(body []byte, pageURL string) (*Data, error) {
+// readHTML reads an HTML page in UTF-8. Addresses are resolved against pageURL, or against the
+// page's base element. Pages beyond the bounds of package tree are refused.
+func readHTML(body []byte, pageURL string) (*Data, error) {
 	root, err := tree.Parse(body, tree.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("structured: %w", err)
@@ -183,7 +184,7 @@ func Read(body []byte, pageURL string) (*Data, error) {
 	return ReadTree(root, pageURL), nil
 }
 
-// ReadTree is Read for a parsed page.
+// ReadTree is readHTML for a parsed page.
 func ReadTree(root *html.Node, pageURL string) *Data {
 	r := reader{data: &Data{Root: root}, root: root, base: baseOf(root, pageURL)}
 	r.walk(root)
@@ -198,8 +199,8 @@ func ReadTree(root *html.Node, pageURL string) *Data {
 	return r.data
 }
 
-// ReadJSONLD reads a JSON-LD document without a page around it.
-func ReadJSONLD(body []byte) *Data {
+// readJSONLD reads a JSON-LD document without a page around it.
+func readJSONLD(body []byte) *Data {
 	r := reader{data: new(Data)}
 	r.readBlock(string(body))
 	r.data.byID = byID(r.data.Items)

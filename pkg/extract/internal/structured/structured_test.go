@@ -49,7 +49,7 @@ func outlines(d *Data) []string {
 
 func read(t *testing.T, page string) *Data {
 	t.Helper()
-	d, err := Read([]byte(page), "https://shop.example/p/1?a=b")
+	d, err := readHTML([]byte(page), "https://shop.example/p/1?a=b")
 	if err != nil {
 		t.Fatal(err)
 	}

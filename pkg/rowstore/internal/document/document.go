@@ -1,5 +1,5 @@
 // Package document reads the members of a stored row one after the other, without decoding what
-// nobody asks for. What a value is to a filter it leaves to the engines: package filter defines it.
+// nobody asks for. How a filter sees a value is up to the engines: package filter defines it.
 package document
 
 import (
@@ -8,25 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// Members goes through the members of a document, which is valid JSON. Of any other text it finds
-// some or none.
+// Members iterates over the members of a document, which must be valid JSON. In any other text it
+// finds some members or none.
 type Members struct {
 	Key   string // decoded
-	Value string // as it is written in the document
+	Value string // as written in the document
 
 	doc   string
 	at    int
-	key   int  // where the member begins, with its key
-	colon int  // behind the colon that follows the key
+	key   int  // start of the member, at its key
+	colon int  // after the colon that follows the key
 	plain bool // the value is a string without escapes
 	begun bool
 	whole bool
 }
 
-// Of is before the first member of a document. It keeps the document, and so do Key and Value.
+// Of returns Members before the first member of doc. They share doc's memory.
 func Of(doc string) Members { return Members{doc: doc} }
 
-// Next goes on to the next member; false: there is none.
+// Next moves to the next member; false: there is none.
 func (m *Members) Next() bool {
 	if !m.begun {
 		m.begun = true
@@ -61,12 +61,12 @@ func (m *Members) Next() bool {
 	return ok
 }
 
-// Written is the member's key as it is written in the document, up to its colon.
+// Written returns the member's key as written in the document, up to its colon.
 func (m *Members) Written() string { return m.doc[m.key:m.colon] }
 
-// NextAs goes on to the next member if its key is written as that of another document's, which
-// Written told. It is the same key then, and Key is not set. False: it is not, or there is white
-// space before it, and nothing has changed.
+// NextAs moves to the next member if its key has the spelling that Written returned for another
+// document. The key is then the same, and Key is not set. False: the key differs or white space
+// precedes it, and nothing has changed.
 func (m *Members) NextAs(written string) bool {
 	at, before := m.at, byte(',')
 	if !m.begun {
@@ -85,11 +85,11 @@ func (m *Members) NextAs(written string) bool {
 	return true
 }
 
-// IsPlain says whether the value is a string that stands between its quotes as it is. Then it has
-// no quotes itself, no backslashes and no control characters.
+// IsPlain reports whether the value is a string without escapes, so that its text stands between
+// the quotes as is. Such a text has no quotes, backslashes or control characters.
 func (m *Members) IsPlain() bool { return m.plain && utf8.ValidString(m.Value) }
 
-// Text decodes the value if it is a string; false: it is none.
+// Text decodes the value; ok is false if it is not a string.
 func (m *Members) Text() (text string, plain, ok bool) {
 	if m.IsPlain() {
 		return m.Value[1 : len(m.Value)-1], true, true
@@ -98,11 +98,11 @@ func (m *Members) Text() (text string, plain, ok bool) {
 	return text, false, ok
 }
 
-// Whole says, once Next was false, whether the document was an object to its end.
+// Whole reports, after Next returned false, whether the document was a complete object.
 func (m *Members) Whole() bool { return m.whole }
 
-// Find is the value of a member as it is written in the document. Of a member that is there twice
-// the last one counts, as in package filter.
+// Find returns a member's value as written in the document. If the key occurs twice, the last one
+// counts, as in package filter.
 func Find(doc, key string) (value string, found bool) {
 	for m := Of(doc); m.Next(); {
 		if m.Key != key {
@@ -110,13 +110,13 @@ func Find(doc, key string) (value string, found bool) {
 		}
 		value, found = m.Value, true
 		if rest := doc[m.at:]; !strings.Contains(rest, key) && strings.IndexByte(rest, '\\') < 0 {
-			break // it is not there twice
+			break // the key does not occur again
 		}
 	}
 	return value, found
 }
 
-// Text decodes a value that is a string; false: it is none.
+// Text decodes a value; ok is false if it is not a string.
 func Text(value string) (text string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -129,7 +129,7 @@ func Text(value string) (text string, ok bool) {
 	return text, err == nil
 }
 
-// skip passes over white space and then c, if it is there.
+// skip skips white space and then c, if c follows.
 func (m *Members) skip(c byte) bool {
 	if m.space(); m.at < len(m.doc) && m.doc[m.at] == c {
 		m.at++
@@ -148,7 +148,7 @@ func isSpace(c byte) bool {
 	return c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r')
 }
 
-// value passes over white space and a value, and returns the value.
+// value skips white space, then reads and returns a value.
 func (m *Members) value() (value string, ok bool) {
 	if m.space(); m.at == len(m.doc) {
 		return "", false
@@ -170,7 +170,7 @@ func (m *Members) value() (value string, ok bool) {
 	return m.doc[start:m.at], ok
 }
 
-// text passes over a string, and says whether nothing in it is escaped.
+// text skips a string; plain is true if nothing in it is escaped.
 func (m *Members) text() (plain, ok bool) {
 	for plain, m.at = true, m.at+1; ; plain = false {
 		quote := strings.IndexByte(m.doc[m.at:], '"')
@@ -182,11 +182,11 @@ func (m *Members) text() (plain, ok bool) {
 			m.at += quote + 1
 			return plain, true
 		}
-		m.at += escape + 2 // what is escaped may be the quote
+		m.at += escape + 2 // the escaped byte may be a quote
 	}
 }
 
-// nested passes over an object or array.
+// nested skips an object or array.
 func (m *Members) nested() bool {
 	for depth := 0; m.at < len(m.doc); {
 		switch m.doc[m.at] {

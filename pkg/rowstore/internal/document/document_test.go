@@ -50,7 +50,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Members finds what encoding/json finds.
+// FuzzMembers: Members finds what encoding/json finds.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`,
 		`{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,
@@ -86,8 +86,8 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// goAlong goes through a document by the keys of its own, as they are written, and by those of
-// another one.
+// goAlong iterates over a document with its own keys as written, and with those of another
+// document.
 func goAlong(t *testing.T, doc string) {
 	t.Helper()
 	for _, other := range []string{doc, `{"a":1,"b":2,"\u00e4":3,"b\"":4}`} {

@@ -7,11 +7,11 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// ChunkLinks is how many links a chunk has; the last one of a list may have fewer. Chunk n begins
-// with seq n*ChunkLinks.
+// ChunkLinks is the number of links in a chunk; the last chunk of a list may have fewer. Chunk n
+// begins with seq n*ChunkLinks.
 const ChunkLinks = 1_024
 
-// maxChunkBytes is what a chunk of the longest links takes.
+// maxChunkBytes is the size of a chunk of the longest links.
 const maxChunkBytes = ChunkLinks * (MaxLinkBytes + binary.MaxVarintLen32)
 
 var errMalformedChunk = errors.New("malformed chunk")
@@ -23,7 +23,7 @@ func appendLink(chunk []byte, url string) []byte {
 
 func packChunk(chunk []byte) []byte { return s2.EncodeBetter(nil, chunk) }
 
-// Unpack returns the links of a chunk; they share one piece of memory of so many bytes.
+// Unpack returns the links of a chunk; they share one piece of memory of the returned size.
 func Unpack(data []byte) (links []string, bytes int, err error) {
 	size, err := s2.DecodedLen(data)
 	if err != nil || size > maxChunkBytes {

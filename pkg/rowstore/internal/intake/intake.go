@@ -1,7 +1,6 @@
 // Package intake takes in link lists for every row store. It owns the exact deduplication of
-// addresses in bounded memory, and the form in which links lie in chunks. It also owns how many
-// lists are taken in at a time. It does not store anything: a store writes the chunks that come
-// out.
+// addresses in bounded memory, and the encoding of links in chunks. It also limits how many lists
+// are taken in at a time. It does not store anything: a store writes the chunks that come out.
 package intake
 
 import (
@@ -24,10 +23,10 @@ const (
 	bytesAtOnce  = 1 << 20 // packed, about
 )
 
-// ErrOver is the answer of a list that was finished or aborted.
+// ErrOver is the error for a list that was already finished or aborted.
 var ErrOver = errors.New("row store: the intake is over")
 
-// Gate bounds how many lists are taken in at a time: 32, and one of more than 200,000 links.
+// Gate limits how many lists are taken in at a time: 32, of which one may exceed 200,000 links.
 type Gate struct{ all, huge chan struct{} }
 
 // NewGate makes a gate for one store.
@@ -35,8 +34,8 @@ func NewGate() *Gate {
 	return &Gate{all: make(chan struct{}, maxIntakes), huge: make(chan struct{}, 1)}
 }
 
-// List is a list that is being taken in: full chunks of its links gather until the store has
-// written them. One goroutine uses it.
+// List is a list that is being taken in: its full chunks gather until the store has written them.
+// Only one goroutine may use it.
 type List struct {
 	gate *Gate
 	name string
@@ -54,8 +53,8 @@ type List struct {
 	over   bool
 }
 
-// BeginList waits for its turn and begins a list. dir, the system's folder for temporary files when
-// empty, holds the canonical addresses meanwhile; name is what errors call the list.
+// BeginList waits for its turn and begins a list. dir holds the canonical addresses meanwhile
+// (empty: the system's temporary folder). Errors call the list name.
 func (g *Gate) BeginList(ctx context.Context, dir, name string) (*List, error) {
 	select {
 	case g.all <- struct{}{}:
@@ -68,12 +67,12 @@ func (g *Gate) BeginList(ctx context.Context, dir, name string) (*List, error) {
 		return nil, fmt.Errorf("row store: list %s: %w", name, err)
 	}
 	var seed [8]byte
-	_, _ = rand.Read(seed[:]) // it crashes the program rather than fail
+	_, _ = rand.Read(seed[:]) // Read crashes the program instead of failing
 	return &List{gate: g, name: name, hash: xxh3.HashStringSeed,
 		seed: binary.LittleEndian.Uint64(seed[:]), file: file}, nil
 }
 
-// Add takes in an address unless the list has its canonical form. The caller has asked Full before.
+// Add adds an address unless the list has its canonical form. The caller checks Full first.
 func (l *List) Add(url, canonical string) (bool, error) {
 	switch {
 	case l.over:
@@ -104,7 +103,7 @@ func (l *List) Add(url, canonical string) (bool, error) {
 	return true, nil
 }
 
-// Wait waits until a list that grows large may: one does at a time.
+// Wait blocks until this list may grow large: only one list at a time may.
 func (l *List) Wait(ctx context.Context) error {
 	if l.over {
 		return ErrOver
@@ -121,7 +120,7 @@ func (l *List) Wait(ctx context.Context) error {
 	}
 }
 
-// Full says that the gathered chunks are to be written before more is added.
+// Full reports that the gathered chunks must be written before more is added.
 func (l *List) Full() bool { return len(l.packed) >= chunksAtOnce || l.bytes >= bytesAtOnce }
 
 // Pack ends the chunk that is being filled.
@@ -134,23 +133,23 @@ func (l *List) Pack() {
 	}
 }
 
-// Packed are the gathered chunks, and the number of the first.
+// Packed returns the gathered chunks and the number of the first.
 func (l *List) Packed() (first int, chunks [][]byte) { return l.stored, l.packed }
 
-// Written forgets the gathered chunks.
+// Written drops the gathered chunks: they are stored.
 func (l *List) Written() {
 	l.stored += len(l.packed)
 	clear(l.packed)
 	l.packed, l.bytes = l.packed[:0], 0
 }
 
-// Count is how many links were added.
+// Count returns how many links were added.
 func (l *List) Count() uint32 { return l.count }
 
-// Over says that End was called.
+// Over reports whether End was called.
 func (l *List) Over() bool { return l.over }
 
-// End gives back what the list holds. Idempotent.
+// End releases what the list holds. Idempotent.
 func (l *List) End() error {
 	if l.over {
 		return nil

@@ -23,7 +23,7 @@ func beginList(t *testing.T, gate *Gate) *List {
 	return list
 }
 
-// However bad the hash is, a list is exact: what it holds equal is compared.
+// TestHashCollisions: with any hash, a list is exact: addresses with equal hashes are compared.
 func TestHashCollisions(t *testing.T) {
 	for name, hash := range map[string]func(string, uint64) uint64{
 		"all equal":        func(string, uint64) uint64 { return 1<<63 + 7 },
@@ -58,7 +58,7 @@ func TestHashCollisions(t *testing.T) {
 	}
 }
 
-// Of two huge lists, one waits for the other; a third gives up with its context; small lists go on.
+// TestOneHugeListAtATime: a huge list waits for the other or its context; small lists go on.
 func TestOneHugeListAtATime(t *testing.T) {
 	gate := NewGate()
 	grow := func(list *List, from, to int) error {
@@ -120,7 +120,7 @@ func TestLinkBounds(t *testing.T) {
 	}
 }
 
-// Chunks come out full, in order, each once, the last one as long as it is.
+// TestChunks: chunks come out full, in order, each once; only the last may be shorter.
 func TestChunks(t *testing.T) {
 	list := beginList(t, NewGate())
 	defer func() { _ = list.End() }()
@@ -158,14 +158,13 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// The table of seen addresses: a set, within its memory at every size.
+// TestSeenMemory: the table of seen addresses is a set, within its memory at every size.
 func TestSeenMemory(t *testing.T) {
 	var table seen
 	never := func(uint32) (bool, error) { return false, errors.New("compared") }
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 300_000 {
-		// Of 2^47 distinguishable hashes no two of these are equal: this seed is known to have
-		// none.
+		// No two of these 2^47 distinguishable hashes are equal: this seed is known to have none.
 		if added, err := table.add(random.Uint64(), uint32(n), never); err != nil || !added {
 			t.Fatal(added, err)
 		}
@@ -218,7 +217,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// A chunk that claims to be larger than any is refused before memory is made for it.
+// TestChunkBound: a chunk that claims to be too large is refused before memory is allocated for it.
 func TestChunkBound(t *testing.T) {
 	if _, _, err := Unpack(binary.AppendUvarint(nil, maxChunkBytes+1)); !errors.Is(err,
 		errMalformedChunk) {

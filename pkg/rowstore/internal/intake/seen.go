@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// A slot of the table of seen addresses is 41 bits of the hash, then 23 bits of seq + 1; 0 is
+// A slot of the table of seen addresses holds 41 bits of the hash, then 23 bits of seq + 1; 0 is
 // empty. With the 6 bits that choose the segment, 47 bits of two hashes must agree before the
-// addresses themselves are compared.
+// addresses are compared.
 const (
 	segmentBits  = 6
 	seqBits      = 23
@@ -16,16 +16,16 @@ const (
 	firstSlots   = 16
 )
 
-// seen is the set of the canonical addresses of a list: an open-addressed table of their seeded
-// hashes, 10 to 20 bytes an address. It is in segments, so that only a small part of it is there
-// twice while it grows.
+// seen is the set of the canonical addresses of a list. It is an open-addressed table of their
+// seeded hashes, 10 to 20 bytes per address. Segments grow one at a time, so only a small part is
+// in memory twice.
 type seen struct {
 	segments [1 << segmentBits][]uint64
 	used     [1 << segmentBits]int
 }
 
-// add puts seq under a hash, unless same says of one of the seqs under an equal hash that it is the
-// same address.
+// add adds seq under a hash, unless same reports that a seq with an equal hash has the same
+// address.
 func (s *seen) add(hash uint64, seq uint32, same func(seq uint32) (bool, error)) (added bool,
 	err error) {
 	segment := hash >> (64 - segmentBits)
@@ -49,10 +49,10 @@ func (s *seen) add(hash uint64, seq uint32, same func(seq uint32) (bool, error))
 	return true, nil
 }
 
-// home is where a fragment belongs in a table of a power of two of slots.
+// home returns the first slot to try for a fragment. The number of slots is a power of two.
 func home(fragment uint64, slots int) int { return int(fragment) & (slots - 1) }
 
-// grown is a table of twice the size with the same content.
+// grown returns a table of twice the size with the same content.
 func grown(slots []uint64) []uint64 {
 	bigger := make([]uint64, max(2*len(slots), firstSlots))
 	for _, slot := range slots {
@@ -68,7 +68,7 @@ func grown(slots []uint64) []uint64 {
 	return bigger
 }
 
-// bytes is the memory of the table.
+// bytes returns the memory that the table takes.
 func (s *seen) bytes() int {
 	slots := 0
 	for _, segment := range s.segments {
@@ -82,8 +82,8 @@ const (
 	spoolBuffer = 64 << 10 // bytes written at once
 )
 
-// spool keeps the canonical addresses of a list that is being taken in, for comparison. It is a
-// file without a name, which goes when it is closed or the process dies.
+// spool keeps the canonical addresses of a list during its intake, for comparison. Its file has no
+// name, so it vanishes when it is closed or the process dies.
 type spool struct {
 	file    *os.File
 	offsets []int64 // of every block's first address
@@ -129,7 +129,7 @@ func (s *spool) flush() error {
 	return nil
 }
 
-// is says whether the address added under seq is this one.
+// is reports whether the address added under seq equals address.
 func (s *spool) is(seq uint32, address string) (bool, error) {
 	block := int(seq / spoolBlock)
 	from, to := s.offsets[block], s.written+int64(len(s.tail))

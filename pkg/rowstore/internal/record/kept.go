@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// sum is the encoding of what is noted of a condensed job's records.
+// sum is the encoding of a condensed job's Recount.
 type sum struct {
 	Delivered uint64            `cbor:"1,keyasint,omitempty"`
 	Errored   uint64            `cbor:"2,keyasint,omitempty"`

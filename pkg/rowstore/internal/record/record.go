@@ -1,5 +1,5 @@
-// Package record is the encoding of what of a page record no query looks into: the same bytes in
-// every row store. It does not decide which columns an engine has besides.
+// Package record encodes the fields of a page record that no query looks into: the same bytes in
+// every row store. Which other columns an engine has is not its concern.
 package record
 
 import (
@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// Content is the part of a record that is encoded. Encodings once written stay readable: numbers
-// are never used for something else.
+// Content is the encoded part of a record. Old encodings stay readable: a field number is never
+// reused.
 type Content struct {
 	Fetch  ids.ID              `cbor:"1,keyasint"`
 	Code   string              `cbor:"2,keyasint,omitempty"`
@@ -46,7 +46,7 @@ func NewCodec() (Codec, error) {
 	return Codec{mode}, nil
 }
 
-// Encode encodes what a page's record keeps.
+// Encode encodes the Content of a page's record.
 func (c Codec) Encode(p *model.Page) ([]byte, error) {
 	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code,
 		Status: p.Status, URL: p.URL, Final: p.Final,
@@ -58,11 +58,11 @@ func (c Codec) Encode(p *model.Page) ([]byte, error) {
 	return encoded, nil
 }
 
-// decoding reads what older writers left, too: their text need not be UTF-8. It is mended.
+// decoding also reads records of older writers, whose text need not be UTF-8. It is mended.
 var decoding = sync.OnceValues(cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode)
 
-// Decode completes a record whose own columns the engine has set. It returns where its chain goes
-// on.
+// Decode completes a record whose own columns the engine has set. It returns the continuation of
+// its chain.
 func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	mode, err := decoding()
 	if err != nil {
@@ -80,13 +80,13 @@ func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	return c.Next, nil
 }
 
-// Receipt is what a page's own record answers.
+// Receipt returns the receipt of a page that is stored as it is.
 func Receipt(p *model.Page) *model.Receipt {
 	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
 		Quantity: p.Quantity, Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
 }
 
-// Duplicate is what a page becomes whose address the run already has.
+// Duplicate returns the Duplicate that a page becomes when the run already has its address.
 func Duplicate(p *model.Page) *model.Page {
 	copied := *p
 	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Records once written stay readable: their encoding does not change by itself.
+// TestEncoding: records once written stay readable, and their encoding does not change.
 func TestEncoding(t *testing.T) {
 	page := &model.Page{
 		Fetch: ids.ID{1, 2, 3}, Code: "timeout", Status: 503, URL: "https://a.test/",
@@ -75,7 +75,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var r rowstore.Record
 		if _, err := Decode(data, &r); err != nil {
-			return // it does not panic
+			return // it must not panic
 		}
 	})
 }

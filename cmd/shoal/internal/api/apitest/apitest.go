@@ -115,6 +115,7 @@ func (f *Server) DataDir(t *testing.T) string {
 	return dir
 }
 
+// ServeHTTP implements http.Handler.
 func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	name := r.Method + " " + r.URL.Path

@@ -1,4 +1,4 @@
-package unit
+package memo
 
 import (
 	"testing"
@@ -10,27 +10,27 @@ import (
 
 func TestTokenSetsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := newTokens(clock.System{})
+		kept := NewTokens(clock.System{})
 		values := map[string]string{"a": "b"}
 		for n := range maxTokenSets + 10 {
-			key := tokenKey{config: uint64(n)}
-			_, flight, own := kept.join(key)
+			key := TokenKey{Config: uint64(n)}
+			_, flight, own := kept.Join(key)
 			if !own {
 				t.Fatalf("set %d is known", n)
 			}
-			kept.land(key, flight, values, false, time.Minute)
+			kept.Land(key, flight, values, false, time.Minute)
 		}
 		if n := kept.sets.Len(); n != maxTokenSets ||
-			kept.get(tokenKey{config: 0}) != nil || kept.get(tokenKey{config: 20}) == nil {
+			kept.Get(TokenKey{Config: 0}) != nil || kept.Get(TokenKey{Config: 20}) == nil {
 			t.Errorf("%d sets are kept", n)
 		}
-		kept.invalidate(tokenKey{config: 20}, map[string]string{"a": "c"})
-		if kept.get(tokenKey{config: 20}) == nil {
+		kept.Invalidate(TokenKey{Config: 20}, map[string]string{"a": "c"})
+		if kept.Get(TokenKey{Config: 20}) == nil {
 			t.Error("values are forgotten that others have renewed")
 		}
-		kept.invalidate(tokenKey{config: 20}, values)
+		kept.Invalidate(TokenKey{Config: 20}, values)
 		<-time.After(time.Minute)
-		if kept.get(tokenKey{config: 20}) != nil || kept.get(tokenKey{config: 21}) != nil ||
+		if kept.Get(TokenKey{Config: 20}) != nil || kept.Get(TokenKey{Config: 21}) != nil ||
 			len(kept.flights) != 0 {
 			t.Error("values are kept for too long")
 		}

@@ -1,4 +1,4 @@
-package unit
+package memo
 
 import (
 	"sync"
@@ -12,15 +12,15 @@ import (
 
 // Bounds of what is remembered of hosts.
 const (
-	maxRemembered = 65_536
-	RememberFor   = 30 * time.Minute
-	emptyPages    = 3 // in a row: from then on a host's pages are taken for ones that scripts make
+	MaxHosts    = 65_536
+	RememberFor = 30 * time.Minute
+	emptyPages  = 3 // in a row: from then on a host's pages are taken for ones that scripts make
 )
 
-// hostMemory knows which tiers do not get through to a host although a dearer one does. So the next
+// Hosts knows which tiers do not get through to a host although a dearer one does. So the next
 // page begins with the one that worked. It forgets after a while: then the cheaper ones are tried
 // again. Hosts that need no dearer tier take no room.
-type hostMemory struct {
+type Hosts struct {
 	mu    sync.Mutex
 	notes *simplelru.LRU[string, *hostNote] // the last noted stay
 }
@@ -31,13 +31,14 @@ type hostNote struct {
 	until  time.Time
 }
 
-func newHostMemory(most int) *hostMemory {
-	return &hostMemory{notes: cache.NewLRU[string, *hostNote](most, nil)}
+// NewHosts makes a memory of no host, with room for so many.
+func NewHosts(most int) *Hosts {
+	return &Hosts{notes: cache.NewLRU[string, *hostNote](most, nil)}
 }
 
-// first is the place of the tier to begin with. That is the cheapest that is not known to be
+// First is the place of the tier to begin with. That is the cheapest that is not known to be
 // futile, or the cheapest of all when there is none.
-func (m *hostMemory) first(host string, tiers []model.Tier, now time.Time) int {
+func (m *Hosts) First(host string, tiers []model.Tier, now time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	note, known := m.notes.Peek(host)
@@ -56,27 +57,27 @@ func (m *hostMemory) first(host string, tiers []model.Tier, now time.Time) int {
 	return 0
 }
 
-// note remembers that some tiers did not get through and another one did.
-func (m *hostMemory) note(host string, futile model.TierSet, now time.Time) {
+// Note remembers that some tiers did not get through and another one did.
+func (m *Hosts) Note(host string, futile model.TierSet, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	note := m.renewed(host, now)
+	note := m.renewLocked(host, now)
 	note.futile |= futile
 }
 
-// noteEmpty remembers that a page of some tiers had no rows and that of a browser had some. One
+// NoteEmpty remembers that a page of some tiers had no rows and that of a browser had some. One
 // such page says little of the others, which are to cost no more than they have to.
-func (m *hostMemory) noteEmpty(host string, tiers model.TierSet, now time.Time) {
+func (m *Hosts) NoteEmpty(host string, tiers model.TierSet, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	note := m.renewed(host, now)
+	note := m.renewLocked(host, now)
 	if note.empty++; note.empty >= emptyPages {
 		note.futile |= tiers
 	}
 }
 
-// noteFilled remembers that a page had rows without a browser.
-func (m *hostMemory) noteFilled(host string) {
+// NoteFilled remembers that a page had rows without a browser.
+func (m *Hosts) NoteFilled(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	note, known := m.notes.Peek(host)
@@ -89,8 +90,8 @@ func (m *hostMemory) noteFilled(host string) {
 	}
 }
 
-// renewed is a host's note, good for a while from now. It needs the lock.
-func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
+// renewLocked is a host's note, good for a while from now.
+func (m *Hosts) renewLocked(host string, now time.Time) *hostNote {
 	note, known := m.notes.Peek(host)
 	if !known || !now.Before(note.until) {
 		note = &hostNote{}
@@ -100,8 +101,8 @@ func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
 	return note
 }
 
-// forget is for a host where what worked works no more: everything is tried again.
-func (m *hostMemory) forget(host string) {
+// Forget is for a host where what worked works no more: everything is tried again.
+func (m *Hosts) Forget(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.notes.Remove(host)

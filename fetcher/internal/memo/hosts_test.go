@@ -1,4 +1,4 @@
-package unit
+package memo
 
 import (
 	"testing"
@@ -7,33 +7,33 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-func TestHostMemory(t *testing.T) {
-	m := newHostMemory(2)
+func TestHosts(t *testing.T) {
+	m := NewHosts(2)
 	now := time.Unix(0, 0)
 	tiers := []model.Tier{model.Plain, model.Render, model.Super}
 	first := func(host string, want int) {
 		t.Helper()
-		if got := m.first(host, tiers, now); got != want {
+		if got := m.First(host, tiers, now); got != want {
 			t.Errorf("%s begins at %d, want %d", host, got, want)
 		}
 	}
 	first("a", 0)
-	m.note("a", model.TiersOf(model.Plain), now)
+	m.Note("a", model.TiersOf(model.Plain), now)
 	first("a", 1)
-	m.note("a", model.TiersOf(model.Render), now)
+	m.Note("a", model.TiersOf(model.Render), now)
 	first("a", 2)
 	first("b", 0)
-	if got := m.first("a", []model.Tier{model.Plain, model.Render}, now); got != 0 {
+	if got := m.First("a", []model.Tier{model.Plain, model.Render}, now); got != 0 {
 		t.Errorf("without a tier that works, begins at %d", got)
 	}
 	now = now.Add(RememberFor)
 	first("a", 0)
-	m.note("a", model.TiersOf(model.Plain), now)
-	m.note("b", model.TiersOf(model.Plain), now)
-	m.note("c", model.TiersOf(model.Plain), now)
+	m.Note("a", model.TiersOf(model.Plain), now)
+	m.Note("b", model.TiersOf(model.Plain), now)
+	m.Note("c", model.TiersOf(model.Plain), now)
 	first("a", 0)
 	first("c", 1)
-	m.forget("c")
+	m.Forget("c")
 	first("c", 0)
 	if m.notes.Len() != 1 {
 		t.Errorf("%d notes", m.notes.Len())

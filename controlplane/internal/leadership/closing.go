@@ -1,0 +1,139 @@
+package leadership
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Bounds and paces of closing.
+const (
+	// maxClosing runs are closed at once. One place is always left to those that take no time.
+	maxClosing = 4
+	// maxLong of them may take long, maxLongOfOne of one customer.
+	maxLong      = maxClosing - 1
+	maxLongOfOne = maxLong - 1
+	// quickPages are read in no time.
+	quickPages  = 1000
+	sparedPause = time.Minute // until it is looked again whether a run is still to be spared
+)
+
+// closings are the runs that are being closed, and those that are left alone for a while because
+// they could not be. It is for one goroutine.
+type closings struct {
+	hands map[ids.ID]closing
+	rests map[ids.ID]time.Time
+}
+
+// closing is a run in hand, and what came of it.
+type closing struct {
+	job    *state.Job
+	long   bool
+	closed bool
+	err    error
+}
+
+func newClosings() closings {
+	return closings{hands: map[ids.ID]closing{}, rests: map[ids.ID]time.Time{}}
+}
+
+// closeRuns closes the runs that are done, several beside each other: one may take minutes.
+func (l *Leadership) closeRuns(ctx context.Context) error {
+	l.closeNow.raise()
+	c, ended := newClosings(), make(chan closing, maxClosing)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.closeNow:
+		case <-l.config.Clock.After(c.pause(l.config.Clock.Now())):
+		case run := <-ended:
+			c.end(run, l.config.Clock.Now())
+			if run.err != nil && ctx.Err() == nil {
+				l.tellFailed("close", run.err)
+			}
+		}
+		// What has ended was applied before: if it is among them still, it is not closed.
+		for _, run := range c.take(l.view(), l.dispatcher.Closable(), l.config.Clock.Now()) {
+			work.Go(func() {
+				run.closed, run.err = l.steps.Close(ctx, run.job)
+				ended <- run
+			})
+		}
+	}
+}
+
+// pause is until when nothing is to be looked at that no command asks for.
+func (c *closings) pause(now time.Time) time.Duration {
+	pause := sparedPause
+	for _, until := range c.rests {
+		pause = min(pause, until.Sub(now))
+	}
+	return pause
+}
+
+// end takes in what came of a run in hand.
+func (c *closings) end(run closing, now time.Time) {
+	delete(c.hands, run.job.ID)
+	switch {
+	case run.err != nil:
+		c.rests[run.job.ID] = now.Add(failedPause)
+	case !run.closed:
+		c.rests[run.job.ID] = now.Add(sparedPause)
+	}
+}
+
+// take takes runs in hand of those that may be closed, as many as there are places for.
+func (c *closings) take(view *state.View, closable []ids.ID, now time.Time) (taken []closing) {
+	maps.DeleteFunc(c.rests, func(_ ids.ID, until time.Time) bool { return !until.After(now) })
+	for len(c.hands) < maxClosing {
+		next := c.next(view, closable)
+		if next.job == nil {
+			break
+		}
+		c.hands[next.job.ID] = next
+		taken = append(taken, next)
+	}
+	return taken
+}
+
+// next is the oldest run of the customer who has the fewest in hand, of those that there is a place
+// for. Without a job there is none.
+func (c *closings) next(view *state.View, closable []ids.ID) (next closing) {
+	var long int
+	of, longOf := map[string]int{}, map[string]int{}
+	for _, run := range c.hands {
+		of[run.job.Customer]++
+		if run.long {
+			long++
+			longOf[run.job.Customer]++
+		}
+	}
+	for _, id := range closable {
+		_, inHand := c.hands[id]
+		_, rests := c.rests[id]
+		job := view.Job(id)
+		if inHand || rests || job == nil {
+			continue
+		}
+		run := closing{job: job, long: takesLong(view, job)}
+		if run.long && (long == maxLong || longOf[job.Customer] == maxLongOfOne) {
+			continue
+		}
+		if next.job == nil || of[job.Customer] < of[next.job.Customer] {
+			next = run
+		}
+	}
+	return next
+}
+
+// takesLong says whether to close a run may mean to read many records.
+func takesLong(view *state.View, job *state.Job) bool {
+	return isJudged(view, job) || job.Pages > quickPages
+}

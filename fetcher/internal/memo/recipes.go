@@ -1,0 +1,88 @@
+package memo
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of the compiled recipes kept. Their size is that of their patterns, some 80 bytes each
+// instruction, and of their selectors. One recipe has less than a fifth of it.
+const (
+	MaxRecipes    = 256
+	MaxRecipeSize = 2 << 20
+)
+
+type recipeKey struct {
+	scraper  ids.ID
+	revision uint32
+}
+
+// Recipes keeps the recipes used last, each compiled to an R once.
+type Recipes[R any] struct {
+	compile func(model.Recipe) (compiled *R, size int)
+
+	mu    sync.Mutex
+	known *cache.Sized[recipeKey, *Recipe[R]]
+}
+
+// NewRecipes has room for so many recipes.
+func NewRecipes[R any](most int,
+	compile func(model.Recipe) (compiled *R, size int)) *Recipes[R] {
+	return &Recipes[R]{compile: compile,
+		known: cache.NewSized[recipeKey, *Recipe[R]](most, MaxRecipeSize)}
+}
+
+// Find is nil when the view does not have the recipe.
+func (c *Recipes[R]) Find(view interface {
+	Recipe(scraper ids.ID, revision uint32) *client.Recipe
+}, scraper ids.ID, revision uint32) *Recipe[R] {
+	key := recipeKey{scraper, revision}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, known := c.known.Get(key); known {
+		return r
+	}
+	found := view.Recipe(scraper, revision)
+	if found == nil {
+		return nil
+	}
+	r := &Recipe[R]{Source: found.Recipe, among: c, key: key}
+	c.known.Add(key, r, 0)
+	return r
+}
+
+// resize counts the size of a recipe that was compiled.
+func (c *Recipes[R]) resize(r *Recipe[R], size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known.Resize(r.key, r, size)
+}
+
+// Recipe is compiled once. Who is the first to need it compiles it, which may take a tenth of a
+// second.
+type Recipe[R any] struct {
+	Source model.Recipe
+
+	among *Recipes[R]
+	key   recipeKey
+	once  sync.Once
+	made  atomic.Pointer[R] // nil: not yet
+}
+
+// Compiled is nil if nobody has compiled the recipe yet.
+func (r *Recipe[R]) Compiled() *R { return r.made.Load() }
+
+// Compile is the recipe, compiled if it has to be.
+func (r *Recipe[R]) Compile() *R {
+	r.once.Do(func() {
+		made, size := r.among.compile(r.Source)
+		r.made.Store(made)
+		r.among.resize(r, size)
+	})
+	return r.made.Load()
+}

@@ -1,0 +1,67 @@
+package cache
+
+import "github.com/hashicorp/golang-lru/v2/simplelru"
+
+// Sized is an LRU that has a bound of its values' sizes together, too. The newest value stays
+// however large it is. The owner locks it.
+type Sized[K, V comparable] struct {
+	values *simplelru.LRU[K, *sized[V]]
+	size   int // of all values
+	most   int
+}
+
+type sized[V any] struct {
+	value V
+	size  int
+}
+
+// NewSized is room for so many values, 1 or more, of a size together.
+func NewSized[K, V comparable](values, size int) *Sized[K, V] {
+	s := &Sized[K, V]{most: size}
+	s.values = NewLRU(values, func(_ K, gone *sized[V]) { s.size -= gone.size })
+	return s
+}
+
+// Get finds a value and counts as a use of it.
+func (s *Sized[K, V]) Get(key K) (value V, known bool) {
+	if kept, known := s.values.Get(key); known {
+		return kept.value, true
+	}
+	return value, false
+}
+
+// Peek is Get that counts as no use.
+func (s *Sized[K, V]) Peek(key K) (value V, known bool) {
+	if kept, known := s.values.Peek(key); known {
+		return kept.value, true
+	}
+	return value, false
+}
+
+// Add puts a value in the place of the one before it. Those that were not used for longest go.
+func (s *Sized[K, V]) Add(key K, value V, size int) {
+	s.Remove(key)
+	s.values.Add(key, &sized[V]{value: value})
+	s.Resize(key, value, size)
+}
+
+// Resize says how large a value has become, if it is still there.
+func (s *Sized[K, V]) Resize(key K, value V, size int) {
+	kept, known := s.values.Peek(key)
+	if !known || kept.value != value {
+		return
+	}
+	s.size += size - kept.size
+	for kept.size = size; s.size > s.most && s.values.Len() > 1; {
+		s.values.RemoveOldest()
+	}
+}
+
+// Remove is nothing where no value is.
+func (s *Sized[K, V]) Remove(key K) { s.values.Remove(key) }
+
+// Len is the number of values.
+func (s *Sized[K, V]) Len() int { return s.values.Len() }
+
+// Size is that of all values.
+func (s *Sized[K, V]) Size() int { return s.size }

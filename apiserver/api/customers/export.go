@@ -248,8 +248,8 @@ func (e *exporter) sites(ctx context.Context) error {
 	return nil
 }
 
-// siteLinks writes the links of a site. Once some are written they must all be there: a site may be
-// sent again meanwhile.
+// siteLinks writes the links of a site: none if they are gone already, otherwise all or an error. A
+// site may be sent again meanwhile.
 func (e *exporter) siteLinks(ctx context.Context, site *client.Site) error {
 	q := rowstore.SiteQuery{Version: site.Version, Site: site.ID, Limit: exportedAtOnce}
 	for {
@@ -344,7 +344,7 @@ func (e *exporter) runs(ctx context.Context) error {
 	}
 }
 
-// links writes the addresses of a run whose list is still kept. It is whole as siteLinks is.
+// links writes the links of a run: none if the list is gone already, otherwise all or an error.
 func (e *exporter) links(ctx context.Context, job *client.Job) error {
 	for from := uint32(0); ; {
 		part, err := e.Store.Links(ctx, job.List, from, exportedAtOnce)

@@ -95,7 +95,7 @@ func siteOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer stri
 	s.Client.Must(t, put)
 }
 
-// statedKinds are what the architecture says that an export has of the tables of the state.
+// statedKinds lists the kinds that the architecture names for an export of the state's tables.
 func statedKinds(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "architecture.md"))

@@ -101,7 +101,7 @@ func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	return site, nil
 }
 
-// newLinks are links as the row store has them; none is an empty list.
+// newLinks converts links of the row store to the API's form; no links make an empty list.
 func newLinks(links []rowstore.SiteLink) []SiteLink {
 	made := make([]SiteLink, len(links))
 	for i := range links {

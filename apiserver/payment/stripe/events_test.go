@@ -171,7 +171,7 @@ func TestEventsOfNoSense(t *testing.T) {
 	}
 }
 
-// The operator's guide lists the events that are read, and no other.
+// The operator's guide lists exactly the events that are read.
 func TestEventsOfTheGuideAreRead(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/running.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// exhausted has no room for connections some times, and then it has.
+// exhausted fails Accept with each of its failures, and then succeeds.
 type exhausted struct {
 	arriving
 	failures []error
@@ -28,7 +28,7 @@ func (e *exhausted) Accept() (net.Conn, error) {
 
 func (e *exhausted) Close() error { return nil }
 
-// pausing tells of each pause, which ends when it is told to.
+// pausing is a clock that records each pause and passes it to on, which ends it.
 type pausing struct {
 	pauses []time.Duration
 	on     func(end chan<- time.Time)
@@ -43,8 +43,8 @@ func (p *pausing) After(d time.Duration) <-chan time.Time {
 	return end
 }
 
-// A connection that cannot be taken for a while does not end the server. It is tried again after a
-// pause, which grows.
+// A temporary failure to accept a connection does not end the server. It retries after a pause,
+// which grows.
 func TestConnectionsThatCannotBeTaken(t *testing.T) {
 	inner := &exhausted{failures: []error{syscall.EMFILE, syscall.EMFILE, syscall.ENFILE,
 		syscall.ENOBUFS, syscall.ECONNABORTED}}
@@ -68,7 +68,7 @@ func TestConnectionsThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// A listener that is closed meanwhile does not wait for the pause.
+// A listener that is closed during the pause does not wait for its end.
 func TestClosedWhileConnectionsCannotBeTaken(t *testing.T) {
 	inner, clock := &exhausted{failures: []error{syscall.EMFILE}}, &pausing{}
 	l := listen(inner, callers{unlimited: true, log: slog.New(slog.DiscardHandler)}, clock)

@@ -27,11 +27,11 @@ type kindOfCaller struct {
 	name       string
 	credential string
 	customer   string // X-Customer-Ref
-	open       func() // has the credential valid again, whatever was called with it; nil: it is
+	open       func() // makes the credential valid again after earlier calls; nil: it stays valid
 }
 
-// kindsOfCallers are all that the chain tells apart, of the customers alice, mallory, who is
-// blocked, and ella, who has a plan without a feature.
+// kindsOfCallers are all kinds that the chain distinguishes. Their customers are alice, mallory,
+// who is blocked, and ella, whose plan lacks the feature.
 func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 	t.Helper()
 	fake, source := s.config.Client.(*clienttest.Client), s.config.IDs
@@ -93,10 +93,10 @@ func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 	}
 }
 
-// Every route is called by every kind of caller. A cell is "ok" for who gets as far as the request
-// itself, whatever is wrong with that. Otherwise it says what the chain refuses. That is no valid
-// credential (401), a scope, a key where a sign-in is asked for, a block, or X-Customer-Ref. It is
-// the plan for who has one that lacks the feature in the first column.
+// Every kind of caller calls every route. A cell is "ok" if the chain lets the request through,
+// whatever is wrong with the request itself. Otherwise it names the refusal: no valid credential
+// (401), the scope, a key instead of a sign-in, a block, or X-Customer-Ref. For the customer whose
+// plan lacks the feature in the first column, it is the plan.
 func TestWhoMayCallWhat(t *testing.T) {
 	s := newTestServer(t, func(config *Config) {
 		config.NoRateLimits = true
@@ -122,8 +122,8 @@ func TestWhoMayCallWhat(t *testing.T) {
 	golden(t, "access.txt", table.Bytes())
 }
 
-// TestStolenIdentitySignsOperatorsIn: what is in the identity of one API server signs operators in
-// at all of them. Identities of other roles have no such key.
+// TestStolenIdentitySignsOperatorsIn: the identity of one API server holds a key that signs
+// operators in at all of them. Identities of other roles have no such key.
 func TestStolenIdentitySignsOperatorsIn(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
@@ -161,7 +161,7 @@ func TestStolenIdentitySignsOperatorsIn(t *testing.T) {
 	}
 }
 
-// verdict calls a route with nothing in the request.
+// verdict calls a route with an empty request.
 func (s *Server) verdict(t *testing.T, route operation.Route, by kindOfCaller) string {
 	t.Helper()
 	if by.open != nil {

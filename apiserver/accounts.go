@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// openAccounts makes the service that signs people in here.
+// openAccounts makes the service that signs people in.
 func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Service, error) {
 	key, err := issuer.Derive("devices that have signed in")
 	if err != nil {
@@ -28,7 +28,7 @@ func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Ser
 		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }}), nil
 }
 
-// openPeople makes what people need who sign in by a browser, here or at the issuer.
+// openPeople sets up sign-in by browser: accounts, the portal, and the issuer or grants.
 func (s *Server) openPeople(issuer *auth.Issuer, m *metrics) (err error) {
 	if s.openID != nil && !s.openID.SignsIn() {
 		return nil
@@ -49,32 +49,32 @@ func (s *Server) openPeople(issuer *auth.Issuer, m *metrics) (err error) {
 	return err
 }
 
-// openSignIn makes the way of browsers to an issuer and back.
+// openSignIn makes the redirect of browsers to an issuer and back.
 func openSignIn(config Config, issuer *auth.Issuer, at *oidc.Issuer) (*signin.OpenID, error) {
 	key, err := issuer.Derive("sign-ins at an issuer")
 	return &signin.OpenID{Issuer: at, Key: key, Clock: config.Clock}, err
 }
 
-// Once is a link that signs a person in at this machine, once, without a password.
+// Once is a link that signs one person in, once, on this machine and without a password.
 type Once = accounts.Once
 
-// NewOnce makes the link of an account, which is good until a time, and its address below that of
-// the service. The address is a secret.
+// NewOnce makes a one-time sign-in link of an account, valid until expires. address is its path
+// below the service's address, and is a secret.
 func NewOnce(email string, expires time.Time) (once *Once, address string) {
 	return accounts.NewOnce(email, expires)
 }
 
-// openLinks makes the links of letters.
+// openLinks makes the links that e-mails contain.
 func openLinks(issuer *auth.Issuer, public string) (accounts.Links, error) {
 	key, err := issuer.Derive("links of letters")
 	return accounts.Links{Key: key, Public: public}, err
 }
 
-// CheckPublicURL says why an address cannot be where browsers find the service.
+// CheckPublicURL reports why an address cannot be the service's public URL.
 func CheckPublicURL(address string) error { return accounts.CheckPublic(address) }
 
-// LetterLinks makes the links of letters, as the server of a data directory knows them. public is
-// where browsers find the service.
+// LetterLinks returns a function that makes the link of an e-mail, as the server with this data
+// directory makes it. public is where browsers find the service.
 func LetterLinks(dataDir, public string) (func(letter ids.ID) string, error) {
 	issuer, err := auth.OpenIssuer(dataDir)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// problem is what a test reads of a refusal.
+// problem is the part of a refusal that tests read.
 type problem struct {
 	Status int
 	Code   string
 	Errors []struct{ Field string }
 }
 
-// ask calls an operation, and answers what was said against the call.
+// ask calls an operation and returns the refusal.
 func (h *sameness) ask(t *testing.T, id, method, address string, body any) (said problem) {
 	t.Helper()
 	var text []byte
@@ -51,7 +51,7 @@ func (h *sameness) ask(t *testing.T, id, method, address string, body any) (said
 	return said
 }
 
-// operations are all of the description, each with its path and method.
+// operations visits all operations of the description, each with its path and method.
 func (h *sameness) operations(visit func(path, method string, op map[string]any)) {
 	for _, path := range slices.Sorted(maps.Keys(h.paths)) {
 		methods := h.paths[path].(map[string]any)
@@ -61,7 +61,7 @@ func (h *sameness) operations(visit func(path, method string, op map[string]any)
 	}
 }
 
-// body is the example of an operation's JSON body, and the names of its members.
+// body returns the example of an operation's JSON body and the names of its members.
 func (h *sameness) body(op map[string]any) (example any, members []string) {
 	request, _ := op["requestBody"].(map[string]any)
 	content, _ := request["content"].(map[string]any)
@@ -75,8 +75,8 @@ func (h *sameness) body(op map[string]any) (example any, members []string) {
 
 var pathID = regexp.MustCompile(`\{\w*[iI]d\}`)
 
-// TestRefusalsNameWhatWasSent: a path whose ids name nothing is refused at a field that the call
-// has. An id of zeros is one that names nothing, not one that was left out.
+// TestRefusalsNameWhatWasSent: a path whose ids do not exist is refused at a field that the call
+// has. An id of zeros is an unknown id, not a missing one.
 func TestRefusalsNameWhatWasSent(t *testing.T) {
 	h := newSameness(t)
 	seen := 0
@@ -135,10 +135,10 @@ func TestSpansDoNotEndBeforeTheyBegin(t *testing.T) {
 		}
 		clock := "T00:00:00Z"
 		if !first.MatchString("2026-02-28" + clock) {
-			clock = "" // of days
+			clock = "" // days, not times
 		}
 		if patterns["to"] == "" || !first.MatchString("2026-02-28"+clock) {
-			return // of runs
+			return // from and to are runs
 		}
 		address := pathID.ReplaceAllString(path, strings.Repeat("a", 24)) +
 			"?from=2026-02-28" + clock + "&to=2026-02-27" + clock

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// of any list: a page ends behind the object that fills it
+	// the limit of any list: a page ends after the object that fills it
 	mostAnswer = api.PageBytes + mostBody
-	mostBody   = 1 << 20 // that makes one object
+	mostBody   = 1 << 20 // of a request that makes one object
 )
 
-// shownElsewhere are operations whose answers hold arrays, and why those are bounded.
+// shownElsewhere lists operations whose answers hold arrays, and where their bound is tested.
 var shownElsewhere = map[string]string{
 	"svc_get_data":                  "TestReadLargeRows",
 	"svc_get_group_data":            "TestGroupLongPage",
@@ -93,9 +93,9 @@ var shownElsewhere = map[string]string{
 	"svc_get_scraper_v2":            "one object, of one body, and a schema",
 }
 
-// TestEveryListIsBounded fills every list with as many of the largest objects as there may be, or
-// as one page may hold. It reads the list to its end: no answer is long, nothing is left out. An
-// operation that answers an array and is in neither table fails it.
+// TestEveryListIsBounded fills every list with as many of the largest objects as are allowed, or as
+// one page may hold. It reads each list to its end: no answer is too long, and nothing is missing.
+// An operation that answers an array and is in neither table fails the test.
 func TestEveryListIsBounded(t *testing.T) {
 	const recounted = 100_000
 	s := apitest.Start(t, func(config *apiserver.Config) { config.Recount = manyRuns(recounted) })
@@ -147,7 +147,7 @@ func TestEveryListIsBounded(t *testing.T) {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
 				l.fillWallet(100))
 		},
-		// Of so many runs as there are in years nothing is held but one.
+		// This many runs take years to make; only one is held in memory.
 		"svc_admin_recount": func() {
 			l.streamed(apitest.Admin, "POST /api/admin/billing/recount", recounted)
 		},
@@ -182,7 +182,7 @@ func manyRuns(n int) func(context.Context, *client.View) iter.Seq2[apiserver.Rec
 	}
 }
 
-// operationsThatList are those whose answer is an array, or has one among its members.
+// operationsThatList are the operations that answer an array, or have one among their members.
 func operationsThatList(t *testing.T) []string {
 	t.Helper()
 	type schema struct {
@@ -213,7 +213,7 @@ func operationsThatList(t *testing.T) []string {
 				t.Fatal(err)
 			}
 			if s.Ref == "" {
-				types, _ := json.Marshal(s.Type) // it was JSON
+				types, _ := json.Marshal(s.Type) // it was decoded from JSON
 				return s, strings.Contains(string(types), `"array"`)
 			}
 			text = document.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
@@ -247,7 +247,7 @@ type lists struct {
 	group ids.ID
 }
 
-// name is one of the longest, which no other object has.
+// name makes a unique name of the greatest length.
 func (l *lists) name(n, most int) string {
 	number := fmt.Sprintf("%06d", n)
 	return number + strings.Repeat("🐟", most-len(number))
@@ -300,7 +300,7 @@ func (l *lists) fillSchemas(customer string, n int) int {
 	return n
 }
 
-// fillCategories saves categories of as many bytes as they may have, each of which JSON escapes.
+// fillCategories saves categories of the greatest size, all of whose bytes JSON escapes.
 func (l *lists) fillCategories(n int) int {
 	filters := []byte(`{"n":"` + strings.Repeat("<", 16<<10-len(`{"n":""}`)) + `"}`)
 	for i := range n {
@@ -310,7 +310,7 @@ func (l *lists) fillCategories(n int) int {
 	return n
 }
 
-// fillShared shares groups, as large as they may be, with alice, a hundred of each owner.
+// fillShared shares groups of the greatest size with alice, a hundred of each owner.
 func (l *lists) fillShared(n int) int {
 	l.Client.Must(l.t, client.SignUp{Customer: "alice", Email: "alice@x.test"})
 	for i := range n {
@@ -334,8 +334,8 @@ func (l *lists) fillRuns(n int) {
 	}
 }
 
-// fillFeedback gives feedback as long as it may be, each character of which
-// JSON escapes, ten of a customer.
+// fillFeedback gives feedback of the greatest length, ten of each customer. JSON escapes each
+// character.
 func (l *lists) fillFeedback(n int) int {
 	for i := range n {
 		customer := fmt.Sprint("customer ", i/10)
@@ -354,7 +354,7 @@ func (l *lists) fillWallet(n int) int {
 	return n
 }
 
-// whole reads a list that one answer holds; member is where in it, "": it is the answer.
+// whole reads a list that is one answer. member is where the list is in it; "": it is the answer.
 func (l *lists) whole(as, do, member string, want int) {
 	l.t.Helper()
 	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
@@ -368,7 +368,7 @@ func (l *lists) whole(as, do, member string, want int) {
 	}
 }
 
-// streamed reads a list that is sent as it is made, whose length nobody knows when it begins.
+// streamed reads a list that is sent while it is made, so that its length is not known in advance.
 func (l *lists) streamed(as, do string, want int) {
 	l.t.Helper()
 	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})

@@ -16,19 +16,19 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxOfAddress is how many of the server's connections one address has at once, of version 6 one
-// /64.
+// maxOfAddress is how many connections to the server one address may have open. For IPv6 the limit
+// is per /64.
 const maxOfAddress = 256
 
-// callers say who has a share of the connections.
+// callers decides which addresses have a limit on their connections.
 type callers struct {
-	proxies   forwarded.Proxies // have none: they stand for many
-	unlimited bool              // nobody has
+	proxies   forwarded.Proxies // trusted proxies have no limit: they stand for many callers
+	unlimited bool              // nobody has a limit
 	log       *slog.Logger
 	refused   prometheus.Counter
 }
 
-// holder names whose share a connection from an address is in, "" when it is in nobody's.
+// holder names the holder whose limit a connection from address counts against, "" for none.
 func (c *callers) holder(address net.Addr) string {
 	from, err := netip.ParseAddrPort(address.String())
 	if c.unlimited || err != nil || c.proxies.Trust(from.Addr()) {
@@ -37,7 +37,7 @@ func (c *callers) holder(address net.Addr) string {
 	return forwarded.Holder(from.Addr())
 }
 
-// refuseTime is given to the answer, which fits what every system keeps of a new connection.
+// refuseTime is how long the answer may take to write. It fits the send buffer of any system.
 const refuseTime = 100 * time.Millisecond
 
 var (
@@ -47,8 +47,8 @@ var (
 		"the server has %d connections open, and takes no more", maxConnections)
 )
 
-// refuse ends a connection that is too many. Its request was not read, so that it may miss the
-// answer. Where TLS is spoken there is none: a handshake is dearer than what is refused.
+// refuse ends a connection beyond a limit. The request has not been read, so the client may miss
+// the answer. Over TLS there is no answer: a handshake costs more than the refused call.
 func (c *callers) refuse(conn net.Conn, holder string, why *fault.Error, clear bool) {
 	c.refused.Inc()
 	if why == errManyConnections {
@@ -58,15 +58,15 @@ func (c *callers) refuse(conn net.Conn, holder string, why *fault.Error, clear b
 		c.log.Warn("all connections are taken: another one is refused")
 	}
 	if !clear {
-		_ = conn.Close() // nothing was said on it
+		_ = conn.Close() // nothing was sent on it
 		return
 	}
 	answer, err := json.Marshal(operation.NewProblem(why, ""))
 	if err != nil {
-		panic(err) // plain texts and numbers
+		panic(err) // only plain texts and numbers: Marshal cannot fail
 	}
 	status := fault.Lookup(why.Code).Status
-	// one that is broken already is closed all the same
+	// a connection that is already broken is closed all the same
 	_ = conn.SetWriteDeadline(time.Now().Add(refuseTime))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"+
 		"Connection: close\r\nRetry-After: 5\r\nContent-Length: %d\r\n\r\n%s", status,

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// arriving hands out connections from addresses that it is told.
+// arriving hands out connections from the addresses in from.
 type arriving struct {
 	net.Listener
 	from []string
@@ -48,7 +48,7 @@ func (a *arrived) SetWriteDeadline(time.Time) error { return nil }
 func (a *arrived) Write(p []byte) (int, error)      { return a.wrote.Write(p) }
 func (a *arrived) Close() error                     { a.closed = true; return nil }
 
-// accept takes one more connection from an address, nil when it is refused with a status.
+// accept accepts one more connection from an address, or returns nil if it is refused with want.
 func accept(t *testing.T, l *listener, inner *arriving, from string, want int) net.Conn {
 	t.Helper()
 	inner.from = []string{from}
@@ -68,7 +68,7 @@ func accept(t *testing.T, l *listener, inner *arriving, from string, want int) n
 	return nil
 }
 
-// All connections of a listener may be taken by many addresses. Then the next one is told so.
+// Many addresses may take all connections of a listener. The next connection is then refused.
 func TestConnectionsMayAllBeTaken(t *testing.T) {
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
@@ -94,8 +94,8 @@ func TestConnectionsMayAllBeTaken(t *testing.T) {
 	}
 }
 
-// One address cannot take all connections. Proxies may have any number, and what is closed can be
-// had again.
+// One address cannot take all connections. Proxies may have any number, and closed connections free
+// their places.
 func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	const many = http.StatusTooManyRequests
 	var log strings.Builder

@@ -27,12 +27,12 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// resource is what a folder of api/ holds: the operations on one kind of thing.
+// resource is one folder of api/: the operations on one kind of thing.
 type resource interface {
 	Operations() []*operation.Operation
 }
 
-// issuerState is how it stands with the OpenID Connect issuer; known: there is one.
+// issuerState reports whether there is an OpenID Connect issuer, and whether it is reachable.
 func (s *Server) issuerState() (reachable, known bool) {
 	if s.openID == nil {
 		return false, false
@@ -40,8 +40,8 @@ func (s *Server) issuerState() (reachable, known bool) {
 	return s.openID.State().Reachable, true
 }
 
-// catalog is every resource of the customers' and the operators' API, in the order of the
-// specification, each with what it uses. Behind them is what is asked of the server itself.
+// catalog lists every resource of the customers' and operators' API, in the order of the
+// specification. Resources about the server itself come last.
 func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resource {
 	c := &s.config
 	history := client.NewHistory(c.Store)
@@ -51,7 +51,7 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 		Values: c.Values}
 	subscribing := subscriptions.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock,
 		Plans: s.plans, Payments: c.Payments, Logger: c.Logger}
-	accounts, _ := c.Payments.(payment.Accounts) // nil where it keeps none
+	accounts, _ := c.Payments.(payment.Accounts) // nil if the provider keeps no accounts
 	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,

@@ -79,15 +79,14 @@ func TestGoldens(t *testing.T) {
 		t.Errorf("not a valid OpenAPI document: %v", err)
 	}
 	checkTags(t, ops)
-	// Clients are generated from these names, so that another name breaks their users' code.
+	// Clients are generated from these names; a changed name breaks their users' code.
 	names := slices.Sorted(maps.Keys(loaded.Components.Schemas))
 	golden(t, "components.txt", []byte(strings.Join(names, "\n")+"\n"))
 	checkNames(t, names)
 	checkEnums(t, loaded.Components.Schemas)
 }
 
-// checkTags wants each operation in a group of the description, and each group used: whoever adds
-// one says what it is about.
+// checkTags requires each operation to be in a group that has a tag, and each tag to be used.
 func checkTags(t *testing.T, ops []*operation.Operation) {
 	t.Helper()
 	used := map[string]bool{}
@@ -107,8 +106,8 @@ func checkTags(t *testing.T, ops []*operation.Operation) {
 	}
 }
 
-// checkEnums refuses a component that is called like an enum of another one. Makers of clients give
-// each enum a type, named by its component and member.
+// checkEnums refuses a component with the same name as another component's enum. Client generators
+// name the type of an enum after its component and member.
 func checkEnums(t *testing.T, components openapi3.Schemas) {
 	t.Helper()
 	for name, component := range components {
@@ -121,7 +120,7 @@ func checkEnums(t *testing.T, components openapi3.Schemas) {
 	}
 }
 
-// checkNames refuses names that say nothing outside of the folder that they come from.
+// checkNames refuses names that mean nothing outside their folder.
 func checkNames(t *testing.T, names []string) {
 	t.Helper()
 	vague := []string{"Item", "Line", "Listed", "Entry", "Shown", "Status", "Result", "Response",
@@ -135,7 +134,7 @@ func checkNames(t *testing.T, names []string) {
 	}
 }
 
-// Every route leads to its own operation, whatever its parameters are; every error code is in the
+// Every route leads to its own operation, whatever its parameters are. Every error code is in the
 // catalogue.
 func TestRoutes(t *testing.T) {
 	s := newTestServer(t)
@@ -165,7 +164,7 @@ func TestRoutes(t *testing.T) {
 				traced(&rc)
 				refused := rc.Response.StatusCode() == fasthttp.StatusMethodNotAllowed
 				if parameter == "list" && (reached != "" || refused) {
-					continue // a parameter may look like another route's word
+					continue // the parameter may equal a literal segment of another route
 				}
 				if reached != op.ID {
 					t.Errorf("%s %s leads to %q, want %s", route.Method,
@@ -186,7 +185,7 @@ func fill(path, parameter string) string {
 	return strings.Join(parts, "/")
 }
 
-// A wrong method on a fixed path is told as one, though a path with a parameter has the method.
+// A wrong method on a fixed path is a 405, even if a path with a parameter has the method.
 func TestWrongMethodsOfFixedPaths(t *testing.T) {
 	s := newTestServer(t)
 	ops := s.operations()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Certificate is a pair of PEM files that encrypt customers' connections. A pair that
-// replaces it is taken by the next handshake; connections that are open stay.
+// Certificate is a pair of PEM files that encrypts customers' connections. The next handshake uses
+// a replaced pair; open connections stay.
 type Certificate struct {
 	certFile, keyFile string
 
@@ -23,13 +23,13 @@ type Certificate struct {
 	of   [2]version // the files when they were last read
 }
 
-// version tells a file from what it was before.
+// version identifies the contents of a file, to notice a change.
 type version struct {
 	changed time.Time
 	bytes   int64
 }
 
-// OpenCertificate reads a certificate with its chain, and its key.
+// OpenCertificate reads a certificate chain and its key.
 func OpenCertificate(certFile, keyFile string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile}
 	if _, err := c.reread(); err != nil {
@@ -38,15 +38,15 @@ func OpenCertificate(certFile, keyFile string) (*Certificate, error) {
 	return c, nil
 }
 
-// Expires is when the certificate that is shown now ends.
+// Expires returns when the current certificate expires.
 func (c *Certificate) Expires() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pair.Leaf.NotAfter
 }
 
-// reread takes the files if they are others than before. An error leaves the pair as it was; it is
-// told once, until a file changes again.
+// reread loads the files if they have changed. On an error the old pair stays. The error is
+// returned once, until a file changes again.
 func (c *Certificate) reread() (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Certificate) reread() (changed bool, err error) {
 		info, err := os.Stat(name)
 		if err == nil {
 			now[i] = version{changed: info.ModTime(), bytes: info.Size()}
-		} // one that is gone is another version, and cannot be read
+		} // a missing file counts as changed; loading it fails below
 	}
 	if c.pair != nil && now == c.of {
 		return false, nil
@@ -74,7 +74,7 @@ func (c *Certificate) reread() (changed bool, err error) {
 	return true, nil
 }
 
-// config is the configuration of handshakes. Each looks at the files: two calls of the system.
+// config is the TLS configuration. Each handshake checks the files, at the cost of two stat calls.
 func (c *Certificate) config(log *slog.Logger) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -90,7 +90,7 @@ func (c *Certificate) config(log *slog.Logger) *tls.Config {
 		}}
 }
 
-// httpsOnly answers a caller who spoke HTTP where TLS is spoken; other errors say nothing.
+// httpsOnly answers a client that spoke HTTP to a TLS listener, and ignores other errors.
 func httpsOnly(err error) {
 	var not tls.RecordHeaderError
 	if !errors.As(err, &not) || not.Conn == nil {
@@ -99,7 +99,7 @@ func httpsOnly(err error) {
 	switch string(not.RecordHeader[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH":
 		answer := "this server speaks https alone\n"
-		// one that is broken already is closed all the same
+		// a connection that is already broken is closed all the same
 		_ = not.Conn.SetWriteDeadline(time.Now().Add(refuseTime))
 		_, _ = io.WriteString(not.Conn, fmt.Sprintf("HTTP/1.1 400 Bad Request\r\n"+
 			"Content-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
@@ -107,7 +107,7 @@ func httpsOnly(err error) {
 	}
 }
 
-// secured is a connection over another one, in the clear when there is no configuration.
+// secured wraps raw in TLS, or returns raw if config is nil.
 func secured(raw net.Conn, config *tls.Config) net.Conn {
 	if config == nil {
 		return raw

@@ -28,7 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// pairFiles are where a test keeps a certificate and its key.
+// pairFiles are the paths of a certificate and its key.
 type pairFiles struct{ cert, key string }
 
 func newPairFiles(t *testing.T) pairFiles {
@@ -36,7 +36,7 @@ func newPairFiles(t *testing.T) pairFiles {
 	return pairFiles{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
 }
 
-// write makes a new pair with a serial number, and puts its parts in place.
+// write makes a new pair with a serial number, and writes the parts that are asked for.
 func (p pairFiles) write(t *testing.T, serial int64, cert, key bool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,8 +72,7 @@ func (p pairFiles) write(t *testing.T, serial int64, cert, key bool) {
 	}
 }
 
-// A pair that is replaced is shown to who comes next, and who is there stays connected. Half of a
-// pair is shown to nobody.
+// The next client sees a replaced pair, and open connections stay. Nobody sees half of a pair.
 func TestCertificatesAreReplaced(t *testing.T) {
 	files := newPairFiles(t)
 	if _, err := OpenCertificate(files.cert, files.key); err == nil {
@@ -144,7 +143,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	}
 }
 
-// The server hears that a client has hung up, though its farewell waits to be read.
+// The server notices that a client has hung up, even if its close alert has not been read.
 func TestGoneOverTLS(t *testing.T) {
 	files := newPairFiles(t)
 	files.write(t, 1, true, true)
@@ -194,7 +193,7 @@ func TestGoneOverTLS(t *testing.T) {
 	_ = c.Close()
 }
 
-// serveTest serves until the test ends, and answers where.
+// serveTest serves until the test ends, and returns the address.
 func serveTest(t *testing.T, settings ...func(*Config)) string {
 	t.Helper()
 	s := newTestServer(t, settings...)

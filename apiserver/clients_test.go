@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// notForClients are the groups of operations that the clients lack. They are for operators,
-// browsers, probes and the libraries of other protocols. Files are sent by what sends files.
+// notForClients are the groups of operations that clients leave out. They are for operators,
+// browsers, probes and libraries of other protocols. Uploads use general tools.
 var notForClients = []string{"Administration", "Agents", "File uploads", "Passkeys", "Programs",
 	"Sign-in", "System"}
 
-// unsaid are members of schemas and parameters by which a server judges, and a client does not.
+// unsaid are keywords of schemas and parameters that a server checks and a client does not need.
 var unsaid = []string{"allOf", "default", "else", "example", "examples",
 	"if", "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "not", "pattern",
 	"propertyNames", "then", "uniqueItems"}
 
-// TestClientsAreMadeOfTheDescription holds what the clients are generated from to the description
-// of the API. It has the operations of customers, and the refusals of each as one answer. So that
-// clients are short it has no rule of what is in a request. -update writes it anew.
+// TestClientsAreMadeOfTheDescription compares the source of generated clients with the API's
+// description. The source has customers' operations, one answer for all refusals of each, and no
+// rules for requests, so that clients stay short. -update rewrites it.
 func TestClientsAreMadeOfTheDescription(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi.json")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestClientsAreMadeOfTheDescription(t *testing.T) {
 	}
 }
 
-// The client in Go has no value for null, which its pointers say.
+// The Go client has no constant for null; it uses pointers.
 func TestNullIsNoValueOfClients(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join("..", "clients", "go", "shoal", "shoal.gen.go"))
 	if err != nil {
@@ -69,8 +69,8 @@ func TestNullIsNoValueOfClients(t *testing.T) {
 	}
 }
 
-// The client in Go has numbers of 64 bits on all machines. The one in Python waits for as long as
-// calls do that wait by design.
+// The Go client has 64-bit numbers on all machines. The Python client waits as long as the longest
+// calls do by design.
 func TestClientsBear(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join("..", "clients", "go", "shoal", "shoal.gen.go"))
 	if err != nil {
@@ -88,7 +88,7 @@ func TestClientsBear(t *testing.T) {
 	}
 }
 
-// forClients pares the description.
+// forClients removes what clients do not need from the description.
 func forClients(whole map[string]any) map[string]any {
 	paths, all := map[string]any{}, whole["paths"].(map[string]any)
 	for path, methods := range all {
@@ -147,7 +147,7 @@ func forClients(whole map[string]any) map[string]any {
 			"securitySchemes": components["securitySchemes"]}}
 }
 
-// oneForm leaves of a body's forms JSON, or else one that is a text. So generators tell what it is.
+// oneForm keeps one media type of a body, JSON or else a text, so that generators know its type.
 func oneForm(body any) {
 	said, _ := body.(map[string]any)
 	forms, _ := said["content"].(map[string]any)
@@ -165,8 +165,7 @@ func oneForm(body any) {
 	}
 }
 
-// pare leaves out what clients do without. What is called like a rule and is a member of something
-// stays.
+// pare removes the unsaid keywords. A member that only has the name of a keyword stays.
 func pare(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -179,9 +178,9 @@ func pare(value any) any {
 				for _, member := range inner.(map[string]any) {
 					pare(member)
 				}
-				value["additionalProperties"] = false // clients pass over what they do not know
+				value["additionalProperties"] = false // clients ignore unknown members
 				if value["required"] == nil {
-					value["required"] = []any{} // not all, as one of them would have it
+					value["required"] = []any{} // one generator would require all members otherwise
 				}
 			} else if slices.Contains(unsaid, name) {
 				delete(value, name)

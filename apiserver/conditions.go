@@ -12,9 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// conditions are what members of a request's component mean for others, by the component's name.
-// Handlers enforce them; TestTheDescriptionIsEnforced holds both together. Each is an if with then
-// and else, which makers of clients pass over: a client's types stay plain.
+// conditions are the constraints between members of a request's component, by component name.
+// Handlers enforce them; TestTheDescriptionIsEnforced compares the two. Each is an if/then/else,
+// which client generators ignore, so that the generated types stay plain.
 func conditions() map[string]*jsonschema.Schema {
 	scraper := conditionOfScrapers()
 	return map[string]*jsonschema.Schema{
@@ -37,7 +37,7 @@ func conditions() map[string]*jsonschema.Schema {
 	}
 }
 
-// contentOfRows wants a row, or an array of rows, described by itself or by a reference.
+// contentOfRows requires a row, or an array of rows, described inline or by a reference.
 func contentOfRows() *jsonschema.Schema {
 	row := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{has("$ref",
 		&jsonschema.Schema{Type: "string", Pattern: "^#."}), has("properties",
@@ -45,7 +45,7 @@ func contentOfRows() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{row, has("items", row)}}
 }
 
-// conditionOfLists are what a list run has whatever reads it.
+// conditionOfLists are the constraints that every list run has, whatever reads it.
 func conditionOfLists() *jsonschema.Schema {
 	return join(
 		when("scraperId", id(), nil, join(has("groupId", id()),
@@ -55,7 +55,7 @@ func conditionOfLists() *jsonschema.Schema {
 		when("rerun", text(true), properties("force", &jsonschema.Schema{Not: text(true)}), nil))
 }
 
-// oneSource wants exactly one of what may say how addresses are read.
+// oneSource requires exactly one of the members that say how to read addresses.
 func oneSource() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{has("itemsConfig", filled("object")),
 		has("templateScraperId", id()), has("scraperId", id())}}
@@ -87,7 +87,7 @@ func conditionOfRules() *jsonschema.Schema {
 			properties("default", &jsonschema.Schema{Description: "Any value"})), regex))
 }
 
-// conditionOfScrapers is a chain over the types.
+// conditionOfScrapers is a chain of conditions, one for each scraper type.
 func conditionOfScrapers() *jsonschema.Schema {
 	noSchema := properties("schema", typed("null"))
 	noFields := properties("itemsConfig", none())
@@ -119,7 +119,7 @@ func conditionOfScrapers() *jsonschema.Schema {
 	return made
 }
 
-// conditionOfUploads is what the scraper of an upload has none of.
+// conditionOfUploads lists the members that must be blank for the scraper of an upload.
 func conditionOfUploads() *jsonschema.Schema {
 	return join(lacks("schedule", "scheduleTimezone"), properties("schema", typed("null")),
 		properties("itemsConfig", none()), properties("postProcessRules", none()),
@@ -130,8 +130,8 @@ func conditionOfUploads() *jsonschema.Schema {
 			properties("politeness", typed("null")), properties("keepBodyDays", typed("null")))))
 }
 
-// sourceOfPages is a source of all types but searches: an address or a curl command. The scraper of
-// a list has neither, and nothing but its id tells that.
+// sourceOfPages requires an address or a curl command, as all types but searches do. The scraper of
+// a list has neither, and only its id tells that it is one.
 func sourceOfPages() *jsonschema.Schema {
 	one := source(&jsonschema.Schema{OneOf: []*jsonschema.Schema{has("url", some()),
 		has("curl", some())}})
@@ -143,12 +143,12 @@ func sourceOfPages() *jsonschema.Schema {
 			properties("pagination", conditionOfPages()))))
 }
 
-// noTokens are of what has no placeholders.
+// noTokens requires that there are no tokens, because the source has no placeholders.
 func noTokens() *jsonschema.Schema {
 	return properties("prelaunch", properties("tokens", none()))
 }
 
-// conditionOfPages is a chain over the types of pagination.
+// conditionOfPages is a chain of conditions, one for each pagination type.
 func conditionOfPages() *jsonschema.Schema {
 	needed := map[string]*jsonschema.Schema{"param": some(), "template": some(),
 		"pageSize": typed("integer"), "selector": some(), "cursorPath": some()}
@@ -169,7 +169,7 @@ func conditionOfPages() *jsonschema.Schema {
 	return made
 }
 
-// What conditions are made of. What is blank, or none, is as if it was not there.
+// The building blocks of conditions. A blank or empty member counts as absent.
 func blank() *jsonschema.Schema { return text[any]("", nil) }
 func some() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
@@ -184,7 +184,7 @@ func id() *jsonschema.Schema {
 
 func typed(name string) *jsonschema.Schema { return &jsonschema.Schema{Type: name} }
 
-// text is one of some values.
+// text requires one of the given values.
 func text[T any](values ...T) *jsonschema.Schema {
 	return &jsonschema.Schema{Enum: anys(values)}
 }
@@ -197,7 +197,7 @@ func anys[T any](values []T) []any {
 	return made
 }
 
-// properties says what a member is like when it is there, has wants it there.
+// properties constrains a member if it is present; has also requires it to be present.
 func properties(member string, schema *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{member: schema}}
 }
@@ -212,7 +212,7 @@ func source(schema *jsonschema.Schema) *jsonschema.Schema {
 	return properties("sourceConfig", schema)
 }
 
-// lacks wants members blank.
+// lacks requires the members to be blank.
 func lacks(members ...string) *jsonschema.Schema {
 	made := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{}}
 	for _, member := range members {
@@ -228,7 +228,7 @@ func join(all ...*jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{AllOf: all}
 }
 
-// when says what holds where a member is like that, and what elsewhere; nil: nothing.
+// when applies then if member matches like, else otherwise. A nil schema constrains nothing.
 func when(member string, like, then, otherwise *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{If: has(member, like), Then: then, Else: otherwise}
 }

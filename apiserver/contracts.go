@@ -8,14 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// ContractsConfig is what the ending of subscriptions works with.
+// ContractsConfig is the configuration of Contracts.
 type ContractsConfig = contracts.Config
 
-// Contracts is the ending, at the payment provider, of what nobody is to pay for any more. It is a
-// kind of background work.
+// Contracts is a kind of background work. It ends contracts at the payment provider that nobody is
+// to pay for any more.
 func Contracts(config ContractsConfig) work.Kind { return contracts.Kind(config) }
 
-// CountRefusedEndings declares the count of endings that the payment provider refused.
+// CountRefusedEndings declares the counter of endings that the payment provider refused.
 func CountRefusedEndings(to *telemetry.Metrics) prometheus.Counter {
 	return contracts.CountRefused(to)
 }

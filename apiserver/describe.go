@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// document is the description of operations, an OpenAPI document.
+// document is the OpenAPI document that describes ops.
 func document(ops []*operation.Operation, of ...func(*operation.About)) ([]byte, error) {
 	said := about()
 	for _, add := range of {
@@ -17,7 +17,7 @@ func document(ops []*operation.Operation, of ...func(*operation.About)) ([]byte,
 	return operation.OpenAPI(said, ops)
 }
 
-// agentDocument is the description of those operations that agents may call.
+// agentDocument describes only the operations that agents may call.
 func agentDocument(ops []*operation.Operation, of ...func(*operation.About)) ([]byte, error) {
 	tools := slices.DeleteFunc(slices.Clone(ops),
 		func(op *operation.Operation) bool { return op.Agents == "" })
@@ -29,7 +29,7 @@ func agentDocument(ops []*operation.Operation, of ...func(*operation.About)) ([]
 	})...)
 }
 
-// ceilings says in the description what this server allows at most.
+// ceilings adds this server's upper limits to the description.
 func (s *Server) ceilings(said *operation.About) {
 	said.Most = map[string]float64{
 		"PolitenessInput.requestsPerSecond": s.config.MaxHostRate,
@@ -37,13 +37,13 @@ func (s *Server) ceilings(said *operation.About) {
 	}
 }
 
-// about is what the description says beside its operations.
+// about is everything in the description but its operations.
 func about() operation.About {
 	return operation.About{Title: "Shoal", Version: "1.0", Description: describe(), Tags: tags(),
 		Examples: examples(), Conditions: conditions()}
 }
 
-// tags are the groups of operations, as the catalogue has them.
+// tags are the groups of operations, in the order of the catalogue.
 func tags() []operation.Tag {
 	return []operation.Tag{
 		{Name: "Scrapers", Description: "Saved scrapers: what is read from which pages, and how."},
@@ -73,7 +73,7 @@ func tags() []operation.Tag {
 	}
 }
 
-// describe says what holds for all calls: the bounds that a caller meets.
+// describe states what applies to all calls: the limits that a caller meets.
 func describe() string {
 	return fmt.Sprintf("Times: address and header lines have %v and %d bytes, bodies of up to 1 "+
 		"MiB %v, else the call ends with "+

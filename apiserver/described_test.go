@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// description is what tests read of testdata/openapi.json.
+// description is the part of testdata/openapi.json that tests read.
 type description struct {
 	Paths map[string]map[string]struct {
 		Parameters []struct {
@@ -34,7 +34,7 @@ func readDescription(t *testing.T) (read description) {
 	return read
 }
 
-// TestFormatsAreDescribed: who may choose the format of an answer finds each one described.
+// TestFormatsAreDescribed: an answer whose format can be chosen describes each format.
 func TestFormatsAreDescribed(t *testing.T) {
 	seen := 0
 	for path, methods := range readDescription(t).Paths {
@@ -44,7 +44,7 @@ func TestFormatsAreDescribed(t *testing.T) {
 					continue
 				}
 				if _, answers := op.Responses["200"]; !answers {
-					continue // the answer comes by another call
+					continue // another call gives the answer
 				}
 				seen++
 				if all := op.Responses["200"].Content; len(all) < len(p.Schema.Enum) {
@@ -59,7 +59,7 @@ func TestFormatsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryCallMayBeTooLong: address and header lines are bounded, and timed, whatever is asked.
+// TestEveryCallMayBeTooLong: every operation may answer 408 and 431, since headers are bounded.
 func TestEveryCallMayBeTooLong(t *testing.T) {
 	for path, methods := range readDescription(t).Paths {
 		for method, op := range methods {
@@ -72,8 +72,8 @@ func TestEveryCallMayBeTooLong(t *testing.T) {
 	}
 }
 
-// TestParametersAreNeverNull: a parameter is text, which null is not. Who makes calls by the
-// description would send it.
+// TestParametersAreNeverNull: a parameter is text and cannot be null. Callers who follow the
+// description would send null.
 func TestParametersAreNeverNull(t *testing.T) {
 	seen := 0
 	for path, methods := range readDescription(t).Paths {

@@ -5,11 +5,11 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// MailConfig is what the sending of e-mails works with.
+// MailConfig is the configuration of Email.
 type MailConfig = mailer.Config
 
-// MailServer is an SMTP server and how it is spoken to.
+// MailServer is an SMTP server and how to speak to it.
 type MailServer = mailer.Server
 
-// Email is the sending of e-mails to customers, a kind of background work.
+// Email is a kind of background work: it sends e-mails to customers.
 func Email(config MailConfig) work.Kind { return mailer.Kind(config) }

@@ -6,9 +6,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// exampleTables are what members and parameters look like in the description (operation.Examples),
-// by what they are of. All show one shop's scraper, its run and what came of it. A name is in one
-// table.
+// exampleTables are the examples of members and parameters in the description (operation.Examples),
+// by topic. All show one shop's scraper, its run and the results. A name is in only one table.
 func exampleTables() []operation.Examples {
 	return []operation.Examples{memberExamples(),
 		signInExamples(), passkeyExamples(), grantExamples(), agentExamples(), customerExamples(),
@@ -16,7 +15,7 @@ func exampleTables() []operation.Examples {
 		runExamples(), groupExamples(), moneyExamples(), noticeExamples(), operatorExamples()}
 }
 
-// examples are all tables in one.
+// examples merges all tables.
 func examples() operation.Examples {
 	all := operation.Examples{}
 	for _, table := range exampleTables() {
@@ -25,7 +24,7 @@ func examples() operation.Examples {
 	return all
 }
 
-// rowIDExample names a row of the run.
+// rowIDExample is the id of a row of the run.
 const rowIDExample = `"aOWxwtPktbbHyNnwBQAC"`
 
 const (
@@ -37,7 +36,7 @@ const (
 		"required": ["name"]}`
 )
 
-// memberExamples are of members and parameters that look the same wherever they are.
+// memberExamples are of members and parameters that look the same everywhere.
 func memberExamples() operation.Examples {
 	return operation.Examples{
 		"agreeWithTerms":     `true`,
@@ -157,7 +156,7 @@ func passkeyExamples() operation.Examples {
 	}
 }
 
-// grantExamples are of programs that people let in.
+// grantExamples are of programs that people authorize.
 func grantExamples() operation.Examples {
 	return operation.Examples{
 		"svc_authorize_form": `{"token": "QEJ3F7", "decision": "LLM_READ",
@@ -185,7 +184,7 @@ func grantExamples() operation.Examples {
 	}
 }
 
-// customerExamples are of customers: what they say of themselves, and their keys.
+// customerExamples are of customers: their profile and their keys.
 func customerExamples() operation.Examples {
 	return operation.Examples{
 		"CustomerInput.agreeWithTerms":             `true`,
@@ -297,7 +296,7 @@ func scraperExamples() operation.Examples {
 	}
 }
 
-// runExamples are of runs, and the rows that came of them.
+// runExamples are of runs and their rows.
 func runExamples() operation.Examples {
 	return operation.Examples{
 		"LaunchedListRun.tag":             `null`,
@@ -412,7 +411,7 @@ func moneyExamples() operation.Examples {
 	}
 }
 
-// noticeExamples are of notices: what is told, and how.
+// noticeExamples are of notifications: their contents and their channels.
 func noticeExamples() operation.Examples {
 	return operation.Examples{
 		"StreamTicket.ticket":              `"svc_ticket_4GZ7Q2YB5M3KXJ6WAVTNRCEPLD4GZ7Q2YB5M3KXJ6WAVTNRCEPLD"`,

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// TestEveryOperationHasExamples: whoever adds an operation says in examples.go what its members
-// look like, and nothing stays there that no operation has.
+// TestEveryOperationHasExamples: every operation has examples of its members in examples.go, and
+// every example there is used.
 func TestEveryOperationHasExamples(t *testing.T) {
 	ops := newTestServer(t).operations()
 	missing, unused := operation.Lacking(about(), ops)
@@ -26,7 +26,7 @@ func TestEveryOperationHasExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesAreGivenOnce: of two tables with one name, the description would show the later one.
+// TestExamplesAreGivenOnce: if two tables had the same name, the later one would win.
 func TestExamplesAreGivenOnce(t *testing.T) {
 	given := 0
 	for _, table := range exampleTables() {
@@ -37,8 +37,8 @@ func TestExamplesAreGivenOnce(t *testing.T) {
 	}
 }
 
-// TestExamplesAreWhatTheyAreExamplesOf holds every example of the description to the schema that
-// stands beside it.
+// TestExamplesAreWhatTheyAreExamplesOf checks every example of the description against the schema
+// beside it.
 func TestExamplesAreWhatTheyAreExamplesOf(t *testing.T) {
 	ops := newTestServer(t).operations()
 	text, err := document(ops)
@@ -62,7 +62,7 @@ func TestExamplesAreWhatTheyAreExamplesOf(t *testing.T) {
 			t.Fatalf("%s: %v", at, err)
 		}
 		if err := schema.Validate(example); err != nil {
-			shown, _ := json.Marshal(example) // it was JSON
+			shown, _ := json.Marshal(example) // it was decoded from JSON
 			t.Errorf("%s: %s: %v", at, shown, err)
 		}
 		held++
@@ -72,7 +72,7 @@ func TestExamplesAreWhatTheyAreExamplesOf(t *testing.T) {
 	}
 }
 
-// eachExample finds what has both a schema and an example, each with its JSON pointer.
+// eachExample finds objects with both a schema and an example, each with its JSON pointer.
 func eachExample(value any, at string, found func(at string, example any)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -90,7 +90,7 @@ func eachExample(value any, at string, found func(at string, example any)) {
 	}
 }
 
-// escapePointer writes a name as a part of a JSON pointer in an address.
+// escapePointer escapes a name for a JSON pointer in a URL.
 func escapePointer(name string) string {
 	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gone says whether the client has closed the connection: a look that neither waits nor takes
-// anything. One that has closed its sending side only counts as gone. What it has sent before that,
-// as the farewell of TLS, does not hide it.
+// Gone reports whether the client has closed the connection. It neither waits nor reads anything. A
+// client that closed only its sending side counts as gone. Unread data before the close, such as
+// the close alert of TLS, does not hide it.
 func (c *conn) Gone() bool {
 	source, ok := c.raw.(syscall.Conn)
 	if !ok {

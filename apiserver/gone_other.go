@@ -2,5 +2,5 @@
 
 package apiserver
 
-// Gone is not known here: a call that its client has left runs to its end.
+// Gone always returns false on this system: a call runs to its end even if its client has left.
 func (c *conn) Gone() bool { return false }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Gone says whether the client has closed the connection: a look that neither waits nor takes
-// anything. One that has closed its sending side only counts as gone.
+// Gone reports whether the client has closed the connection. It neither waits nor reads anything. A
+// client that closed only its sending side counts as gone.
 func (c *conn) Gone() bool {
 	source, ok := c.raw.(syscall.Conn)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/grants"
 )
 
-// openGrants makes the service by which people let programs call in their stead.
+// openGrants makes the service through which people let programs call on their behalf.
 func openGrants(config Config, issuer *auth.Issuer) (*grants.Service, error) {
 	key, err := issuer.Derive("programs that people let in")
 	if err != nil {

@@ -19,23 +19,23 @@ func (s *Server) newServer() *fasthttp.Server {
 		ReadBufferSize:               maxHeader,
 		ReadTimeout:                  headerTimeout,
 		IdleTimeout:                  idleTimeout,
-		Concurrency:                  3 * maxConnections, // listeners bound them; some are ending
-		StreamRequestBody:            true,               // bodies are metered by the operations
+		Concurrency:                  3 * maxConnections, // listeners bound it; some are ending
+		StreamRequestBody:            true,               // the operations meter bodies
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 		NoDefaultContentType:         true,
-		// what it would say are broken connections
+		// it would only log broken connections
 		Logger: log.New(io.Discard, "", 0),
 	}
 }
 
-// handle serves a request. A stopping server takes no other one from the same connection.
+// handle serves a request. A stopping server closes the connection afterwards.
 func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	switch c, ok := rc.Conn().(*conn); {
 	case ok && c.listener.operators:
 		s.operators(rc)
-	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
-	case s.reference.Serve(rc): // files, too
+	case s.portal != nil && s.portal.Serve(rc): // static files, not a call of the API
+	case s.reference.Serve(rc): // static files, too
 	default:
 		s.customers(rc)
 	}
@@ -44,8 +44,8 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// begin handles a request until it reads the body, or to its end. Then handleWhole goes on with it,
-// or unreadable, where the body does not come.
+// begin handles a request until it needs the body, or to its end. handleWhole then continues it, or
+// unreadable does if the body does not arrive.
 func (s *Server) begin(rc *fasthttp.RequestCtx) (status int) {
 	begun, status := operation.Begin(rc, s.handle)
 	if c, ok := rc.Conn().(*conn); ok {
@@ -66,8 +66,8 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	}
 }
 
-// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they
-// are read.
+// headerReceived sets the time-out of the body. Large and streamed bodies set their own pace once
+// they are read.
 func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
 }

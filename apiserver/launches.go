@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// launcher is what makes runs.
+// launcher makes the launcher of runs.
 func (s *Server) launcher() *launch.Launcher {
 	c := &s.config
 	return &launch.Launcher{Client: c.Client, Store: c.Store, History: client.NewHistory(c.Store),
@@ -20,14 +20,14 @@ func (s *Server) launcher() *launch.Launcher {
 		Boot: c.Boot, Plans: s.plans, Logger: c.Logger}
 }
 
-// uploads is what takes files.
+// uploads makes the resource that accepts files.
 func (s *Server) uploads() uploads.Resource {
 	c := &s.config
 	return uploads.Resource{Client: c.Client, Store: c.Store, Blobs: c.Blobs, Clock: c.Clock,
 		IDs: c.IDs, Plans: s.plans, Node: c.Node, Boot: c.Boot}
 }
 
-// rows is what reads rows.
+// rows makes the resource that reads rows.
 func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, Records: c.Store, IDs: c.IDs,
@@ -36,8 +36,8 @@ func (s *Server) rows() data.Resource {
 		Dir: c.DataDir, Disk: c.Disk}
 }
 
-// KeptExports is the writing of kept exports, a kind of background work. point is called at named
-// places, so that tests can end the process there; nil: nobody is told.
+// KeptExports is a kind of background work: it writes kept exports. It calls point at named places,
+// so that tests can end the process there. point may be nil.
 func (s *Server) KeptExports(point func(name string)) work.Kind {
 	if point == nil {
 		point = func(string) {}
@@ -45,17 +45,17 @@ func (s *Server) KeptExports(point func(name string)) work.Kind {
 	return s.rows().Keeping(point)
 }
 
-// Changes is the telling of what changed from run to run, a kind of background work. point is
-// called at named places, so that tests can end the process there; nil: nobody is told.
+// Changes is a kind of background work: it tells what changed from run to run. It calls point at
+// named places, so that tests can end the process there. point may be nil.
 func (s *Server) Changes(point func(name string)) work.Kind {
 	c := &s.config
 	return changes.Kind(changes.Config{Client: c.Client, Store: c.Store,
 		History: client.NewHistory(c.Store), Point: point})
 }
 
-// Harvests is the reading of sitemaps, a kind of background work. sender is the way out, the egress
-// client. hostRate is how many requests a second a host gets. point is called at named places, so
-// that tests can end the process there; nil: nobody is told.
+// Harvests is a kind of background work: it reads sitemaps. sender is the egress client. hostRate
+// is how many requests a second a host gets. It calls point at named places, so that tests can end
+// the process there. point may be nil.
 func (s *Server) Harvests(sender HarvestSender, hostRate float64,
 	point func(name string)) work.Kind {
 	c := &s.config
@@ -63,11 +63,11 @@ func (s *Server) Harvests(sender HarvestSender, hostRate float64,
 		HostRate: hostRate, Clock: c.Clock, IDs: c.IDs, Point: point})
 }
 
-// HarvestSender makes one exchange.
+// HarvestSender makes one HTTP exchange.
 type HarvestSender = harvest.Sender
 
-// DueRuns is the launch of runs that are due, a kind of background work. point is called at named
-// places, so that tests can end the process there; nil: nobody is told.
+// DueRuns is a kind of background work: it launches runs that are due. It calls point at named
+// places, so that tests can end the process there. point may be nil.
 func (s *Server) DueRuns(point func(name string)) work.Kind {
 	return launch.Due(launch.DueConfig{Launcher: s.launcher(), Point: point})
 }

@@ -16,8 +16,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The keys of a self-hosting customer have a read limit of their own, which is none unless told
-// (decision 64).
+// The keys of a self-hosting customer have their own read limit, which is off by default (decision
+// 64).
 func TestSelfHostingKeysReadByTheirOwnFigure(t *testing.T) {
 	for _, figure := range []int{0, 3} {
 		s := apitest.Start(t, apitest.WithRateLimits, func(config *apiserver.Config) {
@@ -48,10 +48,10 @@ func TestSelfHostingKeysReadByTheirOwnFigure(t *testing.T) {
 	}
 }
 
-// Two servers with one Redis enforce one limit, just at its edge, and tell of one bucket.
+// Two servers with one Redis enforce one limit exactly, and report the same bucket.
 func TestServersShareLimits(t *testing.T) { onRedis(t, testServersShareLimits) }
 
-// The keys of a customer share its limit over two servers, too.
+// The keys of a customer share its limit across two servers, too.
 func TestServersShareCustomersLimits(t *testing.T) { onRedis(t, testServersShareCustomersLimits) }
 
 func onRedis(t *testing.T, test func(t *testing.T, addr string)) {
@@ -68,7 +68,7 @@ func onRedis(t *testing.T, test func(t *testing.T, addr string)) {
 	})
 }
 
-// twoServers count in one Redis.
+// twoServers starts two servers that count in one Redis.
 func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*apitest.Server {
 	prefix := "test-" + ids.Random{Now: time.Now}.New().String()
 	start := func() *apitest.Server {
@@ -101,7 +101,7 @@ func testServersShareCustomersLimits(t *testing.T, addr string) {
 	var mu sync.Mutex
 	allowed, limits := 0, map[string]int{}
 	var callersDone sync.WaitGroup
-	for _, s := range servers { // each has keys of its own, of one customer
+	for _, s := range servers { // each has its own keys, all of one customer
 		for _, key := range []string{apitest.User, apitest.LLM, apitest.Reader} {
 			callersDone.Go(func() {
 				for range calls {
@@ -126,7 +126,7 @@ func testServersShareCustomersLimits(t *testing.T, addr string) {
 func testServersShareLimits(t *testing.T, addr string) {
 	const limit, callers, calls = 21, 6, 10
 	servers := twoServers(t, addr, func(config *apiserver.Config) {
-		// none comes back meanwhile
+		// nothing is refilled during the test
 		config.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}}
 	})
 
@@ -165,7 +165,7 @@ func testServersShareLimits(t *testing.T, addr string) {
 	}
 }
 
-// whoami makes a call. A token names its subject, so that it is the same caller's at any server.
+// whoami makes a call. A token names its subject, so it is the same caller at any server.
 func whoami(t *testing.T, s *apitest.Server, as string) (status int, header http.Header) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/key/whoami",
 		nil)

@@ -18,32 +18,32 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
+// stallTimeout is how long a client may take to accept a write of an answer or a stream.
 const stallTimeout = 30 * time.Second
 
-// A refused sender that still sends gets to see its answer: what it sends is read and dropped,
-// within these bounds.
+// A refused client that still sends gets to see its answer: the server reads and drops what it
+// sends, within these bounds.
 const (
-	lingerTime  = 30 * time.Second // altogether
+	lingerTime  = 30 * time.Second // in total
 	lingerPause = 2 * time.Second  // without a byte
 	lingerBytes = 128 << 20
 )
 
-// listener knows its open connections, so that a stop can end those that do not end by themselves.
-// It bounds how long a write may take: the server's own write time-out would also end streams that
-// are well.
+// listener tracks its open connections, so that a stop can end those that do not end on their own.
+// It bounds how long each write may take. The HTTP server's own write time-out would also end
+// healthy streams.
 type listener struct {
 	net.Listener
-	operators bool        // who calls there are operators
-	secure    *tls.Config // of its connections; nil: they are in the clear
+	operators bool        // its callers are operators
+	secure    *tls.Config // nil: connections are in the clear
 
 	callers callers
 	clock   clock.Clock
-	ended   chan struct{} // closed with it
+	ended   chan struct{} // closed with the listener
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
-	held   map[string]int // connections by holder, of those that are counted
+	held   map[string]int // number of counted connections by holder
 	closed bool
 }
 
@@ -52,14 +52,13 @@ func listen(l net.Listener, callers callers, clock clock.Clock) *listener {
 		open: map[*conn]struct{}{}, held: map[string]int{}}
 }
 
-// acceptAgain is the pause after connections that could not be taken, and warnEvery how often that
-// is told.
+// acceptAgain is the pause after a failed Accept. warnEvery is how often such failures are logged.
 var acceptAgain = retry.Backoff{First: 5 * time.Millisecond, Most: time.Second}
 
 const warnEvery = time.Minute
 
-// passes says of an error of Accept whether a later one may go well. Then the process or the system
-// had no room for a connection, or the client was gone again.
+// passes reports whether an error of Accept is temporary. Either the process or the system had no
+// room for a connection, or the client was gone again.
 func passes(err error) bool {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.ECONNABORTED} {
@@ -70,7 +69,7 @@ func passes(err error) bool {
 	return false
 }
 
-// take takes the next connection. An error that passes must not end the server.
+// take accepts the next connection. It retries temporary errors, which must not end the server.
 func (l *listener) take() (net.Conn, error) {
 	var warned time.Time
 	for failures := 1; ; failures++ {
@@ -110,8 +109,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, unless its holder has its share already, or all are given away. Then
-// it says so.
+// admit counts a connection. It returns a refusal if the holder has its share already, or if the
+// listener is full.
 func (l *listener) admit(c *conn) (refused *fault.Error, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +128,7 @@ func (l *listener) admit(c *conn) (refused *fault.Error, err error) {
 	return nil, nil
 }
 
-// forget takes a connection from the count, once.
+// forget removes a connection from the count. Further calls do nothing.
 func (l *listener) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +144,7 @@ func (l *listener) forget(c *conn) {
 	}
 }
 
-// Close implements net.Listener; it may be called again.
+// Close implements net.Listener. It may be called more than once.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,14 +156,14 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// follow keeps what the server says of a connection.
+// follow records whether the server is busy with a connection.
 func follow(c net.Conn, state fasthttp.ConnState) {
 	if own, ok := c.(*conn); ok {
 		own.busy.Store(state == fasthttp.StateActive)
 	}
 }
 
-// end ends connections.
+// end closes the connections that which selects.
 func (l *listener) end(which func(*conn) bool) {
 	l.mu.Lock()
 	var conns []*conn
@@ -176,22 +175,22 @@ func (l *listener) end(which func(*conn) bool) {
 	l.mu.Unlock()
 	for _, c := range conns {
 		c.listener.forget(c)
-		_ = c.raw.Close() // it is to end, however: TLS would wait for its farewell to be taken
+		_ = c.raw.Close() // TLS would wait for its close alert to be sent
 	}
 }
 
-// listeners are all that one server listens on.
+// listeners are all listeners of one server.
 type listeners []*listener
 
-// serve serves on each until all are closed or one fails; the answer is the first failure of any,
-// then.
+// serve serves on every listener until all are closed or one fails. It then sends the joined errors
+// on the channel.
 func (all listeners) serve(server *fasthttp.Server) <-chan error {
 	served := make(chan error, 1)
 	failed := make(chan error, len(all))
 	for _, l := range all {
 		go func() {
 			err := server.Serve(l)
-			_ = all.close() // the others end with it
+			_ = all.close() // one failure ends all
 			failed <- err
 		}()
 	}
@@ -205,7 +204,7 @@ func (all listeners) serve(server *fasthttp.Server) <-chan error {
 	return served
 }
 
-// close closes all; it may be called again.
+// close closes all listeners. It may be called more than once.
 func (all listeners) close() (err error) {
 	for _, l := range all {
 		err = errors.Join(err, l.Close())
@@ -213,7 +212,7 @@ func (all listeners) close() (err error) {
 	return err
 }
 
-// end ends the connections of all.
+// end closes the connections of all listeners that which selects.
 func (all listeners) end(which func(*conn) bool) {
 	for _, l := range all {
 		l.end(which)
@@ -223,25 +222,25 @@ func (all listeners) end(which func(*conn) bool) {
 // conn is a client's connection.
 type conn struct {
 	net.Conn
-	raw      net.Conn // what the other one is over, which is the same in the clear
+	raw      net.Conn // the connection under TLS; the same as Conn in the clear
 	listener *listener
-	holder   string      // in whose share it is, "" in nobody's
-	busy     atomic.Bool // by what the server says
+	holder   string      // whose limit it counts against, "" for nobody's
+	busy     atomic.Bool // according to the server
 	asked    atomic.Bool // something has been read
-	ended    atomic.Bool // the end of what the client sends has been read
-	lingers  atomic.Bool // Close waits until the client has seen the answer
+	ended    atomic.Bool // the client's end of stream has been read
+	lingers  atomic.Bool // Close lets the client see the answer first
 
-	begun *operation.Begun // waits for its body; nil: no call does
+	begun *operation.Begun // a call that waits for its body; nil: none
 }
 
-// idle says whether it waits for a request. The server takes one that has never sent a byte for
-// busy.
+// idle reports whether the connection waits for a request. The server counts a connection that has
+// never sent a byte as busy.
 func (c *conn) idle() bool { return !c.busy.Load() || !c.asked.Load() }
 
-// Secure says whether it is encrypted.
+// Secure reports whether the connection is encrypted.
 func (c *conn) Secure() bool { return c.listener.secure != nil }
 
-// SenderClosed says whether the client has closed its side, as far as has been read.
+// SenderClosed reports whether the client's end of stream has been read.
 func (c *conn) SenderClosed() bool { return c.ended.Load() }
 
 // Read implements net.Conn.
@@ -259,7 +258,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// goOn goes on with a call that waits for its body. err says why that does not come.
+// goOn continues a call that waits for its body. err says why the body does not arrive.
 func (c *conn) goOn(err error) (begun bool) {
 	b := c.begun
 	if c.begun = nil; b != nil {
@@ -268,7 +267,7 @@ func (c *conn) goOn(err error) (begun bool) {
 	return b != nil
 }
 
-// Write implements net.Conn. A call whose client cannot be told to send its body ends by that.
+// Write implements net.Conn. If the client cannot be asked for its body, the call ends.
 func (c *conn) Write(p []byte) (n int, err error) {
 	if err = c.SetWriteDeadline(time.Now().Add(stallTimeout)); err == nil {
 		n, err = c.Conn.Write(p)
@@ -279,21 +278,20 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Linger makes Close wait for a client that has not sent all of its request. A connection that is
-// closed with bytes unread is reset, and with it goes the answer that the client has not read yet.
+// Linger makes Close wait for a client that is still sending its request. Closing a connection with
+// unread bytes resets it, and the client loses an answer that it has not read yet.
 func (c *conn) Linger() { c.lingers.Store(true) }
 
-// Close implements net.Conn. A second one, and the end of the server, cut a lingering one short.
+// Close implements net.Conn. A second call, or the end of the server, cuts the lingering short.
 func (c *conn) Close() error {
 	if c.lingers.Swap(false) {
-		c.busy.Store(false) // a stop need not wait for it
+		c.busy.Store(false) // a stop need not wait for this connection
 		c.drain()
 	}
 	return c.cut()
 }
 
-// drain sends the end of what the server says, and reads until the client ends, too, or the bounds
-// are reached.
+// drain closes the sending side, and reads until the client closes its own or a bound is reached.
 func (c *conn) drain() {
 	side, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || side.CloseWrite() != nil {
@@ -317,7 +315,7 @@ func (c *conn) drain() {
 	}
 }
 
-// cut closes the connection at once.
+// cut closes the connection immediately.
 func (c *conn) cut() error {
 	c.listener.forget(c)
 	return c.Conn.Close()

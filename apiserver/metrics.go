@@ -13,10 +13,10 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// callSeconds spans what clients feel: 1 ms to 30 s.
+// callSeconds spans the latencies that clients notice: 1 ms to 30 s.
 var callSeconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30}
 
-// metrics count calls. It is the chain's observer.
+// metrics counts calls. It is the chain's observer.
 type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -56,7 +56,7 @@ func (m *metrics) Answered(operation string, status int, took time.Duration) {
 // Limited implements operation.Observer.
 func (m *metrics) Limited(class limits.Class) { m.limited.WithLabelValues(string(class)).Inc() }
 
-// statusClass has a class of its own for what is a customer's site's failure, not the service's.
+// statusClass keeps 502 apart: there a customer's site failed, not the service.
 func statusClass(status int) string {
 	if status == http.StatusBadGateway {
 		return "502"
@@ -72,7 +72,7 @@ func statusClass(status int) string {
 	return "5xx"
 }
 
-// measure shows what is counted anyway; issuer may be nil.
+// measure exports values that are counted elsewhere. issuer may be nil.
 func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
 		Gauge("shoal_apiserver_streams_open", "Event streams open.",
@@ -100,7 +100,7 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 		Declare(to)
 }
 
-// measureAgents shows the sessions of agents, of which there may be so many.
+// measureAgents exports the number of open agent sessions and its limit.
 func measureAgents(to *telemetry.Metrics, gateway *agents.Gateway) {
 	telemetry.NewSamples(func() (int, bool) { return gateway.Sessions(), true }).
 		Gauge("shoal_apiserver_agent_sessions", "Sessions of agents open.",
@@ -110,7 +110,7 @@ func measureAgents(to *telemetry.Metrics, gateway *agents.Gateway) {
 		Declare(to)
 }
 
-// measureCertificate shows until when customers' connections can be encrypted; it may be nil.
+// measureCertificate exports when the certificate expires. certificate may be nil.
 func measureCertificate(to *telemetry.Metrics, certificate *Certificate) {
 	telemetry.NewSamples(func() (ends time.Time, any bool) {
 		if certificate != nil {

@@ -12,16 +12,15 @@ import (
 	"testing"
 )
 
-// ofTheProgram is what no answer may have: names of the program that has written it.
+// ofTheProgram matches implementation names, which no answer may contain.
 var ofTheProgram = regexp.MustCompile(`\bGo \b|struct field|reflect\b|unmarshal|json: |` +
 	`\*?(client|model|api|operation|command|state)\.[A-Z]|\bu?int(8|16|32|64)\b|float64|map\[`)
 
-// wrongs are values of every type of JSON, one of which each member is not.
+// wrongs are values of every JSON type, at least one of which is wrong for any member.
 var wrongs = []string{`"x"`, `""`, `7`, `-1`, `1.5`, `true`, `null`, `[]`, `{}`, `[[]]`,
 	`[null]`, `[7]`, `["x"]`, `[{"x":1}]`, `{"x":[]}`, `{"id":7}`, `"2026-13-45T00:00:00Z"`}
 
-// TestRefusalsSpeakOfTheAPI: whatever types the members of a body have, the answer is in the terms
-// of the API.
+// TestRefusalsSpeakOfTheAPI: whatever the types in a body are, the answer uses the API's terms.
 func TestRefusalsSpeakOfTheAPI(t *testing.T) {
 	h := newSameness(t)
 	sent := 0
@@ -67,7 +66,7 @@ func TestRefusalsSpeakOfTheAPI(t *testing.T) {
 	}
 }
 
-// speaks sends a body and holds the answer to the terms of the API.
+// speaks sends a body and checks that the answer uses the API's terms.
 func (h *sameness) speaks(t *testing.T, id, method, path, body, member string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), h.url+path,

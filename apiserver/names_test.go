@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestNamesAreOneLine: whatever has a name that a customer gives refuses one with control
-// characters, and names the field.
+// TestNamesAreOneLine: wherever customers give a name, control characters in it are refused, and
+// the refusal names the field.
 func TestNamesAreOneLine(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -38,7 +38,7 @@ func TestNamesAreOneLine(t *testing.T) {
 	}
 }
 
-// wantNamed wants the answer to say that the name is at fault, and that it is for its characters.
+// wantNamed requires the answer to blame the name and its control characters.
 func wantNamed(t *testing.T, a apitest.Answer) {
 	t.Helper()
 	said := string(a.Body)
@@ -47,8 +47,8 @@ func wantNamed(t *testing.T, a apitest.Answer) {
 	}
 }
 
-// TestMicrosAreSaidToBeMicros: wherever the description has an amount of micros, it says that they
-// are millionths of a euro.
+// TestMicrosAreSaidToBeMicros: wherever the description has an amount of micros, it says that
+// micros are millionths of a euro.
 func TestMicrosAreSaidToBeMicros(t *testing.T) {
 	var document any
 	text, err := os.ReadFile("testdata/openapi.json")

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
 )
 
-// withIssuer has tokens of an issuer sign in; the subject "chief" is an admin by list.
+// withIssuer makes the server accept an issuer's tokens; the subject "chief" is listed as an admin.
 func withIssuer(t *testing.T, at *oidctest.Issuer) apitest.Option {
 	return func(c *apiserver.Config) {
 		c.OpenID = &apiserver.OpenID{Issuer: at.URL, Audiences: []string{oidctest.Audience},
@@ -28,7 +28,7 @@ func withIssuer(t *testing.T, at *oidctest.Issuer) apitest.Option {
 
 const carla = `{"firstname":"Carla","lastname":"S","email":"carla@shop.test","agreeWithTerms":true}`
 
-// Keys, tokens of the local issuer and tokens of the other one go side by side.
+// Keys, tokens of the local issuer and tokens of the other issuer work side by side.
 func TestOpenIDTokens(t *testing.T) {
 	at := oidctest.Start(t)
 	s := apitest.Start(t, withIssuer(t, at))
@@ -85,7 +85,7 @@ func TestOpenIDTokens(t *testing.T) {
 		Code: "unauthorized", Has: map[string]any{"detail": "the token has expired"}})
 }
 
-// The address of a profile is the one that the issuer has verified.
+// The e-mail address of a profile is the one that the issuer has verified.
 func TestSignUpWithAnIssuer(t *testing.T) {
 	at := oidctest.Start(t)
 	s := apitest.Start(t, withIssuer(t, at))
@@ -128,7 +128,7 @@ func TestSignUpWithAnIssuer(t *testing.T) {
 	)
 }
 
-// Who is no customer meets customer_required on every route that needs a credential, and signs up.
+// A stranger gets customer_required on every route that needs a credential, and can sign up.
 func TestStrangersSignUpFirst(t *testing.T) {
 	at := oidctest.Start(t)
 	s := apitest.Start(t, withIssuer(t, at))
@@ -160,7 +160,7 @@ func TestStrangersSignUpFirst(t *testing.T) {
 	}
 }
 
-// An issuer that is away stops nothing but its own tokens, and not those of keys that are known.
+// An unreachable issuer affects only its own tokens, and not those whose keys are known.
 func TestIssuerAway(t *testing.T) {
 	at := oidctest.Start(t)
 	at.Answer(func(w http.ResponseWriter, _ *http.Request) {
@@ -186,7 +186,7 @@ func TestIssuerAway(t *testing.T) {
 	s.Run(t, apitest.Scenario{Name: "it is back", As: token, Do: who, Status: 200})
 }
 
-// Keys rotate while keys, local tokens and tokens of the issuer call side by side: none is refused.
+// Keys rotate while API keys, local tokens and the issuer's tokens are in use: no call is refused.
 func TestKeysRotateUnderCalls(t *testing.T) {
 	at := oidctest.Start(t)
 	s := apitest.Start(t, withIssuer(t, at))

@@ -12,11 +12,11 @@ import (
 	"shoal.dev/shoal/testkit/tool"
 )
 
-// overBound is more than an operation's body may have, and than the buffers of both systems hold.
+// overBound exceeds the limit of an operation's body and the buffers of both systems.
 const overBound = 40 << 20
 
-// pythonSends sends a body in one go, as Python's own client does, and reads the answer if the
-// connection lets it. A server that closes early shows as an exception.
+// pythonSends sends a body in one go, as Python's own client does, and reads the answer if it can.
+// A server that closes early causes an exception.
 const pythonSends = `
 import sys, http.client
 host, path, token, size = sys.argv[1:]
@@ -28,8 +28,8 @@ print(r.read().decode())
 print(r.status)
 `
 
-// Clients that are not Go's see the 413, too. These are curl, which tells a length, asks first or
-// sends chunks, and Python's.
+// Clients other than Go's see the 413, too: Python's, and curl with a length, with Expect, and with
+// chunks.
 func TestOtherClientsSeeTheRefusal(t *testing.T) {
 	t.Parallel()
 	s := apitest.Start(t)

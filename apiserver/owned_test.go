@@ -19,12 +19,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ofNoGroup are the routes of customers that name something which is of no group, and what each
-// name is of. Those of groups are in TestSharedRoutes.
+// ofNoGroup lists the customers' routes that name something outside groups, and the kind of each
+// name. TestSharedRoutes covers things in groups.
 func ofNoGroup(t *testing.T) []string {
 	t.Helper()
-	// What has names that are the caller's own, whoever calls, or is everybody's. What is under
-	// /api/auth is told by a browser's session alone, and belongs to the tests of that.
+	// These name only the caller's own things, or things that everybody has. Routes under /api/auth
+	// need a browser's session and have their own tests.
 	exempt := []string{"/api/scraper", "/api/admin/", "/api/auth/", "/api/schema/{type}/",
 		"/api/uploads/", "/api/wallet/statements/",
 		"/api/customer/preferences/additional-info/"}
@@ -65,8 +65,8 @@ func ofNoGroup(t *testing.T) []string {
 	return calls
 }
 
-// Every route that names what is of no group is called by its owner, a stranger, and for what
-// nobody has. What is foreign is, byte for byte, what is missing.
+// The owner and a stranger call every route that names something outside groups; so does a call for
+// a missing id. The answer for a foreign thing equals that for a missing one, byte for byte.
 func TestOwnedRoutes(t *testing.T) {
 	s := apitest.Start(t, func(c *apiserver.Config) {
 		c.Payments = struct{ payment.Provider }{} // no call asks it for anything
@@ -76,7 +76,7 @@ func TestOwnedRoutes(t *testing.T) {
 		missing[name] = s.IDs.New().String()
 	}
 	calls := ofNoGroup(t)
-	slices.SortFunc(calls, func(a, b string) int { // what deletes comes last
+	slices.SortFunc(calls, func(a, b string) int { // deletions come last
 		late := strings.NewReplacer("DELETE", "Z")
 		return strings.Compare(late.Replace(a), late.Replace(b))
 	})
@@ -113,7 +113,7 @@ func TestOwnedRoutes(t *testing.T) {
 	holdTable(t, "owned.txt", table.Bytes())
 }
 
-// owned is one of everything of alice's that is of no group, by the name that routes have for it.
+// owned makes one of everything outside groups for alice, by the placeholder of routes.
 func owned(t *testing.T, s *apitest.Server) map[string]string {
 	t.Helper()
 	key, hook, schema := s.IDs.New(), s.IDs.New(), s.IDs.New()

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// firstPlansWithin is how long no call is taken for the sake of plans.
+	// firstPlansWithin is how long a start may wait for plans before it accepts calls.
 	firstPlansWithin = 5 * time.Second
 	plansAgain       = time.Minute
 )
 
-// CheckPlans says what is wrong with a catalogue of plans.
+// CheckPlans reports what is wrong with a catalogue of plans.
 func CheckPlans(file []byte) error {
 	_, err := plans.Parse(file)
 	return err
 }
 
-// bringPlans brings the plans of --plans to the cluster, where it has none, and says that they do
-// not count where it has others. It gives up after a time, and says whether it is over.
+// bringPlans proposes the plans of --plans to the cluster if it has none, and warns if it has
+// others. It gives up after firstPlansWithin, and returns false if it should be tried again.
 func (s *Server) bringPlans(ctx context.Context) bool {
 	if s.config.Plans == nil {
 		return true
@@ -53,8 +53,8 @@ func (s *Server) bringPlans(ctx context.Context) bool {
 	return err == nil
 }
 
-// keepBringingPlans goes on until the plans are brought, or ctx ends. A cluster that is being
-// upgraded takes none.
+// keepBringingPlans retries until bringPlans is done or ctx ends. A cluster that is being upgraded
+// does not accept plans yet.
 func (s *Server) keepBringingPlans(ctx context.Context) {
 	for {
 		select {

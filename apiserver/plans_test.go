@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/client/clienttest"
 )
 
-// planFile is a catalogue in which PRO costs so much.
+// planFile is a catalogue in which PRO costs the given euros.
 func planFile(euros int) string {
 	return fmt.Sprintf(`[{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [],
 		"limits": {}}, {"plan": "PRO", "level": 1, "monthlyPrice": %d, "offered": true,
@@ -23,7 +23,7 @@ func withPlanFile(euros int) apitest.Option {
 	return func(c *apiserver.Config) { c.Plans = []byte(planFile(euros)) }
 }
 
-// sells wants all servers to sell PRO at one price.
+// sells requires all servers to sell PRO at one price.
 func sells(t *testing.T, euros int, servers ...*apitest.Server) {
 	t.Helper()
 	for _, s := range servers {
@@ -34,8 +34,8 @@ func sells(t *testing.T, euros int, servers ...*apitest.Server) {
 
 const doesNotCount = "--plans does not count"
 
-// All servers of a cluster sell by the plans of the one that came first, until an operator sets
-// others. No server that starts takes those back.
+// All servers of a cluster sell the plans of the first server, until an operator sets others. No
+// later start reverts those.
 func TestServersShareThePlans(t *testing.T) {
 	first := apitest.Start(t, withPlanFile(79))
 	sells(t, 79, first)
@@ -56,7 +56,7 @@ func TestServersShareThePlans(t *testing.T) {
 	sells(t, 109, first, second, third, first.Beside(t, withPlanFile(79)))
 }
 
-// A cluster that takes no command is asked again, and a server sells by its own plans meanwhile.
+// A server retries while the cluster takes no commands, and sells its own plans meanwhile.
 func TestPlansAreBroughtLater(t *testing.T) {
 	s := apitest.Start(t)
 	s.Client.Fail(clienttest.Down())

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// hasSession says whether a browser sends the cookie of a session, which need not hold any more.
+// hasSession reports whether a browser sends a session cookie, which may have expired.
 func hasSession(rc *fasthttp.RequestCtx) bool {
 	h := &rc.Request.Header
 	return len(h.Cookie(operation.SessionCookie)) > 0 ||

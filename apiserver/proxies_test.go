@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// Headers say who calls where a trusted proxy wrote them, and nowhere else: limits of addresses and
-// the log go by it.
+// Forwarding headers count only if a trusted proxy wrote them. The limits of addresses and the log
+// use them.
 func TestTrustedProxiesSayWhoCalls(t *testing.T) {
 	anonymous := func(config *apiserver.Config) {
 		config.Rates = map[string]apiserver.Rate{"anonymous": {Count: 1, Per: time.Hour}}

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// TestOperationReferenceIsAsBuilt holds the page of operations to their declarations; -update
-// writes it anew.
+// TestOperationReferenceIsAsBuilt compares the page of operations with their declarations. -update
+// rewrites it.
 func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	ops := newTestServer(t).operations()
 	encoded, err := document(ops)
@@ -51,7 +51,7 @@ func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	}
 }
 
-// openAPI is what the page needs of an OpenAPI document.
+// openAPI is the part of an OpenAPI document that the page needs.
 type openAPI struct {
 	Paths      map[string]map[string]described
 	Components struct{ Schemas map[string]schema }
@@ -90,7 +90,7 @@ type schema struct {
 	AnyOf                []schema
 }
 
-// UnmarshalJSON takes true for the schema that lets everything pass.
+// UnmarshalJSON reads true as the schema that accepts everything.
 func (s *schema) UnmarshalJSON(text []byte) error {
 	if string(text) == "true" {
 		return nil
@@ -99,8 +99,7 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// page is every operation by its group, in the order of the catalogue, then every component by
-// name.
+// page lists every operation by group, in the order of the catalogue, then every component by name.
 func (d *openAPI) page(ops []*operation.Operation) string {
 	var text strings.Builder
 	text.WriteString("# Operations\n\n" +
@@ -134,8 +133,8 @@ func (d *openAPI) page(ops []*operation.Operation) string {
 	return text.String()
 }
 
-// operation is one operation: its routes, its declaration, what goes in, what comes out, and what
-// may go wrong.
+// operation writes one operation: its routes, its declaration, its input and output, and its
+// errors.
 func (d *openAPI) operation(text *strings.Builder, op *operation.Operation) {
 	route := op.Routes[0]
 	o := d.Paths[route.Path][strings.ToLower(route.Method)]
@@ -183,7 +182,7 @@ func fields(text *strings.Builder, s schema) {
 	}
 }
 
-// row is a line of a table; what would end a cell is escaped.
+// row writes a line of a table, escaping what would end a cell.
 func row(text *strings.Builder, cells ...string) {
 	for _, cell := range cells {
 		text.WriteString("| " + strings.NewReplacer("|", "\\|", "\n", " ").Replace(cell) + " ")
@@ -198,7 +197,7 @@ func named(name string, required bool) string {
 	return "`" + name + "`"
 }
 
-// kind is a schema in a few words: its type, then its bounds.
+// kind describes a schema in a few words: its type, then its bounds.
 func (s schema) kind() string {
 	if s.Ref != "" {
 		name := s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
@@ -230,9 +229,9 @@ func (s schema) bounds() (bounds []string) {
 			bounds = append(bounds, fmt.Sprintf(format, values...))
 		}
 	}
-	enum := slices.DeleteFunc(slices.Clone(s.Enum), // the type says that it may be null
+	enum := slices.DeleteFunc(slices.Clone(s.Enum), // the type already says that it may be null
 		func(value any) bool { return value == nil })
-	if len(enum) > 10 { // or a sentence is of nothing else
+	if len(enum) > 10 { // a longer list would fill the sentence
 		note(true, "one of %d from `%v` to `%v`", len(enum), enum[0], enum[len(enum)-1])
 	} else {
 		note(len(enum) > 0, "%s", joined(enum, ", ", "`%v`"))

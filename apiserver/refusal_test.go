@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// endless is a body whose sender has not read the answer yet.
+// endless is a large body that is sent whether or not there is an answer already.
 type endless struct{ left int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -26,9 +26,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A client that still sends sees why it was refused, not a connection that is reset.
+// A client that is still sending sees why it was refused, not a reset connection.
 func TestRefusedSendersSeeTheAnswer(t *testing.T) {
-	// more than the buffers of both systems hold, and than any operation takes
+	// exceeds the limit of any operation and the buffers of both systems
 	const size = 40 << 20
 	s := apitest.Start(t, apitest.WithRateLimits, func(config *apiserver.Config) {
 		config.Rates = map[string]apiserver.Rate{"list-run": {Count: 40, Per: time.Hour},
@@ -36,7 +36,7 @@ func TestRefusedSendersSeeTheAnswer(t *testing.T) {
 	})
 	preview := apitest.Scenario{As: apitest.LLM, Do: "POST /api/scraper-simple/preview-from-url",
 		Body: "{}"}
-	s.Call(t, preview) // the only one
+	s.Call(t, preview) // the only one that the rate allows
 	for name, c := range map[string]struct {
 		as, path, media string
 		status          int

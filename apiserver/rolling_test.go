@@ -20,20 +20,20 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// instance is one of the servers behind the balancer, on an address of its own for ever.
+// instance is one of the servers behind the balancer. Its address never changes.
 type instance struct {
 	t       *testing.T
 	client  client.Client
 	dir     string
 	address string
-	ready   atomic.Bool // as the balancer saw it last
+	ready   atomic.Bool // as the balancer last saw it
 	seen    atomic.Int64
-	calls   atomic.Int64 // that the balancer has on their way
+	calls   atomic.Int64 // under way through the balancer
 	stop    func()
 }
 
-// grace ends when the test says so, and not when a machine that is busy has taken too long to look
-// elsewhere.
+// grace is a clock whose grace period ends when the test says so. A busy machine may be slow to
+// look elsewhere.
 type grace struct {
 	clock.System
 	over chan time.Time
@@ -48,7 +48,7 @@ func (g grace) After(d time.Duration) <-chan time.Time {
 	return g.System.After(d)
 }
 
-// start serves on the instance's address, the first time on a free one.
+// start serves on the instance's address, or the first time on a free one.
 func (i *instance) start() {
 	i.t.Helper()
 	g := grace{over: make(chan time.Time)}
@@ -70,7 +70,7 @@ func (i *instance) start() {
 	go func() { ended <- server.Serve(ctx, listener) }()
 	i.stop = func() {
 		cancel()
-		// the balancer has looked elsewhere
+		// the balancer has switched to the other instance
 		i.await(func() bool { return !i.ready.Load() && i.calls.Load() == 0 })
 		g.over <- time.Time{}
 		if err := <-ended; err != nil {
@@ -86,7 +86,7 @@ func (i *instance) await(what func() bool) {
 	}
 }
 
-// probe asks for readiness until ctx ends.
+// probe polls readiness until ctx ends.
 func (i *instance) probe(ctx context.Context) {
 	for ctx.Err() == nil {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
@@ -108,8 +108,7 @@ func (i *instance) probe(ctx context.Context) {
 	}
 }
 
-// balancer passes calls to the instances in turn, as long as they say that they are ready. It tries
-// nothing twice.
+// balancer distributes calls over the instances that report themselves ready. It never retries.
 type balancer struct {
 	instances []*instance
 	turn      atomic.Uint64
@@ -127,7 +126,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		i.seen.Add(1)
 		body, _ := io.ReadAll(r.Body)
-		// One without GetBody is never sent a second time by the transport.
+		// The transport never resends a request without GetBody.
 		onward, err := http.NewRequestWithContext(r.Context(), r.Method,
 			"http://"+i.address+r.URL.RequestURI(),
 			io.NopCloser(bytes.NewReader(body)))
@@ -144,14 +143,14 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer func() { _ = answer.Body.Close() }()
 		w.WriteHeader(answer.StatusCode)
-		_, _ = io.Copy(w, answer.Body) // the caller sees what is missing
+		_, _ = io.Copy(w, answer.Body) // the caller notices a short body
 		return
 	}
 	http.Error(w, "nobody is ready", http.StatusBadGateway)
 }
 
-// Two servers behind a balancer are restarted one after the other, again and again, under constant
-// calls: none fails.
+// Two servers behind a balancer are restarted in turn, again and again, under constant calls. No
+// call fails.
 func TestRollingRestart(t *testing.T) {
 	const callers, rounds = 8, 3
 	fake, dir := clienttest.New(t, clock.System{}), t.TempDir()
@@ -193,7 +192,7 @@ func TestRollingRestart(t *testing.T) {
 			i.stop()
 			i.start()
 			i.await(i.ready.Load)
-			before := i.seen.Load() // it takes part before the next one is stopped
+			before := i.seen.Load() // it serves calls before the next one is stopped
 			i.await(func() bool { return i.seen.Load() >= before+callers || t.Failed() })
 		}
 	}
@@ -208,7 +207,7 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("%d calls", made.Load())
 }
 
-// callOnce reads, or writes with a key of its own.
+// callOnce makes a read, or a write with its own idempotency key.
 func callOnce(server, key string, caller, n int) error {
 	method, path, body := http.MethodGet, "/api/wallet", ""
 	if n%2 == 0 {
@@ -237,7 +236,7 @@ func callOnce(server, key string, caller, n int) error {
 	return nil
 }
 
-// During the grace calls are served, each the last of its connection.
+// During the grace period the server answers calls and closes each connection after one.
 func TestGrace(t *testing.T) {
 	s := newTestServer(t)
 	manual := s.config.Clock.(*clock.Manual)
@@ -270,7 +269,7 @@ func TestGrace(t *testing.T) {
 	if status, closes := ask("/healthz"); status != 200 || !closes {
 		t.Errorf("in the grace: %d, closes %v", status, closes)
 	}
-	for len(ended) == 0 && t.Context().Err() == nil { // the server may not have begun to wait
+	for len(ended) == 0 && t.Context().Err() == nil { // the server may not be waiting yet
 		manual.Advance(time.Minute)
 		<-time.After(time.Millisecond)
 	}

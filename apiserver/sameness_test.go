@@ -30,9 +30,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// The description and the server refuse the same. Each parameter and each member of each body gets
-// values just within and just outside of what its schema says, and odd ones. A schema that takes
-// what the server refuses lacks a rule; one that refuses what the server takes has one too many.
+// The description and the server refuse the same requests. Each parameter and body member gets
+// values just inside and just outside of its schema, and odd ones. If only the server refuses, the
+// schema lacks a rule. If only the schema refuses, it has one too many.
 func TestTheDescriptionIsEnforced(t *testing.T) {
 	h := newSameness(t)
 	for _, path := range slices.Sorted(maps.Keys(h.paths)) {
@@ -47,7 +47,7 @@ func TestTheDescriptionIsEnforced(t *testing.T) {
 	t.Logf("%d values are taken, %d refused", h.taken, h.refused)
 }
 
-// sameness holds a server to its description.
+// sameness compares a server with its description.
 type sameness struct {
 	url            string
 	client         *http.Client
@@ -55,7 +55,7 @@ type sameness struct {
 	compiler       *jsonschema.Compiler
 	document       any
 	secrets        map[auth.Access]string
-	access         map[string]auth.Access // of operations, by id
+	access         map[string]auth.Access // by operation id
 	calls          int
 	taken, refused int
 }
@@ -111,7 +111,7 @@ func newSameness(t *testing.T) *sameness {
 	return h
 }
 
-// serve has the server answer on loopback until the test ends.
+// serve runs the server on loopback until the test ends.
 func serve(t *testing.T, s *Server) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,7 +137,7 @@ func (noNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// newSecrets are credentials by what they give access to.
+// newSecrets makes a credential for each kind of access.
 func newSecrets(t *testing.T, s *Server) map[auth.Access]string {
 	t.Helper()
 	fake, source := s.config.Client.(*clienttest.Client), s.config.IDs
@@ -159,7 +159,7 @@ func newSecrets(t *testing.T, s *Server) map[auth.Access]string {
 		}
 		secrets[access] = token
 	}
-	group, err := ids.Parse("68e5b1c2d3f4a5b6c7d8e9f0") // of the examples
+	group, err := ids.Parse("68e5b1c2d3f4a5b6c7d8e9f0") // as in the examples
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +169,14 @@ func newSecrets(t *testing.T, s *Server) map[auth.Access]string {
 	return secrets
 }
 
-// call is a request that is being varied: parameters by place and name, and a body.
+// call is a request that is varied: its parameters by place and name, and its body.
 type call struct {
 	id, method, path string
-	parameters       map[string]string // "query page": text as it is sent
+	parameters       map[string]string // key such as "query page"; value as sent
 	body             any               // nil: none
 }
 
-// operation varies one operation.
+// operation varies the parameters and body of one operation.
 func (h *sameness) operation(t *testing.T, path, method string, op map[string]any) {
 	t.Helper()
 	c := &call{id: op["operationId"].(string), method: strings.ToUpper(method), path: path,
@@ -222,8 +222,8 @@ func (h *sameness) compile(t *testing.T, at string) *jsonschema.Schema {
 	return compiled
 }
 
-// parameter varies one parameter, whose text a schema of an array, a number or a truth value reads
-// as such.
+// parameter varies one parameter. Its text is read as an array, a number or a boolean if the schema
+// says so.
 func (h *sameness) parameter(t *testing.T, c *call, p map[string]any, at string) {
 	t.Helper()
 	name, place := p["name"].(string), p["in"].(string)
@@ -231,12 +231,12 @@ func (h *sameness) parameter(t *testing.T, c *call, p map[string]any, at string)
 	schema := h.resolve(p["schema"])
 	for _, value := range h.values(name, schema) {
 		if _, isList := value.([]any); isList || value == nil || value == "" && place != "query" {
-			continue // lists are repeated; an empty header is none, an empty segment another path
+			continue // lists are repeated; empty headers are absent, empty segments another path
 		}
 		text := plainText(value)
 		value = text
 		if place == "header" && text != strings.TrimSpace(text) {
-			continue // HTTP takes the spaces away
+			continue // HTTP trims spaces
 		}
 		if place != "query" && strings.ContainsFunc(text,
 			func(r rune) bool { return r < ' ' || r >= 0x7f || r == '/' }) {
@@ -265,7 +265,7 @@ func (h *sameness) parameter(t *testing.T, c *call, p map[string]any, at string)
 	}
 }
 
-// members varies what stands at a path of the body, and all within it.
+// members varies the value at a path of the body, and everything within it.
 func (h *sameness) members(t *testing.T, c *call, whole *jsonschema.Schema, of, value any,
 	path []any) {
 	t.Helper()
@@ -321,7 +321,7 @@ func (h *sameness) members(t *testing.T, c *call, whole *jsonschema.Schema, of, 
 	}
 }
 
-// resolve follows references, and leaves null aside.
+// resolve follows references, and skips the null alternative.
 func (h *sameness) resolve(of any) map[string]any {
 	schema, _ := of.(map[string]any)
 	if ref, ok := schema["$ref"].(string); ok {
@@ -346,7 +346,7 @@ func (h *sameness) resolve(of any) map[string]any {
 	return schema
 }
 
-// sample is a value that a schema without an example takes.
+// sample makes a valid value for a schema without an example.
 func (h *sameness) sample(schema map[string]any) any {
 	switch schema["type"] {
 	case "object":
@@ -371,7 +371,7 @@ func (h *sameness) sample(schema map[string]any) any {
 		"boolean": true}[schema["type"]]
 }
 
-// compare sends a call, and has both agree.
+// compare sends a call, and requires the server and the schema to agree.
 func (h *sameness) compare(t *testing.T, c *call, field string, value any, schema error) {
 	t.Helper()
 	blamed := field
@@ -380,7 +380,7 @@ func (h *sameness) compare(t *testing.T, c *call, field string, value any, schem
 	}
 	refusal := h.send(t, c, blamed)
 	switch {
-	case refusal == tooLarge && schema == nil: // of bytes, and schemas count characters
+	case refusal == tooLarge && schema == nil: // a limit in bytes; schemas count characters
 	case schema == nil && refusal != "":
 		t.Errorf("%s %s = %s: the schema takes it, the server does not: %s", c.id, field,
 			short(value), refusal)
@@ -394,16 +394,16 @@ func (h *sameness) compare(t *testing.T, c *call, field string, value any, schem
 	}
 }
 
-// anyKey is the example of a key. Each call has one of its own instead.
+// anyKey is the example of an idempotency key. Each call replaces it by its own.
 const anyKey = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
 
-// aList is the name of the example of a list run. A name protects from another run of it.
+// aList is the example name of a list run. A second run under the same name is refused.
 const aList = "books of January"
 
-// tooLarge is what the server says against a whole request.
+// tooLarge is the result of send if the server refuses the whole request for its size.
 const tooLarge = "too large"
 
-// send is what the server says against a field, "" when it has nothing against it.
+// send returns what the server says against a field, "" if it accepts it.
 func (h *sameness) send(t *testing.T, c *call, field string) string {
 	t.Helper()
 	h.calls++
@@ -448,7 +448,7 @@ func (h *sameness) send(t *testing.T, c *call, field string) string {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode < 400 || strings.HasPrefix(answer.Header.Get("Content-Type"),
-		"text/html") { // a page says what is wrong to a person
+		"text/html") { // the page explains the error to a person
 		return ""
 	}
 	said, err := io.ReadAll(answer.Body)
@@ -463,7 +463,7 @@ func (h *sameness) send(t *testing.T, c *call, field string) string {
 		t.Fatalf("%s %s: %d %v: %s", c.method, path, answer.StatusCode, err, said)
 	}
 	if strings.Contains(string(said), "page times size") {
-		return "" // of both together (decision 19)
+		return "" // the limit is on both together (decision 19)
 	}
 	if answer.StatusCode == http.StatusInternalServerError {
 		t.Errorf("%s %s = %s: %s", c.id, field, short(c.body), said)
@@ -486,7 +486,7 @@ func (h *sameness) send(t *testing.T, c *call, field string) string {
 	return ""
 }
 
-// meant says that a schema takes a value which does not mean anything: that is beyond it.
+// meant reports whether the schema accepts a value that means nothing, which no schema can check.
 func (c *call) meant(name string, taken bool, value any, schema map[string]any) bool {
 	text, isText := value.(string)
 	base, known := meanings()[name]

@@ -14,7 +14,7 @@ import (
 // absent stands for a member that is not there.
 type absent struct{}
 
-// with is a copy of a JSON value that has another value at a path.
+// with copies a JSON value and replaces the value at a path.
 func with(of any, path []any, value any) any {
 	if len(path) == 0 {
 		return value
@@ -38,7 +38,7 @@ func with(of any, path []any, value any) any {
 	return nil
 }
 
-// dotted is a path as faults name it.
+// dotted writes a path as faults do.
 func dotted(path []any) string {
 	var made strings.Builder
 	for _, part := range path {
@@ -51,18 +51,18 @@ func dotted(path []any) string {
 	return strings.TrimPrefix(made.String(), ".")
 }
 
-// plainText is a value as a parameter.
+// plainText writes a value as a parameter.
 func plainText(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	text, _ := json.Marshal(value) // of an example or ours, which is JSON
+	text, _ := json.Marshal(value) // the value was JSON
 	return string(text)
 }
 
 func short(value any) string { return fmt.Sprintf("%.80s", plainText(value)) }
 
-// oddities are values that some schema forgets to refuse.
+// oddities are values that schemas tend to accept by mistake.
 func oddities() []any {
 	return []any{nil, "", " ", "a", "_", "_a", "$a", `a"b`, `a\b`, "a\nb", "\ta", "\u0085a",
 		"\u0085", "\u00a0", "ü", " a", "a ", "a b", "_ a", "000000000000000000000000", "NO_SUCH",
@@ -70,7 +70,7 @@ func oddities() []any {
 		json.Number("0"), []any{}, map[string]any{}}
 }
 
-// values are those that a schema's bounds suggest, on both sides of each, and odd ones.
+// values are values on both sides of each bound of a schema, and odd ones.
 func (h *sameness) values(name string, schema map[string]any) []any {
 	list := oddities()
 	number := func(keyword string) (int64, bool) {
@@ -95,7 +95,7 @@ func (h *sameness) values(name string, schema map[string]any) []any {
 		}
 	}
 	for _, keyword := range []string{"minItems", "maxItems"} {
-		// A million items take a minute each time: the night tries them.
+		// A million items take a minute each time, so only the nightly run tries them.
 		if n, ok := number(keyword); ok && (n <= 10_000 || !testing.Short()) {
 			for _, near := range []int64{n - 1, n, n + 1} {
 				list = append(list, h.items(schema, int(near)))
@@ -115,7 +115,7 @@ func (h *sameness) values(name string, schema map[string]any) []any {
 	return slices.DeleteFunc(list, func(value any) bool { return value == (absent{}) })
 }
 
-// items are so many different ones of an array.
+// items makes n different items of an array.
 func (h *sameness) items(schema map[string]any, n int) []any {
 	if n < 0 {
 		return nil
@@ -142,8 +142,8 @@ func (h *sameness) items(schema map[string]any, n int) []any {
 	return made
 }
 
-// meanings are members that say something in a language of its own, with a text of it. Their
-// schemas bound them; that they are well said is beyond a schema.
+// meanings are members whose text has a syntax of its own, each with a valid text. Their schemas
+// bound them, but cannot check the syntax.
 func meanings() map[string]string {
 	return map[string]string{
 		"url": "https://shop.example/", "urls": "https://shop.example/",
@@ -156,15 +156,15 @@ func meanings() map[string]string {
 		"expiresAt": "2030-01-01T00:00:00Z",
 		"to":        "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
 		"newPassword":  "aB3$aB3$aB3$",
-		"keepBodyDays": "", // where there is a place for bodies
-		"plans":        "", // STARTER is one, and what they have is known
-		"offered":      "", // by what costs something
+		"keepBodyDays": "", // needs a store of bodies
+		"plans":        "", // one must be STARTER, and features must be known
+		"offered":      "", // depends on the price
 		"level":        "", // of a plan, at most 1,000,000
-		"historyDays":  "", // nothing between 0, which takes it back, and 90
+		"historyDays":  "", // 0 or 90 and more; 0 resets it
 	}
 }
 
-// lengthened is a text of so many characters, which means something where that is asked for.
+// lengthened makes a text of n characters, which is meaningful if the member needs that.
 func lengthened(name, fill string, n int) any {
 	base := meanings()[name]
 	if name == "curl" {
@@ -182,7 +182,7 @@ func lengthened(name, fill string, n int) any {
 	return base + strings.Repeat(fill, n-len(base))
 }
 
-// meaningful is a text that means something, nil where any does.
+// meaningful is a valid text for the member, or nil if any text is valid.
 func meaningful(name string, schema map[string]any) any {
 	if text := meanings()[name]; text != "" && schema["type"] == "string" {
 		return text
@@ -190,8 +190,8 @@ func meaningful(name string, schema map[string]any) any {
 	return nil
 }
 
-// isBeyond says that a code is of what no schema can know: what there is, and what the caller may
-// still have.
+// isBeyond reports whether a code depends on what no schema knows: what exists, and what the caller
+// still may do.
 func isBeyond(code fault.Code) bool {
 	return strings.HasSuffix(string(code), "not_found") ||
 		slices.Contains([]fault.Code{fault.Unavailable, fault.LimitReached, fault.NameTaken,

@@ -23,7 +23,7 @@ const SelfCustomer = auth.SelfCustomer
 const apiKeyFile = "api-key"
 
 // MintToken signs a sign-in token of the local issuer for a customer reference of 1 to 128 bytes.
-// It needs no running server, only the data directory of one that has started before.
+// It needs no running server, only a data directory in which a server has started before.
 func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Duration) (string,
 	error) {
 	issuer, err := auth.ReadIssuer(dataDir)
@@ -33,7 +33,7 @@ func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Du
 	return issuer.Mint(customer, admin, now, life)
 }
 
-// SignToken signs such a token with the sign-in key of a cluster.
+// SignToken signs a sign-in token with the sign-in key of a cluster.
 func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Time,
 	life time.Duration) (string, error) {
 	issuer, err := auth.IssuerOf(key)
@@ -43,16 +43,15 @@ func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Tim
 	return issuer.Mint(customer, admin, now, life)
 }
 
-// PlaceSignInKey gives a server's data directory the sign-in key of its cluster. So MintToken signs
-// for all servers, and the server accepts the tokens of all of them.
+// PlaceSignInKey puts the cluster's sign-in key into a server's data directory. MintToken then
+// signs for all servers, and the server accepts the tokens of all of them.
 func PlaceSignInKey(dataDir string,
 	key ed25519.PrivateKey) error {
 	return auth.PlaceKey(dataDir, key)
 }
 
-// SelfKey is the API key in the data directory's file api-key. The first start makes the
-// self-hosting customer, a USER key of it and the file (mode 0600). So does any start that finds
-// the file gone, or empty.
+// SelfKey returns the API key in the data directory's file api-key. If the file is missing or
+// empty, SelfKey creates the self-hosting customer, a USER key for it and the file (mode 0600).
 func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string,
 	error) {
 	path := filepath.Join(dataDir, apiKeyFile)
@@ -75,7 +74,7 @@ func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir st
 	if err != nil {
 		return "", fmt.Errorf("mint the first key: %w", err)
 	}
-	// whole or not at all, wherever the process is killed
+	// write it whole or not at all, wherever the process is killed
 	err = os.WriteFile(path+".new", []byte(secret.Text+"\n"), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)

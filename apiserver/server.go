@@ -1,6 +1,6 @@
 // Package apiserver is the role that serves the API: every operation of the specification over
-// HTTP. It owns the server, the list of resources (catalog.go) and sign-in on the spot. What it
-// answers is in the control plane and the row store; it keeps nothing that may not be lost.
+// HTTP. It owns the server, the list of resources (catalog.go) and local sign-in. All durable data
+// is in the control plane and the row store.
 package apiserver
 
 import (
@@ -51,134 +51,134 @@ import (
 // Bounds of the server.
 const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
-	maxConnections = 4_096    // by one listener
-	// of address and header lines, and of the first byte of a connection
+	maxConnections = 4_096    // per listener
+	// for address and header lines, and for the first byte of a connection
 	headerTimeout = 10 * time.Second
-	bodyTimeout   = 30 * time.Second // of a body; large ones set a pace of their own
+	bodyTimeout   = 30 * time.Second // for a body; large ones set their own pace
 	idleTimeout   = 2 * time.Minute  // between requests
-	// cutOffTimeout is what calls that are cut off by a stop have to take back what they began.
+	// cutOffTimeout is how long calls that a stop cuts off have to undo what they began.
 	cutOffTimeout = 2 * time.Second
 )
 
-// DefaultFinishWithin is Config.FinishWithin unless told.
+// DefaultFinishWithin is the default of Config.FinishWithin.
 const DefaultFinishWithin = 5 * time.Second
 
-// Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
+// Config configures a server. Client, Store, Clock, IDs, Guard, DataDir and Logger must be set.
 type Config struct {
 	Client  client.Client
 	Store   rowstore.Store
 	Clock   clock.Clock
 	IDs     ids.Source
-	Guard   launch.Guard // what may be crawled: the egress client
+	Guard   launch.Guard // decides what may be crawled: the egress client
 	DataDir string       // holds the key of the local issuer
 	Listen  string       // HOST:PORT, for Run
-	// Certificate encrypts customers' connections; nil: they are in the clear, for a proxy that
-	// encrypts or on the loopback. Operators' are in the clear.
+	// Certificate encrypts customers' connections. nil: they are in the clear, behind a proxy that
+	// encrypts or on the loopback. Operators' connections are always in the clear.
 	Certificate *Certificate
-	// Operators is a listener for them, which Serve closes. It serves everything, and customers'
-	// listeners neither /metrics nor /api/admin. nil: all is served to all, and needs an
-	// administrator's credential as ever.
+	// Operators is the operators' listener, which Serve closes. It serves everything; the
+	// customers' listener then serves neither /metrics nor /api/admin. nil: one listener serves
+	// everything, and those paths need an administrator's credential as always.
 	Operators net.Listener
-	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
+	// NoRateLimits turns decision 6 off; Rates overrides its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
-	// TrustedProxies are the ranges of proxies that say in Forwarded or X-Forwarded-For who calls,
-	// and are believed.
+	// TrustedProxies are the ranges of proxies whose Forwarded and X-Forwarded-For headers are
+	// believed.
 	TrustedProxies []netip.Prefix
-	// CustomerRates are the figures of a customer's credentials together, by class: ten times a
-	// credential's unless told.
+	// CustomerRates limit all credentials of a customer together, by class. The default is ten
+	// times the figure of one credential.
 	CustomerRates map[string]Rate
-	// ExchangeRates are what currency rules convert by; the bundled table when nil.
+	// ExchangeRates are the rates of currency rules; nil: the bundled table.
 	ExchangeRates ecb.Rates
-	// Limiter counts calls and open streams: for all servers together when it is shared, for this
-	// one when nil.
+	// Limiter counts calls and open streams. A shared one counts for all servers; nil: this server
+	// counts alone.
 	Limiter cache.Limiter
-	// Values keeps samples for an hour: for all servers when it is shared, for this one when nil.
+	// Values keeps samples for an hour. A shared one keeps them for all servers; nil: for this one.
 	Values cache.Values
-	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of
-	// a host.
+	// MaxHostRate (requests a second) and MaxHostConnections are the highest politeness settings
+	// that a scraper may have for a host.
 	MaxHostRate        float64
 	MaxHostConnections int
-	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every
-	// answer asks for its connection to be closed. It is longer than a load balancer takes to look
-	// elsewhere, and 0 when nothing stands before it.
+	// StopGrace is how long a stopping server still serves, while /readyz says 503 and every answer
+	// closes its connection. It must exceed the time in which a load balancer notices, and is 0
+	// without one.
 	StopGrace time.Duration
-	// FinishWithin is how long calls under way may take then; after it they are cut off.
+	// FinishWithin is how long calls under way may take after that; then they are cut off.
 	FinishWithin time.Duration
-	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
+	// Lag returns how many records each topic holds, by topic name; nil: unknown.
 	Lag func(ctx context.Context) map[string]int64
-	// Recount holds the ledger of every closed run in a view against its page records; nil: not
-	// from here.
+	// Recount compares the ledger entry of every closed run in a view with its page records; nil:
+	// this process cannot.
 	Recount func(ctx context.Context, view *client.View) iter.Seq2[RecountedRun, error]
-	// Operator is what administrators do to the cluster; nil: not from here.
+	// Operator carries out administrators' actions on the cluster; nil: this process cannot.
 	Operator client.Operator
-	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
+	// SearchEngines are the engines that SEARCH_ENGINE_SEARCH may ask, the default first.
 	SearchEngines []model.SearchEngine
-	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
+	// OpenID is an issuer whose tokens sign in, beside the local issuer's; nil: none.
 	OpenID *OpenID
-	// PublicURL is where browsers find the service: https://HOST; "": unknown. E-mails name it, and
-	// programs find it as the issuer of their tokens.
+	// PublicURL is where browsers find the service: https://HOST; "": unknown. E-mails contain it,
+	// and programs see it as the issuer of their tokens.
 	PublicURL string
-	// Mails says that e-mails are sent to customers, by this process or another.
+	// Mails says that this or another process sends e-mails to customers.
 	Mails   bool
-	HashKiB int   // memory that a password's hash takes; 64 MiB unless told
-	Once    *Once // signs a person in who has its link; nil: there is none
-	// UserAgreement is an HTML document that customers agree with; nil: there is none.
+	HashKiB int   // memory of a password hash; 64 MiB by default
+	Once    *Once // signs in the person who has its link; nil: none
+	// UserAgreement is the HTML document that customers agree to; nil: none.
 	UserAgreement []byte
-	// Plans is a catalogue of plans, JSON; nil: the one that comes with the program. It holds, and
-	// is brought to the cluster, where the settings have none.
+	// Plans is a catalogue of plans, JSON; nil: the built-in one. It applies, and is proposed to
+	// the cluster, only if the settings have no plans.
 	Plans []byte
-	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
+	// Payments takes customers' money; nil: there are no top-ups.
 	Payments payment.Provider
-	// Node and Boot name the process in the control plane.
+	// Node and Boot identify the process in the control plane.
 	Node string
 	Boot ids.ID
-	// Blobs is where kept exports, uploads and parts of files are; nil: none are.
+	// Blobs holds kept exports, uploads and parts of files; nil: there are none.
 	Blobs uploads.Blobs
-	// Disk is that of DataDir, whose floor bodies leave free, if it has one; nil: 1 GiB stays free.
+	// Disk is the disk of DataDir. Bodies leave its floor free, or 1 GiB if it is nil.
 	Disk   *telemetry.Disk
 	Logger *slog.Logger
-	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
+	// Metrics is what the server counts in and /metrics shows; nil: the server makes its own.
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer // nil: no traces
 }
 
-// RecountedRun is one run's ledger entry and what its page records say.
+// RecountedRun is the ledger entry of a run and the recount of its page records.
 type RecountedRun = admin.RecountedRun
 
-// OpenID says which issuer, and the way to it. Its Clock and Logger are the server's.
+// OpenID configures an issuer. Its Clock and Logger are the server's.
 type OpenID = oidc.Config
 
-// CheckIssuer says why an address cannot be that of an OpenID Connect issuer.
+// CheckIssuer reports why an address cannot be that of an OpenID Connect issuer.
 func CheckIssuer(address string) error { return oidc.CheckIssuer(address) }
 
-// CheckOpenIDClient says why an issuer cannot sign browsers in by this name of the service.
+// CheckOpenIDClient reports why id cannot be the service's client id at an issuer.
 func CheckOpenIDClient(id string) error { return oidc.CheckClient(id) }
 
-// Rate allows Count calls in each Per, and as many at once.
+// Rate allows Count calls in each Per, and a burst of Count.
 type Rate = limits.Figure
 
-// Server serves the API. Each serves once.
+// Server serves the API. Serve may be called once.
 type Server struct {
 	config  Config
 	touches *auth.Touches
-	// plans are those that hold, ownPlans those that the process was started with.
+	// plans are the plans in effect, ownPlans those that the process was started with.
 	plans    *plans.Source
 	ownPlans *plans.Catalogue
 	openID   *oidc.Issuer // nil: there is none
-	// accounts sign in here, or at the OpenID Connect issuer; nil where browsers do neither.
+	// accounts signs people in, here or at the issuer; nil if browsers can do neither.
 	accounts *accounts.Service
-	// signsIn is that issuer for browsers; nil: accounts have passwords here.
+	// signsIn is the browser sign-in at the issuer; nil: accounts have passwords here.
 	signsIn *signin.OpenID
-	// grants let programs call in their stead; nil where people do not sign in here.
+	// grants let programs call on people's behalf; nil if people do not sign in here.
 	grants *grants.Service
-	// portal is for browsers with a session; nil where there are no accounts.
+	// portal is for browsers with a session; nil if there are no accounts.
 	portal *portal.Portal
-	// reference shows people what the API's description says.
+	// reference shows the API's description to people.
 	reference *reference.Reference
 	chain     *operation.Chain
 	agents    *agents.Gateway
-	// customers and operators serve what comes by the listeners of each.
+	// customers and operators serve the requests of their own listeners.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
 	refused              prometheus.Counter // connections
@@ -186,7 +186,7 @@ type Server struct {
 	endWork, endStreams context.CancelFunc
 }
 
-// setDefaults fills in what may be left out.
+// setDefaults fills in the optional fields.
 func (c *Config) setDefaults() {
 	if c.FinishWithin <= 0 {
 		c.FinishWithin = DefaultFinishWithin
@@ -275,14 +275,14 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// isForOperators says whether an operation is none of a customer's, where operators have a listener
-// (decision 61).
+// isForOperators reports whether an operation is served only to operators, if they have their own
+// listener (decision 61).
 func isForOperators(op *operation.Operation) bool {
 	path := op.Routes[0].Path
 	return path == "/metrics" || strings.HasPrefix(path, "/api/admin/")
 }
 
-// noOperator is the operator of a server that was given none.
+// noOperator stands in for a missing Config.Operator: it refuses everything.
 type noOperator struct{}
 
 var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate the cluster")
@@ -324,7 +324,7 @@ func newLimiter(config Config) (limits.Limiter, error) {
 		Set: (&setFigures{of: config.Client}).now}, nil
 }
 
-// CheckRates refuses figures of classes that there are not, and figures that are not positive.
+// CheckRates refuses unknown classes and figures that are not positive.
 func CheckRates(rates map[string]Rate) error {
 	known := limits.Classes()
 	for _, class := range slices.Sorted(maps.Keys(rates)) {
@@ -339,8 +339,8 @@ func CheckRates(rates map[string]Rate) error {
 	return nil
 }
 
-// CheckCustomerRates is CheckRates for the figures of customers, who have none of calls without a
-// credential.
+// CheckCustomerRates is CheckRates for the figures of customers. Calls without a credential have no
+// customer, so that class is refused.
 func CheckCustomerRates(rates map[string]Rate) error {
 	if _, told := rates[string(limits.Anonymous)]; told {
 		return fmt.Errorf("%s: calls without a credential have no customer", limits.Anonymous)
@@ -348,7 +348,7 @@ func CheckCustomerRates(rates map[string]Rate) error {
 	return CheckRates(rates)
 }
 
-// rateClasses are the classes of calls that have figures, in alphabetical order.
+// rateClasses lists the classes that have figures, in alphabetical order.
 func rateClasses() []string {
 	var names []string
 	for _, class := range limits.Classes() {
@@ -357,8 +357,8 @@ func rateClasses() []string {
 	return names
 }
 
-// operations is everything that is served. The descriptions, which describe themselves too, are
-// made when they are first asked for.
+// operations is everything that is served. The descriptions cover their own operations, too, so
+// they are made when first asked for.
 func (s *Server) operations() []*operation.Operation {
 	var ops []*operation.Operation
 	for _, r := range s.catalog(
@@ -381,10 +381,10 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l and Config.Operators, which it closes, until ctx ends. Then it is not ready any
-// more, serves on for StopGrace and takes no new call. It tells streams to come back elsewhere and
-// ends them, and waits for calls under way, for FinishWithin. What goroutines there are have ended
-// when it returns without an error.
+// Serve serves on l and Config.Operators until ctx ends, and closes both. It then reports itself
+// unready, serves on for StopGrace, and accepts no more calls. It ends streams, telling them to
+// reconnect elsewhere, and waits FinishWithin for calls under way. When it returns nil, all its
+// goroutines have ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,
@@ -414,11 +414,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var err error
 	select {
 	case err = <-served:
-		_ = open.close() // it failed already
+		_ = open.close() // it has failed already
 	case <-ctx.Done():
 		s.stopping.Store(true)
 		select {
-		case err = <-served: // it failed meanwhile
+		case err = <-served: // it has failed meanwhile
 			_ = open.close()
 		case <-s.config.Clock.After(s.config.StopGrace):
 			err = s.stop(server, open)
@@ -439,7 +439,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop ends the listener, then streams, then calls, then connections.
+// stop ends the listeners, then streams, then calls, then connections.
 func (s *Server) stop(server *fasthttp.Server, open listeners) error {
 	closed := open.close()
 	s.endStreams()

@@ -27,13 +27,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A server with an open stream, a call under way, an idle connection and one that never asked
-// anything stops cleanly. The call gets its answer.
+// A server stops cleanly with an open stream, a call under way, an idle connection and one that
+// never sent anything. The call gets its answer.
 func TestStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
-		// notices after up to 10 s
+		// takes up to 10 s to notice
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		// one per process, for ever
+		// one per process, forever
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 	s := newTestServer(t)
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -116,8 +116,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A stream whose client has hung up gives its place to another at the next look, not when pings
-// fail.
+// A stream whose client has hung up frees its place at the next check, before a ping fails.
 func TestStreamEndsWithItsClient(t *testing.T) {
 	s := newTestServer(t)
 	manual, streamed := s.config.Clock.(*clock.Manual), make(chan error, 1)
@@ -171,8 +170,8 @@ type listRequest struct {
 	Stream *operation.Stream `stream:"text/uri-list"`
 }
 
-// A sender that goes away between two chunks must not look like the end of the body: half a list
-// would be taken for one.
+// A client that leaves between two chunks must not look like the end of the body. Half a list would
+// be taken for the whole.
 func TestChunkedBodyBreaksOff(t *testing.T) {
 	s := newTestServer(t)
 	result := make(chan error, 1)
@@ -226,8 +225,8 @@ func TestChunkedBodyBreaksOff(t *testing.T) {
 	}
 }
 
-// TestSelfKeyIsNeverHalfAKey: a start that was killed as it wrote the file left it empty, and the
-// next one makes another key.
+// TestSelfKeyIsNeverHalfAKey: a start that was killed while writing left the file empty. The next
+// start makes another key.
 func TestSelfKeyIsNeverHalfAKey(t *testing.T) {
 	fake, dir := clienttest.New(t, clock.System{}), t.TempDir()
 	source := ids.Random{Now: time.Now}
@@ -242,7 +241,7 @@ func TestSelfKeyIsNeverHalfAKey(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	// nothing that is written in between stands under its name
+	// a write in progress never shows under the final name
 	if err := os.Mkdir(path+".new", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -299,8 +298,8 @@ func TestListenersEndAll(t *testing.T) {
 	}
 }
 
-// TestOperatorsHaveADoorOfTheirOwn: where operators have a listener, the customers' has none of
-// what is an administrator's alone. With or without one no customer and nobody unknown gets it.
+// TestOperatorsHaveADoorOfTheirOwn: if operators have a listener, the customers' listener serves
+// nothing that is for administrators only. Either way, no customer and no stranger gets it.
 func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		customers, err := net.Listen("tcp", "127.0.0.1:0")

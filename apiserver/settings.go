@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// setFigures are the figures of calls that operators have set, as this node knows them. They are
-// made anew when the settings have changed.
+// setFigures are the rate figures that operators have set, as this node knows them. They are
+// recomputed when the settings change.
 type setFigures struct {
 	of   client.Reader
 	made atomic.Pointer[madeFigures]

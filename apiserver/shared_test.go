@@ -27,10 +27,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// things are what routes name: of alice, in a group that bob may read.
+// things are what routes name. They are alice's, in a group that bob may read.
 type things struct{ group, scraper, job, category, site, export, later, upload ids.ID }
 
-// newThings are things that nobody has yet.
+// newThings makes new ids for things.
 func newThings(source ids.Source) things {
 	var all [8]ids.ID
 	for i := range all {
@@ -39,10 +39,10 @@ func newThings(source ids.Source) things {
 	return things{all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]}
 }
 
-// row is the first row of the run.
+// row is the id of the run's first row.
 func (th things) row() string { return model.RowID{Job: th.job}.String() }
 
-// fill puts ids into a route.
+// fill puts the ids into a route.
 func (th things) fill(route string) string {
 	return strings.NewReplacer("{group}", th.group.String(), "{scraper}", th.scraper.String(),
 		"{job}", th.job.String(), "{category}", th.category.String(), "{site}", th.site.String(),
@@ -50,8 +50,8 @@ func (th things) fill(route string) string {
 		"{upload}", th.upload.String()).Replace(route)
 }
 
-// named are the routes of the description that name groups, scrapers, runs, categories, sites, kept
-// exports and rows, with what each id is of. Behind them are calls that name them otherwise.
+// named lists the description's routes that name groups, scrapers, runs, categories, sites, kept
+// exports or rows, with the kind of each id. Calls that name them in other ways follow.
 func named(t *testing.T) []string {
 	t.Helper()
 	var document struct {
@@ -131,13 +131,13 @@ const (
 	file    = ` {"format":"csv","content":"a,b\n1,2\n"`
 )
 
-// keepExport writes a file of whoever reads the rows.
+// keepExport writes a file for anyone who may read the rows.
 const keepExport = "POST /api/scraper/data/exports"
 
-// siteDelete answers 204 to whoever calls it (specification 4.7).
+// siteDelete answers 204 to any caller (specification 4.7).
 const siteDelete = "DELETE /api/scraper/site/{site}"
 
-// nameIDs says what each id of a path is of.
+// nameIDs replaces each id of a path by the placeholder of its kind.
 func nameIDs(path string) string {
 	path = strings.NewReplacer("{groupId}", "{group}", "{jobId}", "{job}", "{categoryId}",
 		"{category}", "{scraperId}", "{scraper}", "{siteId}", "{site}", "{rowId}",
@@ -154,12 +154,12 @@ func nameIDs(path string) string {
 	return strings.ReplaceAll(path, "{id}", kind)
 }
 
-// money is an amount in an answer.
+// money matches an amount in an answer.
 var money = regexp.MustCompile(`"[A-Za-z]*Micros":-?[0-9]+`)
 
-// Every route that names something of a group is called by its owner, a reader, a stranger, and for
-// what nobody has. What is foreign is, byte for byte, what is
-// missing. Nothing that writes lets through who does not own it, and no amount of money is told.
+// An owner, a reader and a stranger call every route that names something in a group; so does a
+// call for a missing id. The answer for a foreign thing equals that for a missing one, byte for
+// byte. Nobody but the owner can write, and nobody else sees an amount of money.
 func TestSharedRoutes(t *testing.T) {
 	store := apitest.NewStore(t)
 	blobs, err := blobstore.OpenDirectory(t.TempDir())
@@ -171,11 +171,11 @@ func TestSharedRoutes(t *testing.T) {
 		func(config *apiserver.Config) { config.Blobs = blobs })
 	real := share(t, s, store)
 	missing := newThings(s.IDs)
-	// These wait until a page was fetched, which nothing here does.
+	// These wait for a page to be fetched, which never happens here.
 	waits := regexp.MustCompile("get-sample-data|scraper-simple")
 	calls := named(t)
-	// What a preview lets through comes first, the other deletes come last. Stops wait for runs
-	// that nobody ends: those of bodies come behind them.
+	// Deletions that need a preview come first: they wait for runs, and no run ends here.
+	// Re-extraction, which makes a run, and the other deletions come last.
 	turns := strings.NewReplacer(reExtract, "X", siteDelete, "Y",
 		"DELETE /api/scraper/data/exports", "Z", "DELETE", "A")
 	slices.SortFunc(calls, func(a, b string) int {
@@ -217,7 +217,7 @@ func TestSharedRoutes(t *testing.T) {
 	holdTable(t, "shared.txt", table.Bytes())
 }
 
-// holdTable compares a table with the one that is kept.
+// holdTable compares a table with the stored one.
 func holdTable(t *testing.T, name string, table []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -236,7 +236,7 @@ func holdTable(t *testing.T, name string, table []byte) {
 	}
 }
 
-// share makes a group of alice with one of everything, which bob may read, and carol may not.
+// share makes a group for alice with one of everything. bob may read it, and carol may not.
 func share(t *testing.T, s *apitest.Server, store rowstore.Store) things {
 	t.Helper()
 	th := newThings(s.IDs)
@@ -271,7 +271,7 @@ func share(t *testing.T, s *apitest.Server, store rowstore.Store) things {
 	if err = errors.Join(err, store.FinishSite(t.Context(), version, 1)); err != nil {
 		t.Fatal(err)
 	}
-	// With a site of its own the scraper could run, and stops wait for runs that nobody ends.
+	// With its own site the scraper could run, and stops wait for runs that nobody ends.
 	visits := client.PutScraper{Create: true, ID: s.IDs.New(), Customer: "alice",
 		Group: s.NewGroup(t, "alice", "h"), Spec: model.Scraper{Name: "v",
 			Type: model.SingleProduct}}
@@ -293,12 +293,12 @@ func share(t *testing.T, s *apitest.Server, store rowstore.Store) things {
 	return th
 }
 
-// verdict is what an answer is in the table.
+// verdict is how an answer appears in the table.
 func verdict(a apitest.Answer) string {
 	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Text("code")))
 }
 
-// plain is an answer without what differs from call to call, and without ids.
+// plain is an answer without ids and without what differs from call to call.
 func plain(a apitest.Answer, of things) string {
 	text := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "")
 	for _, id := range []ids.ID{of.group, of.scraper, of.job, of.category, of.site, of.export,

@@ -15,14 +15,14 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// unsent is a call whose body is announced and never comes.
+// unsent is a call whose body is announced and never sent.
 type unsent struct {
 	route, media string
-	most         int64 // bytes of a body that the route takes
+	most         int64 // the route's limit for a body, bytes
 	as           string
 }
 
-// unsentCalls are one of each kind of bound. The file of bob's group may be shorter than others.
+// unsentCalls has one call for each kind of bound. Bob's files have a lower limit than others.
 func unsentCalls(alices, bobs string) map[string]unsent {
 	const plain, user = "application/json", apitest.User
 	const files = "POST /api/scraper/group/%s/file-scraper?name=%[2]s&format=%[2]s"
@@ -46,8 +46,8 @@ func unsentCalls(alices, bobs string) map[string]unsent {
 	}
 }
 
-// TestBodiesThatNeverCome: a body that is declared too long is refused by its length alone. Who
-// asks whether to send it sees 413, and no 100 before. One that fits is asked for.
+// TestBodiesThatNeverCome: a body whose declared length is too long is refused before it is sent. A
+// client that sends Expect sees 413 and no 100. A body that fits is asked for.
 func TestBodiesThatNeverCome(t *testing.T) {
 	blobs, err := blobstore.OpenDirectory(t.TempDir())
 	if err != nil {
@@ -71,7 +71,7 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	}
 }
 
-// A sender that asks is told of every refusal that its body is not needed for.
+// A client that sends Expect gets every refusal that does not depend on its body.
 func TestRefusalsComeBeforeTheBodyIsAskedFor(t *testing.T) {
 	s := apitest.Start(t)
 	const route, plain = "POST /api/scraper/url-list-run", "application/json"
@@ -88,7 +88,7 @@ func TestRefusalsComeBeforeTheBodyIsAskedFor(t *testing.T) {
 	}
 }
 
-// dial connects to a server, for what takes a few seconds at most.
+// dial connects to a server, with a deadline of 20 s.
 func dial(t *testing.T, s *apitest.Server) net.Conn {
 	t.Helper()
 	address := strings.TrimPrefix(s.URL, "http://")
@@ -103,8 +103,7 @@ func dial(t *testing.T, s *apitest.Server) net.Conn {
 	return conn
 }
 
-// announce sends the call's header, and asks whether to send the body. It is the first status that
-// comes.
+// announce sends the call's header with Expect, and returns the first status that arrives.
 func (c unsent) announce(t *testing.T, s *apitest.Server, length int64) (status int) {
 	t.Helper()
 	conn := dial(t, s)

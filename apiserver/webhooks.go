@@ -5,8 +5,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// WebhookConfig is what the calling of webhooks works with.
+// WebhookConfig is the configuration of Webhooks.
 type WebhookConfig = webhooks.Config
 
-// Webhooks is the calling of customers' webhooks, a kind of background work.
+// Webhooks is a kind of background work: it calls customers' webhooks.
 func Webhooks(config WebhookConfig) work.Kind { return webhooks.Kind(config) }

@@ -24,22 +24,22 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// odd are values that hardly an argument takes, and some that most take.
+// odd are values that almost no argument accepts, and some that most accept.
 func odd(theirs ids.ID) []string {
 	return []string{`""`, `[]`, `{"unknown":1}`, `0`, `"` + long("x", 5_000) + `"`,
 		`"\u202ea\u0007\u0000"`, `{"a":1,"a":2}`,
-		// and of those that are of one operation alone
+		// the rest is for arguments of a single operation
 		`null`, `{}`, `[null]`, `[7]`, `true`, `-1`, `1.5`, `2.0`, `1e300`, `9223372036854775808`,
 		`"NaN"`, `"\ud800"`, `"../../key/list"`, `"0123456789abcdef01234567"`,
 		`"` + theirs.String() + `"`, `"` + long("0", 24) + `"`, long("[", 40) + long("]", 40)}
 }
 
-// common are how many of them those arguments get that are the same of every tool. In a hurry all
-// arguments get no more.
+// common is how many of the odd values are tried on arguments that all tools share. In short mode,
+// all arguments get only these.
 const common = 7
 
-// TestEveryArgumentOfEveryTool gives every argument of every tool what it is not made for, the
-// others being right. It is refused by its name, or taken. What is refused has changed nothing.
+// TestEveryArgumentOfEveryTool gives odd values to every argument of every tool, with the others
+// valid. The argument is refused by its name, or accepted. A refused call changes nothing.
 func TestEveryArgumentOfEveryTool(t *testing.T) {
 	r, all := everything(t)
 	values := odd(r.NewGroup(t, "bob", "theirs"))
@@ -69,7 +69,7 @@ func TestEveryArgumentOfEveryTool(t *testing.T) {
 				}
 				refused++
 				diff := cmp.Diff(before, r.counts())
-				if diff != "" && said.Code != fault.Unavailable { // a look that nobody ended
+				if diff != "" && said.Code != fault.Unavailable { // a preview that nobody completed
 					t.Errorf("%s %s %.60s is refused (%s), and changes %s", c.name, name, value,
 						said.Code, diff)
 				}
@@ -87,14 +87,14 @@ func TestEveryArgumentOfEveryTool(t *testing.T) {
 	}
 }
 
-// toolCall is a call that is right, or misses but what a token or a name stands for.
+// toolCall is a valid call, or one that lacks only a token or a name.
 type toolCall struct {
 	name  string
 	input *jsonschema.Schema
 	with  map[string]json.RawMessage
 }
 
-// refusedBy is what a call was refused with.
+// refusedBy is the refusal of a call.
 type refusedBy struct {
 	Code   fault.Code
 	Status int
@@ -103,7 +103,7 @@ type refusedBy struct {
 	text   string
 }
 
-// names says whether a refusal is about an argument.
+// names reports whether a refusal is about an argument.
 func (s *refusedBy) names(argument string) bool {
 	for _, one := range s.Errors {
 		rest, is := strings.CutPrefix(one.Field, argument)
@@ -114,8 +114,8 @@ func (s *refusedBy) names(argument string) bool {
 	return false
 }
 
-// isRight says whether an argument takes a value, by its own description or as good as that. A
-// parameter's text may be said as it is, and an empty one is none.
+// isRight reports whether an argument may accept a value. A parameter may be any text, and an empty
+// one counts as absent.
 func (c *toolCall) isRight(name, value string) bool {
 	if value == "" {
 		return !slices.Contains(c.input.Required, name)
@@ -134,7 +134,7 @@ func (c *toolCall) isRight(name, value string) bool {
 		resolved.Validate(map[string]any{"a": read}) == nil
 }
 
-// holdRefused wants the argument to be named that is wrong, or another one when it is not.
+// holdRefused requires the refusal to name the argument, or another one if this one may be valid.
 func (c *toolCall) holdRefused(t *testing.T, name, value string, s *refusedBy) {
 	t.Helper()
 	if s.Status >= 500 && s.Code != fault.Unavailable && s.Code != fault.SourceUnreachable ||
@@ -149,7 +149,7 @@ func (c *toolCall) holdRefused(t *testing.T, name, value string, s *refusedBy) {
 		s.Code, s.Detail)
 }
 
-// counts are how many there are of everything but of what calls leave behind.
+// counts counts everything in the state except what any call leaves behind.
 func (r *rig) counts() map[string]int {
 	counts := r.Client.View().Counts()
 	delete(counts, "claims")
@@ -157,10 +157,10 @@ func (r *rig) counts() map[string]int {
 	return counts
 }
 
-// give calls a tool, and answers what it was refused with; nil: it was not.
+// give calls a tool and returns its refusal; nil: it was accepted.
 func (r *rig) give(t *testing.T, name string, with map[string]json.RawMessage) *refusedBy {
 	t.Helper()
-	var arguments strings.Builder // as they are: a map's own JSON would mend them
+	var arguments strings.Builder // by hand: encoding a map would repair invalid values
 	for argument, value := range with {
 		if arguments.Len() > 0 {
 			arguments.WriteByte(',')
@@ -198,7 +198,7 @@ func (r *rig) give(t *testing.T, name string, with map[string]json.RawMessage) *
 	return refusal
 }
 
-// everything is one of everything of alice's, and a call of each tool with it. Those that delete
+// everything makes one of everything for alice, and a valid call of each tool. Calls that delete
 // come last.
 func everything(t *testing.T) (*rig, []*toolCall) {
 	t.Helper()
@@ -233,7 +233,7 @@ func everything(t *testing.T) (*rig, []*toolCall) {
 	for path, methods := range document.Paths {
 		for _, op := range methods {
 			if known[op.OperationID] == nil {
-				continue // another way to call one
+				continue // an alias of a tool
 			}
 			c := &toolCall{name: op.OperationID, input: r.inputOf(t, a, op.OperationID),
 				with: map[string]json.RawMessage{}}
@@ -260,7 +260,7 @@ func everything(t *testing.T) (*rig, []*toolCall) {
 	return r, all
 }
 
-// turnOf sorts tools, so that what one deletes the others have had.
+// turnOf is a sort key, so that a tool that deletes something comes after the others.
 func turnOf(name string) string {
 	for i, first := range []string{"svc_delete_", "svc_stop_", "svc_put_group_start"} {
 		if strings.HasPrefix(name, first) {
@@ -270,7 +270,7 @@ func turnOf(name string) string {
 	return name
 }
 
-// inputOf is what a tool takes, in full.
+// inputOf returns the full input schema of a tool.
 func (r *rig) inputOf(t *testing.T, a *agent, name string) *jsonschema.Schema {
 	t.Helper()
 	told, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "shoal://tools/" + name})
@@ -284,8 +284,8 @@ func (r *rig) inputOf(t *testing.T, a *agent, name string) *jsonschema.Schema {
 	return whole.InputSchema
 }
 
-// things are one of everything of alice's, by the argument that names it. What an argument named id
-// is of, the path of the operation says.
+// things makes one of everything for alice, by the argument that names it. For an argument named
+// id, the operation's path tells the kind.
 func (r *rig) things(t *testing.T) map[string]string {
 	t.Helper()
 	job, later := r.run(t, `{"name":"a"}`), r.run(t, `{"name":"b"}`)
@@ -336,13 +336,13 @@ func (r *rig) things(t *testing.T) map[string]string {
 	return all
 }
 
-// kinds are what an argument named id is of, by what the path of its operation has, the first that
-// fits.
+// kinds tells what an argument named id names, by a part of the operation's path. The first match
+// counts.
 var kinds = [][2]string{{"/group/", "group"}, {"/exports/", "export"}, {"/key/", "key"},
 	{"/notifications/", "notice"}, {"/schema/", "schema"}, {"/webhooks/", "webhook"},
 	{"/scraper-job-status/", "job"}, {"/scraper/", "scraper"}, {"/grants/", "key"}}
 
-// fill puts what there is into a call of an operation.
+// fill puts ids of existing things into a call.
 func (c *toolCall) fill(path string, things map[string]string) {
 	for name := range c.input.Properties {
 		thing, known := things[name]
@@ -355,7 +355,7 @@ func (c *toolCall) fill(path string, things map[string]string) {
 			thing = things["upload"]
 		}
 		before, given := c.with[name]
-		isID := len(before) == 26 // and its quotes
+		isID := len(before) == 26 // with its quotes
 		if known && (isID || !given && slices.Contains(c.input.Required, name)) {
 			c.with[name] = json.RawMessage(thing)
 		}

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// maxAnswer is the most bytes of an operation's answer that parts are made of.
+	// maxAnswer is the size limit of an operation's answer that can be cut, bytes.
 	maxAnswer = 8 << 20
-	// maxReading answers are put together at once.
+	// maxReading is how many answers are assembled at once.
 	maxReading = 8
 )
 
-// Cost is what a call has cost, and what a run has that it launched.
+// Cost is the charge of the run that a call launched, so far.
 type Cost struct {
 	JobID         ids.ID `json:"jobId"`
 	ChargedMicros int64  `json:"chargedMicros"`
 }
 
-// output is what every tool answers. Members that say nothing are left out.
+// output is the answer of every tool. Empty members are left out.
 type output struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *failure        `json:"error,omitempty"`
@@ -44,22 +44,22 @@ type output struct {
 	Cursor     string          `json:"cursor,omitempty"`
 }
 
-// failure is a Problem, and when to try again.
+// failure is a Problem with the time to retry after.
 type failure struct {
 	operation.Problem
 	RetryAfterSeconds json.Number `json:"retryAfterSeconds,omitempty"`
 }
 
-// calling is a tool's call.
+// calling is one call of a tool.
 type calling struct {
 	operation.Inside
 	args   json.RawMessage
-	tell   func(event json.RawMessage) // how far a wait is; nil: nobody wants to know
-	glance bool                        // the first event of a wait is enough
-	asks   *mcp.CallToolRequest        // of a client that may ask a person; nil: there is none
+	tell   func(event json.RawMessage) // reports the progress of a wait; nil: nobody asked for it
+	glance bool                        // end a wait at its first event
+	asks   *mcp.CallToolRequest        // the request of a client that may ask a person; nil: none
 }
 
-// handle makes the library's handler of a tool.
+// handle makes the library's handler for a tool.
 func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		from, credential := callerOf(request)
@@ -91,11 +91,11 @@ func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 
 var errNobody = errors.New("agents: a call without a caller")
 
-// errCancelled ends a call that its caller has given up. The caller has stopped listening for it;
-// the library wants an answer, to end the stream that it would stand in.
+// errCancelled ends a call that its caller has cancelled. The caller no longer listens, but the
+// library needs an answer to end the stream.
 var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
 
-// write writes an answer as JSON.
+// write encodes an answer as JSON.
 func write(out *output) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -106,7 +106,7 @@ func write(out *output) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// call makes a tool's call.
+// call executes one call of a tool.
 func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*output, error) {
 	args, err := operation.ReadArguments(c.args)
 	if err != nil {
@@ -129,7 +129,7 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	inner := g.chain.Do(ctx, t.Operation, &c.Inside)
 	defer inner.Close()
 	out := &output{Reason: inner.Reason}
-	if inner.Status == http.StatusAccepted { // the same key waits again (decision 66)
+	if inner.Status == http.StatusAccepted { // the same key waits on (decision 66)
 		out.Unfinished, out.Key = true, c.Key
 	}
 	switch {
@@ -147,16 +147,16 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	return out, err
 }
 
-// isObject says whether valid JSON is an object.
+// isObject reports whether valid JSON is an object.
 func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// originOf is the page that a call is about, "" when it does not say.
+// originOf is the page that a call is about, "" if it names none.
 func originOf(args map[string]json.RawMessage) (url string) {
-	_ = json.Unmarshal(args["url"], &url) // or it is none
+	_ = json.Unmarshal(args["url"], &url) // not every tool has a url
 	return url
 }
 
-// failed tells why an operation has refused a call.
+// failed turns the refusal of an operation into an output.
 func failed(inner *operation.Inner) (*output, error) {
 	told := &failure{RetryAfterSeconds: json.Number(inner.RetryAfter)}
 	if err := json.NewDecoder(inner.Body).Decode(&told.Problem); err != nil {
@@ -165,7 +165,7 @@ func failed(inner *operation.Inner) (*output, error) {
 	return &output{Error: told}, nil
 }
 
-// read takes an answer, marks what was scraped, and keeps of it what fits the budget.
+// read reads an answer, marks scraped texts, and cuts it to the budget.
 func (g *Gateway) read(ctx context.Context, t *operation.Tool, inner *operation.Inner, out *output,
 	at place, origin string) error {
 	select {
@@ -188,7 +188,7 @@ func (g *Gateway) read(ctx context.Context, t *operation.Tool, inner *operation.
 	return cut(t, answer, at, out)
 }
 
-// cost is what a run has cost so far.
+// cost returns what a run has cost so far; nil: there is no such run.
 func (g *Gateway) cost(ctx context.Context, job ids.ID) (*Cost, error) {
 	run, err := g.history.Run(ctx, g.client.View(), job)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// confirmWithin is how long a person may take.
+// confirmWithin is how long a person may take to answer.
 const confirmWithin = 5 * time.Minute
 
-// confirmation names the question, in clients that answer it by another call.
+// confirmation is the key of the question for clients that answer it with another call.
 const confirmation = "confirm"
 
-// question is an answer that asks a person before the call is made.
+// question is an answer that asks a person before the call is made. It implements error.
 type question struct{ *mcp.CallToolResult }
 
 // Error implements error.
@@ -28,8 +28,8 @@ func (question) Error() string { return "agents: a person is asked first" }
 
 var errDeclined = fault.New(fault.Declined, "nothing was done, and nothing charged")
 
-// confirm has a person asked before what costs or destroys, where the client can do so. It is nil
-// when the call may be made.
+// confirm asks a person before a call that costs or destroys, if the client can. It returns nil if
+// the call may be made.
 func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	args map[string]json.RawMessage) error {
 	request := c.asks
@@ -51,10 +51,10 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	if client.ProtocolVersion < stateless {
 		asking, cancel := context.WithTimeout(ctx, confirmWithin)
 		defer cancel()
-		defer context.AfterFunc(g.chain.Streaming, cancel)() // a stop takes no answers
+		defer context.AfterFunc(g.chain.Streaming, cancel)() // a stop does not wait for people
 		said, err := request.Session.Elicit(asking, ask)
 		if err != nil || said.Action != "accept" {
-			return errDeclined // who was not asked has not agreed
+			return errDeclined // a person who was not asked has not agreed
 		}
 		return nil
 	}
@@ -70,15 +70,15 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 		return errDeclined
 	}
 	if c.Key == "" && t.Idempotency != operation.Ignored {
-		c.Key = asked.String() // a yes that comes again has come once
+		c.Key = asked.String() // a repeated confirmation counts once
 	}
 	return nil
 }
 
-// arranges says whether a call has something start by itself from now on.
+// arranges reports whether a call makes something start automatically from now on.
 func arranges(args map[string]json.RawMessage) bool {
 	var schedule, start string
-	_ = json.Unmarshal(args["schedule"], &schedule) // or there is none
+	_ = json.Unmarshal(args["schedule"], &schedule) // it may be missing
 	_ = json.Unmarshal(args["startType"], &start)
 	return schedule != "" || start != "" && start != "NONE" && start != "MANUAL"
 }

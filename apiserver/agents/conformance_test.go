@@ -34,12 +34,12 @@ import (
 // suiteTools is where e2e/conformance/install puts the suite.
 const suiteTools = "../../e2e/.conformance/node_modules"
 
-// summed is the suite's last word of a scenario: what passed and failed of it.
+// summed matches the suite's last line of a scenario: how many checks passed and failed.
 var summed = regexp.MustCompile(`(?m)^[✓✗] [a-z0-9-]+: [0-9]+ passed, [0-9]+ failed$`)
 
-// TestConformance runs the protocol's public conformance suite against the gateway. What the suite
-// wants of a server are tools, resources and prompts of its own (fixtures_test.go). Those that an
-// operation can be are declared as ours are.
+// TestConformance runs the protocol's public conformance suite against the gateway. The suite
+// requires its own tools, resources and prompts (fixtures_test.go). Where possible, they are
+// declared as operations.
 func TestConformance(t *testing.T) {
 	if os.Getenv("SHOAL_CONFORMANCE_SUITE") == "" {
 		t.Skip("make conformance runs it")
@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// serveFixtures serves a gateway of the suite's fixtures, and answers its address.
+// serveFixtures serves a gateway with the suite's fixtures, and returns its address.
 func serveFixtures(t *testing.T, add func(*mcp.Server)) (url string) {
 	t.Helper()
 	work, stop := context.WithCancel(t.Context())
@@ -86,7 +86,7 @@ func serveFixtures(t *testing.T, add func(*mcp.Server)) (url string) {
 	handle := chain.Handler(append(ops, gateway.Operations()...))
 	server := &fasthttp.Server{StreamRequestBody: true,
 		Handler: func(rc *fasthttp.RequestCtx) {
-			rc.Request.Header.Set("Authorization", "Bearer anyone") // the suite sends none
+			rc.Request.Header.Set("Authorization", "Bearer anyone") // the suite sends no credential
 			handle(rc)
 		}}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -109,7 +109,7 @@ func serveFixtures(t *testing.T, add func(*mcp.Server)) (url string) {
 	return "http://" + l.Addr().String() + agents.Path
 }
 
-// anyone lets in whoever calls, with a key of an agent.
+// anyone authenticates every caller as an agent's key.
 type anyone struct{}
 
 // Authenticate implements operation.Authenticator.
@@ -141,7 +141,7 @@ func (anyone) Holds(*auth.Principal) error { return nil }
 // Used implements operation.Authenticator.
 func (anyone) Used(*auth.Principal, netip.Addr) {}
 
-// uncounted counts no calls.
+// uncounted ignores calls.
 type uncounted struct{}
 
 // Answered implements operation.Observer.

@@ -16,11 +16,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxTokens is about what an answer has at most (decision 34).
+// maxTokens is the approximate size limit of an answer (decision 34).
 const maxTokens = 25_000
 
-// tokensOf is about how many tokens a text has. Models need one for four characters of English or
-// JSON, and about one for each of other scripts.
+// tokensOf estimates the number of tokens of a text. Models need one for four characters of English
+// or JSON, and about one for each character of other scripts.
 func tokensOf(text []byte) int {
 	plain, others := 0, 0
 	for len(text) > 0 {
@@ -34,29 +34,29 @@ func tokensOf(text []byte) int {
 	return (plain+3)/4 + others
 }
 
-// place is where an answer that was cut goes on: behind so many items, and so many bytes of the
-// next one. Of is what the other arguments were.
+// place is where a cut answer continues: after Items items, and Bytes bytes of the next one. Of is
+// a hash of the other arguments.
 type place struct {
 	Items  int    `json:"n,omitempty"`
 	Bytes  int    `json:"b,omitempty"`
-	Cursor string `json:"c,omitempty"` // the operation's own
-	Key    string `json:"k,omitempty"` // so that a change is answered, not repeated
+	Cursor string `json:"c,omitempty"` // the operation's own cursor
+	Key    string `json:"k,omitempty"` // so that a change is not repeated, only its answer
 	Of     uint64 `json:"h"`
 }
 
-// cutStart begins the cursor of an answer that was cut. Those of operations have no dot.
+// cutStart is the prefix of our own cursors. Cursors of operations contain no dot.
 const cutStart = "cut."
 
 func (p place) String() string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // plain texts and numbers
+		panic(err) // only plain texts and numbers: Marshal cannot fail
 	}
 	return cutStart + base64.RawURLEncoding.EncodeToString(text)
 }
 
-// takePlace takes a cursor of an answer that was cut out of the arguments. Operations' own cursors
-// stay there.
+// takePlace removes a cursor of a cut answer from the arguments and decodes it. Cursors of the
+// operations stay there.
 func takePlace(t *operation.Tool, args map[string]json.RawMessage) (place, error) {
 	var own string
 	given := args[operation.CursorArgument]
@@ -97,7 +97,7 @@ func takePlace(t *operation.Tool, args map[string]json.RawMessage) (place, error
 var errCursor = fault.Invalid(fault.InvalidCursor, operation.CursorArgument,
 	"must be that of the answer before, with otherwise equal arguments")
 
-// sumOf tells arguments from others.
+// sumOf hashes the arguments, to recognize them again.
 func sumOf(args map[string]json.RawMessage) uint64 {
 	h := xxh3.New()
 	for _, name := range slices.Sorted(maps.Keys(args)) {
@@ -108,7 +108,7 @@ func sumOf(args map[string]json.RawMessage) uint64 {
 	return h.Sum64()
 }
 
-// cut puts into out what fits of an answer, from a place on.
+// cut puts the part of an answer that fits into out, beginning at a place.
 func cut(t *operation.Tool, answer json.RawMessage, at place, out *output) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, answer); err != nil {
@@ -144,14 +144,14 @@ func cut(t *operation.Tool, answer json.RawMessage, at place, out *output) error
 	return err
 }
 
-// cutItem puts a part of an item's text into out: the item alone is longer than an answer.
+// cutItem puts a part of an item's text into out, because the item alone exceeds the budget.
 func cutItem(t *operation.Tool, kept []json.RawMessage, at place, out *output) error {
 	item := kept[0]
 	if at.Bytes >= len(item) {
 		return errCursor
 	}
 	part := item[at.Bytes:]
-	most := maxTokens / 2 // quotes within it take two characters
+	most := maxTokens / 2 // quotes within it become two characters
 	end := len(part)
 	for tokensOf(part[:end]) > most {
 		end = end * 3 / 4
@@ -170,8 +170,8 @@ func cutItem(t *operation.Tool, kept []json.RawMessage, at place, out *output) e
 	return nil
 }
 
-// goOn is the cursor of what follows. There is none of a call that would cost once more, or change
-// something.
+// goOn returns the cursor of the next part. It returns "" if another call would cost again or
+// change something.
 func goOn(t *operation.Tool, next place) string {
 	if t.Agents != operation.Reads && next.Key == "" {
 		return ""
@@ -179,7 +179,7 @@ func goOn(t *operation.Tool, next place) string {
 	return next.String()
 }
 
-// parts are the list of an answer, and the answer without it. One without a list is one item.
+// parts are an answer's list and the rest of it. An answer without a list counts as one item.
 type parts struct {
 	list   []json.RawMessage
 	rest   json.RawMessage
@@ -212,8 +212,8 @@ func split(t *operation.Tool, answer json.RawMessage) (parts, error) {
 	return a, err
 }
 
-// join is the opposite of split. Where items are left out the operation's own cursor is, too: it
-// leads on behind them.
+// join is the inverse of split. If items are left out, it drops the operation's own cursor, which
+// would skip them.
 func (a *parts) join(items []json.RawMessage, more bool) (json.RawMessage, error) {
 	if !a.listed {
 		return items[0], nil

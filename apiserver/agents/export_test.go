@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// NewWith makes a gateway of operations that can do what no operation can: what the protocol's
-// conformance suite wants of a server. It passes the same handlers, sessions and lists.
+// NewWith makes a gateway that can do more than operations can, as the conformance suite requires.
+// It uses the same handlers, sessions and lists.
 func NewWith(c Config, ops []*operation.Operation, change func(*mcp.ServerOptions),
 	add func(*mcp.Server)) *Gateway {
 	o := options()
@@ -19,7 +19,7 @@ func NewWith(c Config, ops []*operation.Operation, change func(*mcp.ServerOption
 	return g
 }
 
-// CallerIn is who has sent the message that a context is of.
+// CallerIn returns the sender of the message that ctx belongs to.
 func CallerIn(ctx context.Context) *operation.Caller {
 	from, _ := ctx.Value(callerKey{}).(*operation.Caller)
 	return from

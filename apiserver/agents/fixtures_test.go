@@ -1,4 +1,4 @@
-// The suite wants logs and questions to the client's model, which the protocol gives up by and by.
+// The suite requires logging and sampling, which the protocol is phasing out.
 //
 //lint:file-ignore SA1019 no operation does so
 package agents_test
@@ -19,19 +19,19 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// said is what fixtures answer.
+// said is the answer of fixtures.
 type said struct {
 	Text string `json:"text"`
 }
 
-// far is how far a fixture is, as runs tell it.
+// far is the progress of a fixture, in the form that runs use.
 type far struct {
 	State        string `json:"state"`
 	SuccessLinks int    `json:"successLinks"`
 	TotalLinks   int    `json:"totalLinks"`
 }
 
-// fixtureOperations are those fixtures of the suite that an operation can be.
+// fixtureOperations are the suite's fixtures that can be operations.
 func fixtureOperations() []*operation.Operation {
 	declare := func(id string, effect operation.Effect, event any) operation.Declaration {
 		return operation.Declaration{ID: id, Routes: operation.Routes("POST /" + id),
@@ -78,7 +78,7 @@ const (
 	tinyWAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 )
 
-// addFixtures adds what no operation can be: media, questions to the client's model, prompts.
+// addFixtures adds what operations cannot be: media, questions to the client's model, prompts.
 func addFixtures(server *mcp.Server) {
 	text := func(text string) mcp.Content { return &mcp.TextContent{Text: text} }
 	image := &mcp.ImageContent{Data: []byte(tinyPNG), MIMEType: "image/png"}
@@ -131,7 +131,7 @@ func addFixture(server *mcp.Server, name, schema string, answer func(context.Con
 	})
 }
 
-// addTalking adds tools that talk with the client while they are called.
+// addTalking adds tools that talk to the client during a call.
 func addTalking(server *mcp.Server) {
 	text := func(format string, values ...any) []mcp.Content {
 		return []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, values...)}}
@@ -214,7 +214,7 @@ func addReading(server *mcp.Server) {
 		URITemplate: "test://template/{id}/data"}, read)
 }
 
-// addLessons adds prompts, with those arguments that the suite gives them.
+// addLessons adds prompts with the arguments that the suite passes.
 func addLessons(server *mcp.Server, all map[string][]mcp.Content) {
 	arguments := map[string][]string{"test_prompt_with_arguments": {"arg1", "arg2"},
 		"test_prompt_with_embedded_resource": {"resourceUri"}}
@@ -248,7 +248,7 @@ func addLessons(server *mcp.Server, all map[string][]mcp.Content) {
 	}
 }
 
-// fixtureOptions are what the suite wants a server to be able to do beside what ours can.
+// fixtureOptions are the capabilities that the suite requires beyond ours.
 func fixtureOptions(o *mcp.ServerOptions) {
 	//nolint:staticcheck // the suite asks for it still
 	o.Capabilities.Logging = &mcp.LoggingCapabilities{}

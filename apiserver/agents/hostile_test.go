@@ -30,7 +30,7 @@ func (r *rig) key(t *testing.T, customer string) string {
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
 	`"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// TestWhoMayBeAnAgent: keys of the scopes of agents, and nobody else.
+// TestWhoMayBeAnAgent: only keys with the scopes of agents may call.
 func TestWhoMayBeAnAgent(t *testing.T) {
 	r := start(t)
 	for who, want := range map[string]int{apitest.LLM: 200, apitest.Reader: 200, apitest.User: 403,
@@ -47,7 +47,7 @@ func TestWhoMayBeAnAgent(t *testing.T) {
 	}
 }
 
-// TestHostileMessages: what is no message is refused, and the gateway goes on.
+// TestHostileMessages: invalid messages are refused, and the gateway keeps working.
 func TestHostileMessages(t *testing.T) {
 	r := start(t)
 	deep := long(`{"a":`, 20_000) + "1" + long("}", 20_000)
@@ -82,7 +82,7 @@ func TestHostileMessages(t *testing.T) {
 		map[string]any{"result.scope": "LLM_FULL"})
 }
 
-// TestRefusalsAreShort: a refusal repeats no more of a call than a person reads.
+// TestRefusalsAreShort: a refusal repeats only a short part of a call.
 func TestRefusalsAreShort(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.Reader, "", nil)
@@ -102,7 +102,7 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// TestSessionsAreTheirCredentials: nobody else uses or ends a session.
+// TestSessionsAreTheirCredentials: only the credential that began a session can use or end it.
 func TestSessionsAreTheirCredentials(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, sessionful, nil)
@@ -122,7 +122,7 @@ func TestSessionsAreTheirCredentials(t *testing.T) {
 	a.want("svc_whoami", nil, map[string]any{"result.scope": "LLM_FULL"})
 }
 
-// TestRevokedKeys: a session is of no use to a key that was revoked.
+// TestRevokedKeys: a revoked key cannot use its session.
 func TestRevokedKeys(t *testing.T) {
 	r := start(t)
 	for _, version := range []string{sessionful, ""} {
@@ -136,7 +136,7 @@ func TestRevokedKeys(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded: of a customer's sessions the least used one makes room.
+// TestSessionsAreBounded: a customer's least recently used session makes room for a new one.
 func TestSessionsAreBounded(t *testing.T) {
 	metrics := telemetry.NewMetrics()
 	r := start(t, func(c *apiserver.Config) { c.Metrics = metrics })
@@ -167,7 +167,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRatesAreThoseOfREST: a tool's call takes from the same bucket as its operation's.
+// TestRatesAreThoseOfREST: a tool call uses the same rate bucket as its operation.
 func TestRatesAreThoseOfREST(t *testing.T) {
 	r := start(t, apitest.WithRateLimits, func(c *apiserver.Config) {
 		c.Rates = map[string]apiserver.Rate{"read": {Count: 3, Per: 1e12},
@@ -190,7 +190,7 @@ func TestRatesAreThoseOfREST(t *testing.T) {
 	t.Error("messages have no limit")
 }
 
-// TestEndOfASession: a session that its client ends is gone at once, with what is called in it.
+// TestEndOfASession: a session that its client ends is gone at once, and so are its calls.
 func TestEndOfASession(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 1)
@@ -223,8 +223,8 @@ func TestEndOfASession(t *testing.T) {
 	}
 }
 
-// TestStopWithAgents: a server stops while agents have sessions and wait. They are answered first,
-// and told that there is more to wait for.
+// TestStopWithAgents: a server stops while agents have sessions and wait. They get an answer first,
+// which says that the wait is unfinished.
 func TestStopWithAgents(t *testing.T) {
 	for _, version := range []string{sessionful, ""} {
 		r := start(t)
@@ -262,7 +262,7 @@ func TestStopWithAgents(t *testing.T) {
 	}
 }
 
-// TestAccessTokens: what a person has granted calls like a key of its scope, and no longer than it.
+// TestAccessTokens: an access token works like a key of its scope, until its grant ends.
 func TestAccessTokens(t *testing.T) {
 	r := start(t)
 	account, grant := r.IDs.New(), r.IDs.New()

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// toolsPerPage are in one answer of tools/list. The first one has what reads pages.
+	// toolsPerPage is the page size of tools/list. The first page has the tools that read pages.
 	toolsPerPage = 60
-	// maxAbout is the most bytes of what a tool is said to do, and maxDoc of an argument. The first
-	// sentence of each is kept, however long.
+	// maxAbout and maxDoc bound the description of a tool and of an argument, bytes. The first
+	// sentence is always kept.
 	maxAbout = 240
 	maxDoc   = 80
 )
 
-// newer ends the name of a tool that does what another one does, and more.
+// newer is the suffix of a tool that replaces the tool without it.
 const newer = "_v2"
 
-// inOrder are tools as they are listed: as operations are declared, those last that have a newer
-// version.
+// inOrder returns the tools in the order of the list: as operations are declared, but replaced
+// tools last.
 func inOrder(tools []*operation.Tool) []*operation.Tool {
 	replaced := func(t *operation.Tool) int {
 		if slices.ContainsFunc(tools, func(o *operation.Tool) bool { return o.ID == t.ID+newer }) {
@@ -43,12 +43,12 @@ func inOrder(tools []*operation.Tool) []*operation.Tool {
 	return sorted
 }
 
-// listing makes tools as clients see them. Clients send the whole list to their model, so it is
-// short. A part of a schema is described by one tool, which the others name. What the operation
-// checks anyway is left out. shoal://tools/{name} has all of it.
+// listing makes tools as clients see them. It keeps them short, because clients send the whole list
+// to their model. One tool describes a component and the others refer to it. Rules that the
+// operation checks anyway are left out. shoal://tools/{name} shows everything.
 type listing struct{ homes map[string][]*operation.Tool }
 
-// describe is a tool as clients see it.
+// describe makes a tool as clients see it.
 func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	is := t.Hints()
 	text := t.Summary + "."
@@ -74,8 +74,8 @@ func (l *listing) describe(t *operation.Tool) *mcp.Tool {
 	return made
 }
 
-// input describes arguments. A component that another tool describes, which all have who have this
-// one, is named after it.
+// input describes the arguments of a tool. A component may already be described by another tool
+// that every caller of this one sees. It then refers to that tool.
 func (l *listing) input(t *operation.Tool) *jsonschema.Schema {
 	elsewhere := map[string]string{}
 	for name, component := range t.Input.Defs {
@@ -122,14 +122,14 @@ func (l *listing) input(t *operation.Tool) *jsonschema.Schema {
 	return made
 }
 
-// seenWith says whether whoever sees a tool sees another one, too.
+// seenWith reports whether everyone who sees t also sees home.
 func seenWith(home, t *operation.Tool) bool {
 	return (home.Access == auth.Read || home.Access == t.Access) &&
 		(home.Feature == "" || home.Feature == t.Feature)
 }
 
-// short is a schema without what its operation checks by itself, and says when it refuses. Those
-// are bounds, patterns, and that null is none.
+// short is a schema without what the operation checks itself and explains when it refuses: bounds,
+// patterns, and that null means absent.
 func short(s *jsonschema.Schema) *jsonschema.Schema {
 	if len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null" {
 		made := short(s.AnyOf[0])
@@ -171,12 +171,12 @@ func short(s *jsonschema.Schema) *jsonschema.Schema {
 	return made
 }
 
-// unsaid are defaults that go without saying.
+// unsaid are defaults that need not be stated.
 var unsaid = []string{"false", "0", `""`}
 
 func isNull(name string) bool { return name == "null" }
 
-// inside are the schemas in a short one.
+// inside are the schemas nested in a short one.
 func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	inner := slices.Clone(s.AnyOf)
 	for _, member := range s.Properties {
@@ -190,7 +190,7 @@ func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	return inner
 }
 
-// firstOf are the first sentences of a text, as many as fit.
+// firstOf returns as many leading sentences of a text as fit, at least one.
 func firstOf(text string, most int) string {
 	sentences := strings.SplitAfter(text, ". ")
 	kept := sentences[0]
@@ -203,7 +203,7 @@ func firstOf(text string, most int) string {
 	return strings.TrimSpace(kept)
 }
 
-// listTools answers tools/list: what the caller's scope may call and its plan can use, in pages.
+// listTools answers tools/list in pages, with the tools that the caller's scope and plan allow.
 func (g *Gateway) listTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		asked, is := request.(*mcp.ListToolsRequest)
@@ -242,7 +242,7 @@ func (g *Gateway) listTools(next mcp.MethodHandler) mcp.MethodHandler {
 var errListCursor = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 	Message: "the cursor is not that of the page before"}
 
-// isHidden says whether a caller's scope or plan refuses a tool anyway.
+// isHidden reports whether the caller's scope or plan would refuse a tool.
 func (g *Gateway) isHidden(name string, from *operation.Caller) bool {
 	t, known := g.tools[name]
 	return known && (t.Access.Check(&from.Principal) != nil || t.Feature != "" &&

@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// TestListIsShort bounds what the list of tools takes of a model's context, all pages together, and
-// the first page, with which most clients begin.
+// TestListIsShort bounds the tokens that the list of tools takes: all pages together, and the first
+// page, with which most clients begin.
 func TestListIsShort(t *testing.T) {
 	r := start(t)
 	for _, c := range []struct {
 		as         string
-		all, first int // tokens of four characters
+		all, first int // tokens, at four characters each
 	}{{apitest.LLM, 22_000, 14_500}, {apitest.Reader, 9_000, 9_000}} {
 		a := r.connect(t, c.as, "", nil)
 		params, sizes := &mcp.ListToolsParams{}, []int{}
@@ -65,8 +65,8 @@ func sizeOf(t *testing.T, value any) int {
 	return len(text)
 }
 
-// TestPagesOfTools: the first page has what reads pages, each tool is on one page, and a cursor
-// that is none is refused.
+// TestPagesOfTools: the first page has the tools that read pages, each tool is on one page, and an
+// invalid cursor is refused.
 func TestPagesOfTools(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -102,13 +102,13 @@ func TestPagesOfTools(t *testing.T) {
 	}
 }
 
-// ofHTTP is what a tool's caller has not: methods, headers, queries, bodies, streams of events.
+// ofHTTP matches HTTP terms that a tool's caller cannot use: methods, headers, queries, bodies.
 var ofHTTP = regexp.MustCompile(`\bHTTP\b|\b(GET|PUT|POST|DELETE)\b|\?\w+=|\bX-[A-Z]|` +
 	`\bContent-[A-Z]|JSON body|\b[Tt]he (full )?body\b|Events named|Idempotency-Key|Shoal-Reason|` +
 	`/api/|query parameters|same query|[Ss]treamed|answers 20[0-9]|\b408\b|equal parameters`)
 
-// TestToolsSpeakOfArguments: what is said of a tool, in the list and in full, is for who calls it
-// by arguments.
+// TestToolsSpeakOfArguments: descriptions of tools, short and full, speak of arguments and not of
+// HTTP.
 func TestToolsSpeakOfArguments(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -139,7 +139,7 @@ func TestToolsSpeakOfArguments(t *testing.T) {
 	}
 }
 
-// TestToolsOfThePlan: what a customer's plan lacks is not listed, and is refused anyway.
+// TestToolsOfThePlan: tools that the plan lacks are not listed, and are refused anyway.
 func TestToolsOfThePlan(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.ChooseFree{Customer: "alice"})
@@ -151,8 +151,8 @@ func TestToolsOfThePlan(t *testing.T) {
 	a.refused("svc_harvest_sitemaps", args{"scraperId": r.scraper}, "feature_not_in_plan")
 }
 
-// TestPartsOfSchemasAreSaidOnce: what a tool does not describe another one does, which the caller
-// sees, too.
+// TestPartsOfSchemasAreSaidOnce: a tool that omits a component refers to a tool that describes it
+// and that the caller sees, too.
 func TestPartsOfSchemasAreSaidOnce(t *testing.T) {
 	r := start(t)
 	seen := 0
@@ -186,7 +186,7 @@ func sayOf(t *testing.T, tool *mcp.Tool) string {
 	return string(text)
 }
 
-// TestToolInFull: what the list leaves out of a tool is a resource.
+// TestToolInFull: a resource shows everything that the list leaves out of a tool.
 func TestToolInFull(t *testing.T) {
 	r := start(t)
 	read := func(as, name string) (string, error) {

@@ -10,27 +10,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// message is what the gateway itself reads of a JSON-RPC message.
+// message holds the members of a JSON-RPC message that the gateway itself reads.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// methods are those of the protocol that a server may be sent. The library answers the others with
-// a bare text, which clients take for a broken transport.
+// methods are the protocol's methods for servers. The library answers any other method with bare
+// text, which clients take for a broken transport.
 var methods = []string{"completion/complete", "initialize", "logging/setLevel",
 	"notifications/cancelled", "notifications/initialized", "notifications/progress",
 	"notifications/roots/list_changed", "ping", "prompts/get", "prompts/list", "resources/list",
 	"resources/read", "resources/subscribe", "resources/templates/list", "resources/unsubscribe",
 	"server/discover", "subscriptions/listen", "tools/call", "tools/list"}
 
-// answerItself answers what no library need see: a version of the protocol, or a method, that
-// nobody here knows, and params of other types. nil: it is the library's.
+// answerItself handles what the library would answer badly: unknown versions of the protocol,
+// unknown methods, and params of wrong types. It returns nil to leave the message to the library.
 func answerItself(body []byte, version string) http.Handler {
 	var m message
 	if json.Unmarshal(body, &m) != nil {
-		return nil // the library says what is wrong
+		return nil // the library reports the error
 	}
 	if known := mcp.SupportedProtocolVersions(); version != "" && !slices.Contains(known, version) {
 		return refusal(m.ID, http.StatusBadRequest, mcp.CodeUnsupportedProtocolVersion,
@@ -42,7 +42,7 @@ func answerItself(body []byte, version string) http.Handler {
 	}
 	if m.ID == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusAccepted) // nobody is told of a notification that is ignored
+			w.WriteHeader(http.StatusAccepted) // an unknown notification is ignored silently
 		})
 	}
 	status := http.StatusOK
@@ -53,7 +53,7 @@ func answerItself(body []byte, version string) http.Handler {
 		fmt.Sprintf("there is no method %.100q", m.Method), nil)
 }
 
-// refusal answers a message with an error of JSON-RPC.
+// refusal answers a message with a JSON-RPC error.
 func refusal(id json.RawMessage, status int, code int64, text string, data any) http.Handler {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -64,11 +64,11 @@ func refusal(id json.RawMessage, status int, code int64, text string, data any) 
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": said})
 	if err != nil {
-		panic(err) // texts, numbers and valid JSON
+		panic(err) // only texts, numbers and valid JSON: Marshal cannot fail
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		w.WriteHeader(status)
-		_, _ = w.Write(body) // whoever has gone misses it
+		_, _ = w.Write(body) // the client may have left
 	})
 }

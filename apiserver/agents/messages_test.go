@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestUnknownVersions: a version of the protocol that is not spoken is answered with those that
-// are, by an error of JSON-RPC. Who proposes one at the beginning is offered another.
+// TestUnknownVersions: an unsupported protocol version gets a JSON-RPC error that lists the
+// supported ones. A client that proposes one in initialize is offered another.
 func TestUnknownVersions(t *testing.T) {
 	r := start(t)
 	for _, version := range []string{"1999-01-01", "2099-01-01", "next"} {
@@ -36,8 +36,8 @@ func TestUnknownVersions(t *testing.T) {
 	}
 }
 
-// TestUnknownMethods: a method that there is not is an error of JSON-RPC, and a notification of
-// one is ignored.
+// TestUnknownMethods: an unknown method gets a JSON-RPC error, and an unknown notification is
+// ignored.
 func TestUnknownMethods(t *testing.T) {
 	r := start(t)
 	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
@@ -60,7 +60,7 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// TestKnownMethods: what the library knows reaches it.
+// TestKnownMethods: methods that the library knows reach it.
 func TestKnownMethods(t *testing.T) {
 	r := start(t)
 	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list",
@@ -76,12 +76,12 @@ func TestKnownMethods(t *testing.T) {
 	}
 }
 
-// ofTheProgram is what no answer may have: names of the program that has written it.
+// ofTheProgram matches implementation names, which no answer may contain.
 var ofTheProgram = regexp.MustCompile(`\bGo \b|struct field|reflect|unmarshal|\*\w+\.|` +
 	`mcp\.[A-Z]|jsonrpc2|\bfloat64\b|\bint64\b|map\[|wire[A-Z]`)
 
-// TestMistypedMessages: a message whose members are of other types is refused in the words of the
-// protocol, which name the member.
+// TestMistypedMessages: a message with wrong types is refused in terms of the protocol, naming the
+// member.
 func TestMistypedMessages(t *testing.T) {
 	r := start(t)
 	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
@@ -137,7 +137,7 @@ func TestMistypedMessages(t *testing.T) {
 	}
 }
 
-// TestIDsComeBack: a message is answered to the id that it has, or is refused with it.
+// TestIDsComeBack: an answer or a refusal carries the id of its message.
 func TestIDsComeBack(t *testing.T) {
 	r := start(t)
 	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
@@ -156,8 +156,8 @@ func TestIDsComeBack(t *testing.T) {
 	}
 }
 
-// TestSessionsOutliveRefusedMessages: a message that is refused as a whole is answered to its id.
-// A client of the library that does not know what was refused gives its session up.
+// TestSessionsOutliveRefusedMessages: a refused message is answered with its id. Otherwise the
+// client library cannot match the refusal, and gives up its session.
 func TestSessionsOutliveRefusedMessages(t *testing.T) {
 	r := start(t)
 	for _, version := range []string{sessionful, ""} {
@@ -192,7 +192,7 @@ func TestSessionsOutliveRefusedMessages(t *testing.T) {
 	}
 }
 
-// held wants a refusal that names a member, and nothing of the program.
+// held requires a refusal that names a member and contains no implementation names.
 func held(t *testing.T, a apitest.Answer, body, member string) {
 	t.Helper()
 	said := string(a.Body)
@@ -206,7 +206,7 @@ func held(t *testing.T, a apitest.Answer, body, member string) {
 	}
 }
 
-// holdError wants an error of JSON-RPC.
+// holdError requires a JSON-RPC error.
 func holdError(t *testing.T, a apitest.Answer, status, code int) {
 	t.Helper()
 	var said struct {
@@ -220,8 +220,8 @@ func holdError(t *testing.T, a apitest.Answer, status, code int) {
 	}
 }
 
-// TestAYesCountsOnce: a client that asks a person between two calls may send the second one again.
-// The run that was agreed on is made once.
+// TestAYesCountsOnce: a client that asks a person between two calls may repeat the second one. The
+// run is still launched only once.
 func TestAYesCountsOnce(t *testing.T) {
 	r := start(t)
 	call := func(cap int, more string) string {

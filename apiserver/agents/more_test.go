@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestPeopleAreAsked: where a client can ask, what costs or destroys waits for a person's word.
+// TestPeopleAreAsked: if the client can ask, a call that costs or destroys waits for a person.
 func TestPeopleAreAsked(t *testing.T) {
 	for _, version := range []string{sessionful, ""} {
 		r := start(t)
@@ -90,7 +90,7 @@ func TestPeopleAreAsked(t *testing.T) {
 	}
 }
 
-// TestStopWhileAPersonIsAsked: a server that stops does not wait for people, and says so.
+// TestStopWhileAPersonIsAsked: a stopping server does not wait for people, and says so.
 func TestStopWhileAPersonIsAsked(t *testing.T) {
 	r := start(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -121,7 +121,7 @@ func TestStopWhileAPersonIsAsked(t *testing.T) {
 	}
 }
 
-// TestProgress: who asks for it is told how far a run is, by numbers that grow.
+// TestProgress: a client that asks for progress gets increasing numbers.
 func TestProgress(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 3)
@@ -149,7 +149,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestResources: groups, runs and rows have addresses, which answer as tools do.
+// TestResources: groups, runs and rows have URIs, which answer like the tools.
 func TestResources(t *testing.T) {
 	r := start(t)
 	job := r.run(t, `{"_sourceUrl":"https://shop.test/a","name":"a"}`)
@@ -190,7 +190,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestPrompts: each names tools that there are, and takes its arguments.
+// TestPrompts: each prompt names existing tools and accepts its arguments.
 func TestPrompts(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -233,7 +233,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// without is what a prompt answers that lacks an argument, or has nothing but blanks for it.
+// without returns a prompt's refusal if an argument is missing or blank.
 func without(t *testing.T, a *agent, prompt string, with map[string]string,
 	name string) (refused jsonrpc.Error) {
 	t.Helper()
@@ -251,7 +251,7 @@ func without(t *testing.T, a *agent, prompt string, with map[string]string,
 	return jsonrpc.Error{Message: "no error of the protocol"}
 }
 
-// TestPreviewsSayWhatTheyCost: a look at a page answers marked texts and what it was charged.
+// TestPreviewsSayWhatTheyCost: a preview of a page returns marked texts and its charge.
 func TestPreviewsSayWhatTheyCost(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -269,8 +269,8 @@ func TestPreviewsSayWhatTheyCost(t *testing.T) {
 	}
 }
 
-// TestSessionsHoldNoCall: of the call that began it, a session keeps who called. All else would be
-// in memory as long as the session.
+// TestSessionsHoldNoCall: a session keeps only the caller of its first call. Anything else would
+// stay in memory as long as the session.
 func TestSessionsHoldNoCall(t *testing.T) {
 	var seen []*operation.Caller
 	url := serveFixtures(t, func(server *mcp.Server) {

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// envelope is what every message has. The library would refuse one of other types in the words of
-// its own program.
+// envelope is the frame of every message. The library would refuse wrong types with an error in
+// terms of its own code.
 type envelope struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -30,7 +30,7 @@ type envelope struct {
 	} `json:"error"`
 }
 
-// checkMessage refuses what is no single message. A batch would be many calls in one.
+// checkMessage refuses anything but a single message. A batch would be many calls in one.
 func checkMessage(body []byte) error {
 	if len(body) > maxMessage {
 		return fault.New(fault.PayloadTooLarge, "a message may have at most %d bytes", maxMessage)
@@ -60,25 +60,25 @@ func checkMessage(body []byte) error {
 	return nil
 }
 
-// isNumber says whether a JSON value is a number.
+// isNumber reports whether a JSON value is a number.
 func isNumber(value string) bool {
 	return value != "" && (value[0] == '-' || '0' <= value[0] && value[0] <= '9')
 }
 
-// isExact says whether a number is whole, and one that JSON holds exactly. The library would answer
-// to another id than that.
+// isExact reports whether a number is an integer that a float64 holds exactly. The library would
+// answer another id otherwise.
 func isExact(number string) bool {
 	n, err := strconv.ParseFloat(number, 64)
 	return err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
-// refuseMessage answers a request that is refused as a whole by an error of JSON-RPC, so that a
-// client knows which one it is. It would end its session otherwise. nil: it has no id to answer to.
+// refuseMessage answers a refused request with a JSON-RPC error, so that the client can match it by
+// its id. Otherwise the client would end its session. It returns nil if there is no id.
 func refuseMessage(body []byte, err error) http.Handler {
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(body, &m) // then it has none
+	_ = json.Unmarshal(body, &m) // without an id, m.ID stays empty
 	if id := string(m.ID); !isNumber(id) && !strings.HasPrefix(id, `"`) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func refuseMessage(body []byte, err error) http.Handler {
 	return refusal(m.ID, problem.Status, jsonrpc.CodeInvalidRequest, problem.Detail, nil)
 }
 
-// paramsOf is what the library reads the params of a method into; nil: it does not.
+// paramsOf returns what the library decodes a method's params into; nil: nothing.
 func paramsOf(method string) any {
 	switch method {
 	case "initialize":
@@ -125,15 +125,15 @@ func paramsOf(method string) any {
 	return nil
 }
 
-// answerParams answers a request whose params are not what its method takes, naming the member.
-// nil: they are.
+// answerParams refuses a request whose params do not fit its method, and names the member. It
+// returns nil if they fit.
 func answerParams(m message, version string) http.Handler {
 	params := paramsOf(m.Method)
 	if params == nil || m.ID == nil || len(m.Params) == 0 || string(m.Params) == "null" {
 		return nil
 	}
 	err := json.Unmarshal(m.Params, params)
-	if err == nil { // the library reads arguments, too, and says nothing of what it cannot
+	if err == nil { // the library ignores arguments that it cannot decode
 		err = json.Unmarshal(m.Params, new(any))
 	}
 	if err == nil {

@@ -15,13 +15,13 @@ import (
 // maxShown is the most characters of an address that a question shows.
 const maxShown = 200
 
-// estimates are the tools that say what the run of another will probably cost.
+// estimates maps a tool to the tool that estimates the cost of its run.
 var estimates = map[string]string{"svc_run_scraper": "svc_estimate_scraper",
 	"svc_run_group": "svc_estimate_group"}
 
-// ask is what the person reads: what would be done to which of the customer's things, and what that
-// costs, probably and at most. A cap that cannot be told is refused: nobody
-// agrees unseen.
+// ask writes the question for the person. It names the action, the customer's things that it
+// affects, and the probable and the maximum cost. A cap that cannot be read is refused, because
+// nobody should agree to an unknown amount.
 func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 	args map[string]json.RawMessage) (string, error) {
 	customer := c.Outer.Customer
@@ -39,7 +39,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 			"but the balance.", nil
 	}
 	var token string
-	_ = json.Unmarshal(args["token"], &token) // or it has none
+	_ = json.Unmarshal(args["token"], &token) // it may be missing
 	if p := g.client.View().Preview(token); p != nil && p.Customer == customer {
 		var reached strings.Builder
 		for _, c := range p.Cascade.Counts {
@@ -51,14 +51,14 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 	return what + " This cannot be undone.", nil
 }
 
-// subject is what a call is about: things as the customer has named them, and addresses; "" when it
+// subject names what a call is about: the customer's things by name, and addresses; "" if the call
 // does not say.
 func (g *Gateway) subject(customer string, args map[string]json.RawMessage) string {
 	view := g.client.View()
 	var about []string
 	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId"} {
 		var text string
-		_ = json.Unmarshal(args[name], &text) // or it has none
+		_ = json.Unmarshal(args[name], &text) // it may be missing
 		id, err := ids.Parse(text)
 		if err != nil {
 			continue
@@ -74,7 +74,7 @@ func (g *Gateway) subject(customer string, args map[string]json.RawMessage) stri
 		about = append(about, fmt.Sprintf("%.*q", maxShown, url))
 	}
 	var urls []string
-	_ = json.Unmarshal(args["urls"], &urls) // or it has none
+	_ = json.Unmarshal(args["urls"], &urls) // it may be missing
 	if len(urls) > 0 {
 		about = append(about, fmt.Sprintf("%d addresses, the first %.*q", len(urls), maxShown,
 			urls[0]))
@@ -85,7 +85,7 @@ func (g *Gateway) subject(customer string, args map[string]json.RawMessage) stri
 	return " (" + strings.Join(about, ", ") + ")"
 }
 
-// price is what a run will probably cost; "" when that is not known.
+// price is the probable cost of a run; "" if it is unknown.
 func (g *Gateway) price(ctx context.Context, t *operation.Tool, c *calling,
 	args map[string]json.RawMessage) string {
 	estimate := g.tools[estimates[t.ID]]
@@ -99,7 +99,7 @@ func (g *Gateway) price(ctx context.Context, t *operation.Tool, c *calling,
 	out, err := g.call(ctx, estimate, &calling{Inside: operation.Inside{Outer: c.Outer,
 		Credential: c.Credential}, args: with})
 	if err != nil || out.Result == nil {
-		return "" // the launch itself says what is wrong
+		return "" // the launch itself reports the error
 	}
 	var said struct{ MinMicros, MaxMicros json.RawMessage }
 	if json.Unmarshal(out.Result, &said) != nil {
@@ -116,7 +116,7 @@ func (g *Gateway) price(ctx context.Context, t *operation.Tool, c *calling,
 	return fmt.Sprintf(" It will probably cost %s to %s EUR.", least, most)
 }
 
-// euros is an amount of micros, a number or its text: operations take both.
+// euros formats an amount of micros, given as a number or as text, like the operations accept it.
 func euros(micros json.RawMessage) (string, error) {
 	text := string(micros)
 	if said := ""; json.Unmarshal(micros, &said) == nil {

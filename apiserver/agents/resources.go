@@ -14,13 +14,12 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// scheme begins the addresses of what agents read.
+// scheme is the URI scheme of resources.
 const scheme = "shoal://"
 
 const jsonType = "application/json"
 
-// addResources makes groups, runs and rows readable by addresses, as the tools of their operations
-// answer them.
+// addResources makes groups, runs and rows readable by URI, with the same answers as the tools.
 func (g *Gateway) addResources() {
 	for _, r := range []struct{ address, name, title, tool, argument string }{
 		{"groups", "groups", "All groups of the customer", "svc_list_groups", ""},
@@ -31,7 +30,7 @@ func (g *Gateway) addResources() {
 	} {
 		tool := g.tools[r.tool]
 		if tool == nil {
-			continue // a gateway of other operations
+			continue // this gateway lacks the operation
 		}
 		handler := g.readBy(tool, r.argument)
 		if r.argument == "" {
@@ -46,7 +45,7 @@ func (g *Gateway) addResources() {
 		Name: "tool", Title: "All that a tool takes and answers", MIMEType: jsonType}, g.readTool)
 }
 
-// readTool tells all of a tool that its list leaves out.
+// readTool returns the full description of a tool, including what the list leaves out.
 func (g *Gateway) readTool(_ context.Context, request *mcp.ReadResourceRequest) (
 	*mcp.ReadResourceResult, error) {
 	from, _ := callerOf(request)
@@ -70,7 +69,7 @@ func (g *Gateway) readTool(_ context.Context, request *mcp.ReadResourceRequest) 
 		MIMEType: jsonType, Text: string(text)}}}, nil
 }
 
-// readBy reads by a tool's call, whose argument is the second part of the address.
+// readBy reads a resource by calling a tool. argument receives the second segment of the URI.
 func (g *Gateway) readBy(t *operation.Tool, argument string) mcp.ResourceHandler {
 	return func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult,
 		error) {

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// rig is an API with a group of alice that has one scraper.
+// rig is an API with one group of alice's that has one scraper.
 type rig struct {
 	*apitest.Server
 	store          rowstore.Store
@@ -40,7 +40,7 @@ func start(t *testing.T, options ...apitest.Option) *rig {
 	return r
 }
 
-// launch makes a run of so many links.
+// launch launches a run with the given number of links.
 func (r *rig) launch(t *testing.T, links uint32) ids.ID {
 	t.Helper()
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
@@ -49,7 +49,7 @@ func (r *rig) launch(t *testing.T, links uint32) ids.ID {
 	return run.Job
 }
 
-// run is a closed run with a page for each row.
+// run makes a closed run with one page for each row.
 func (r *rig) run(t *testing.T, rows ...string) ids.ID {
 	t.Helper()
 	job := r.launch(t, uint32(len(rows)))
@@ -72,10 +72,10 @@ func (r *rig) run(t *testing.T, rows ...string) ids.ID {
 	return job
 }
 
-// bearer sends a credential.
+// bearer adds a credential to requests.
 type bearer struct {
 	secret string
-	header http.Header // more
+	header http.Header // additional headers
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,7 +91,7 @@ func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 // sessionful is a version of the protocol that has sessions.
 const sessionful = "2025-11-25"
 
-// dial begins a session with a credential, by its name or itself.
+// dial begins a session with a credential, given by name or as text.
 func (r *rig) dial(ctx context.Context, as, version string,
 	options *mcp.ClientOptions) (*mcp.ClientSession, error) {
 	secret, known := r.Secrets[as]
@@ -120,7 +120,7 @@ func (r *rig) connect(t *testing.T, as, version string, options *mcp.ClientOptio
 	return &agent{session, t}
 }
 
-// answer is what a tool answered.
+// answer is the answer of a tool.
 type answer struct {
 	text []byte
 	apitest.Answer
@@ -129,7 +129,7 @@ type answer struct {
 // args are the arguments of a call.
 type args = map[string]any
 
-// call calls a tool. Its answer as text is the same as for programs.
+// call calls a tool, and checks that its text equals its structured content.
 func (a *agent) call(name string, with args) answer {
 	a.t.Helper()
 	result, err := a.CallTool(a.t.Context(), &mcp.CallToolParams{Name: name, Arguments: with})
@@ -167,7 +167,7 @@ func (a *agent) read(name string, result *mcp.CallToolResult) answer {
 	return got
 }
 
-// want calls a tool and wants members of its answer, by path.
+// want calls a tool and requires members of its answer, by path.
 func (a *agent) want(name string, with args, members map[string]any) answer {
 	a.t.Helper()
 	got := a.call(name, with)
@@ -180,13 +180,13 @@ func (a *agent) want(name string, with args, members map[string]any) answer {
 	return got
 }
 
-// refused calls a tool and wants it refused with a code.
+// refused calls a tool and requires a refusal with a code.
 func (a *agent) refused(name string, with args, code string) answer {
 	a.t.Helper()
 	return a.want(name, with, map[string]any{"error.code": code, "error.errors.0.code": code})
 }
 
-// post sends a message as it is.
+// post sends a raw message.
 func (r *rig) post(t *testing.T, as, body string, header ...string) apitest.Answer {
 	t.Helper()
 	headers := map[string]string{"Accept": "application/json, text/event-stream"}
@@ -196,7 +196,7 @@ func (r *rig) post(t *testing.T, as, body string, header ...string) apitest.Answ
 	return r.Call(t, apitest.Scenario{As: as, Do: "POST /mcp", Body: body, Header: headers})
 }
 
-// tick moves the clock until a step is done.
+// tick advances the clock until step returns.
 func (r *rig) tick(t *testing.T, by time.Duration, step func()) {
 	t.Helper()
 	done := make(chan struct{})

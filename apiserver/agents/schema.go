@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// outputOf describes what programs go on with of a tool's answer: the members of its result that
-// are never null, by their types. What is in them the answer itself shows, and so does a list. nil:
-// the tool answers nothing, or a list alone.
+// outputOf describes the part of an answer that programs build on: the members of its result that
+// are never null, with their types. Deeper levels and lists show in the answer itself. It returns
+// nil if the tool answers nothing, or only a list.
 func outputOf(t *operation.Tool) *jsonschema.Schema {
 	if t.Result == nil || t.Listed && t.Agents == operation.Reads {
 		return nil
@@ -33,7 +33,7 @@ func outputOf(t *operation.Tool) *jsonschema.Schema {
 	return made
 }
 
-// shallow is a schema of an answer, in which each member has its type alone.
+// shallow is the schema of an answer in which members have only a type.
 func shallow(s *jsonschema.Schema, defs map[string]*jsonschema.Schema) *jsonschema.Schema {
 	made := typed(s, defs)
 	whole := s
@@ -54,7 +54,7 @@ func shallow(s *jsonschema.Schema, defs map[string]*jsonschema.Schema) *jsonsche
 	return made
 }
 
-// typed is a schema's type alone, of several when it may be null.
+// typed is only the type of a schema; a nullable one has several.
 func typed(s *jsonschema.Schema, defs map[string]*jsonschema.Schema) *jsonschema.Schema {
 	if name, is := strings.CutPrefix(s.Ref, "#/$defs/"); is {
 		return typed(defs[name], defs)

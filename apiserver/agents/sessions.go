@@ -11,19 +11,19 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of sessions.
+// Limits of sessions.
 const (
 	maxOfCustomer = 20
-	// MaxSessions are of all customers together.
+	// MaxSessions is the limit of all customers together.
 	MaxSessions = 4_096
 )
 
-// sessions are those that clients have begun. The library keeps them, ends idle ones, and tells
-// nobody. So here is who has how many.
+// sessions tracks the sessions that clients have begun. The library keeps them and ends idle ones,
+// but does not expose who has how many.
 type sessions struct {
 	mu     sync.Mutex
 	of     map[string][]*session // by customer
-	open   map[string]*session   // by id, with those that are ending
+	open   map[string]*session   // by id; includes sessions that are ending
 	count  int
 	ended  bool
 	behind sync.WaitGroup
@@ -31,10 +31,10 @@ type sessions struct {
 
 type session struct {
 	*mcp.ServerSession
-	holder   string // of the credential that began it
+	holder   string // the credential that began it
 	used     time.Time
-	messages sync.WaitGroup  // that are being answered
-	ctx      context.Context // of its calls; it ends with it
+	messages sync.WaitGroup  // being answered
+	ctx      context.Context // context of its calls; it ends with the session
 	end      context.CancelFunc
 }
 
@@ -44,7 +44,7 @@ var (
 	errStopping = fault.New(fault.Unavailable, "the server stops")
 )
 
-// addSession notes a new session. Of a customer that has too many the least used one ends.
+// addSession records a new session. If the customer has too many, the least recently used one ends.
 func (s *sessions) addSession(from *operation.Caller, own *mcp.ServerSession,
 	now time.Time) error {
 	s.mu.Lock()
@@ -74,11 +74,11 @@ func (s *sessions) addSession(from *operation.Caller, own *mcp.ServerSession,
 	s.of[customer], s.open[own.ID()] = append(s.of[customer], made), made
 	s.count++
 	s.behind.Go(func() {
-		_ = own.Wait() // however it ended
+		_ = own.Wait() // its result does not matter
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.drop(customer, own)
-		if made.ctx.Err() == nil { // or end forgets it
+		if made.ctx.Err() == nil { // otherwise end removes it
 			delete(s.open, own.ID())
 			made.end()
 		}
@@ -86,8 +86,8 @@ func (s *sessions) addSession(from *operation.Caller, own *mcp.ServerSession,
 	return nil
 }
 
-// end ends a session at once, and the calls that it has under way. The library takes no answer of a
-// session that it closes, so those of these calls come first.
+// end ends a session and its calls under way immediately. The library rejects answers of a closed
+// session, so the calls are answered before it is closed.
 func (s *sessions) end(customer string, own *session) {
 	s.drop(customer, own.ServerSession)
 	own.end()
@@ -100,7 +100,7 @@ func (s *sessions) end(customer string, own *session) {
 	})
 }
 
-// endSession ends a session of the caller. It is false when there is none of this id.
+// endSession ends a session of the caller. It returns false if the caller has none with this id.
 func (s *sessions) endSession(from *operation.Caller, id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +112,8 @@ func (s *sessions) endSession(from *operation.Caller, id string) bool {
 	return true
 }
 
-// enter begins to answer a message of a session, unless that has ended. It may be one that nobody
-// has.
+// enter begins to answer a message of a session, unless the session has ended. An unknown id is
+// left to the library.
 func (s *sessions) enter(id string) (leave func(), ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *sessions) enter(id string) (leave func(), ended bool) {
 	return own.messages.Done, false
 }
 
-// drop takes a session from the count, once.
+// drop removes a session from the count. Further calls do nothing.
 func (s *sessions) drop(customer string, own *mcp.ServerSession) {
 	known := s.of[customer]
 	for i, one := range known {
@@ -145,7 +145,7 @@ func (s *sessions) drop(customer string, own *mcp.ServerSession) {
 	}
 }
 
-// use notes that a session is used, and answers it; nil: it is none of these.
+// use records that a session is used and returns it; nil: it is unknown.
 func (s *sessions) use(id string, now time.Time) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,14 +156,14 @@ func (s *sessions) use(id string, now time.Time) *session {
 	return own
 }
 
-// size is how many there are.
+// size returns the number of sessions.
 func (s *sessions) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count
 }
 
-// close ends all, and waits until they have.
+// close ends all sessions and waits for them.
 func (s *sessions) close() {
 	s.mu.Lock()
 	s.ended = true
@@ -176,7 +176,7 @@ func (s *sessions) close() {
 	s.behind.Wait()
 }
 
-// admit counts the sessions of clients that have some. What is called in one ends with it.
+// admit counts sessions. A call within a session ends with it.
 func (g *Gateway) admit(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		own, _ := request.GetSession().(*mcp.ServerSession)

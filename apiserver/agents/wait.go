@@ -18,16 +18,16 @@ import (
 // maxWait is how long a call waits for a run (decision 34).
 const maxWait = 55 * time.Second
 
-// running is the state of a run that goes on, as its events tell it.
+// running is the state of an unfinished run in its events.
 const running = "RUNNING"
 
-// maxEvent is the most bytes of an event.
+// maxEvent is the size limit of an event, bytes.
 const maxEvent = 64 << 10
 
 var errSilent = fault.New(fault.Unavailable, "nothing was told of the run in time: call again")
 
-// wait follows a stream of events to its end, or until the time is up, and answers the last one.
-// The stream may end before the run does, as when the server stops. Then the wait is unfinished.
+// wait follows a stream of events to its end, or until maxWait, and returns the last event. If the
+// stream ends before the run, as when the server stops, the wait is unfinished.
 func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 	c *calling) error {
 	waiting, cancel := context.WithCancel(ctx)
@@ -39,7 +39,7 @@ func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 		case <-g.clock.After(maxWait):
 		case <-waiting.Done():
 		}
-		inner.Close() // whoever reads sees it end
+		inner.Close() // ends the read below
 	}()
 	lines := bufio.NewScanner(inner.Body)
 	lines.Buffer(nil, maxEvent)
@@ -65,12 +65,12 @@ func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 		return errors.Join(errSilent, lines.Err())
 	}
 	var last struct{ State string }
-	_ = json.Unmarshal(out.Result, &last) // or it has none
+	_ = json.Unmarshal(out.Result, &last) // it may lack a state
 	out.Unfinished = !c.glance && last.State == running
 	return nil
 }
 
-// teller tells a client how far a run is; nil: it did not ask for that.
+// teller returns a function that reports the progress of a run to a client; nil: it did not ask.
 func teller(ctx context.Context, request *mcp.CallToolRequest) func(json.RawMessage) {
 	token := request.Params.GetProgressToken()
 	if token == nil {
@@ -84,10 +84,10 @@ func teller(ctx context.Context, request *mcp.CallToolRequest) func(json.RawMess
 			SuccessLinks, ErrorLinks, TotalLinks float64
 		}
 		if json.Unmarshal(event, &far) != nil || far.SuccessLinks+far.ErrorLinks <= last {
-			return // the protocol wants it to grow
+			return // the protocol requires progress to increase
 		}
 		last = far.SuccessLinks + far.ErrorLinks
-		// A client that does not take it misses it: the answer has the last one.
+		// A client may miss this notification; the answer has the last event.
 		_ = request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: last, Total: far.TotalLinks,
 			Message: fmt.Sprintf("%s: %.0f pages", far.State, far.TotalRequests)})

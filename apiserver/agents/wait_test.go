@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// TestWaits: a wait ends with the run, or after 55 s, and then can be gone on with.
+// TestWaits: a wait ends with the run, or after 55 s, and can then be continued.
 func TestWaits(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 2)
@@ -45,8 +45,8 @@ func TestWaits(t *testing.T) {
 	a.refused("svc_stream_scraper_job", args{"id": r.group}, "job_not_found")
 }
 
-// TestWaitsGoOnByTheirKey: what an operation does not wait for until its end is unfinished. The key
-// that the answer names waits again, and begins nothing.
+// TestWaitsGoOnByTheirKey: an operation that ends too late answers unfinished. Calling again with
+// the key of the answer waits on, and starts nothing new.
 func TestWaitsGoOnByTheirKey(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -65,8 +65,8 @@ func TestWaitsGoOnByTheirKey(t *testing.T) {
 	a.want("svc_whoami", nil, map[string]any{"unfinished": nil, "idempotencyKey": nil})
 }
 
-// TestCancelledWaits: a wait that its caller gives up is no error of the service. It ends as what
-// it is, and operators see none.
+// TestCancelledWaits: a wait that its caller cancels is not an error of the service. It ends as
+// cancelled, and operators see no error.
 func TestCancelledWaits(t *testing.T) {
 	metrics := telemetry.NewMetrics()
 	r := start(t, func(c *apiserver.Config) { c.Metrics = metrics })
@@ -84,7 +84,7 @@ func TestCancelledWaits(t *testing.T) {
 				fmt.Sprintf(of, job)+`}`, header...)
 		}()
 		var a apitest.Answer
-		r.tick(t, time.Millisecond, func() { // until the call is there, nothing is cancelled
+		r.tick(t, time.Millisecond, func() { // a cancellation before the call arrives has no effect
 			for {
 				r.post(t, apitest.Reader, fmt.Sprintf(`{"jsonrpc":"2.0","method":`+
 					`"notifications/cancelled","params":{"requestId":%d}}`, n+7), header...)
@@ -95,7 +95,7 @@ func TestCancelledWaits(t *testing.T) {
 				}
 			}
 		})
-		// the library answers what is cancelled before it is begun
+		// the library itself answers a call that is cancelled before it begins
 		said := string(a.Body)
 		ends := strings.Contains(said, "-32800") || strings.Contains(said, `"context canceled"`)
 		if strings.Contains(said, "internal_error") || strings.Contains(said, `"result"`) || !ends {
@@ -113,7 +113,7 @@ func TestCancelledWaits(t *testing.T) {
 			}
 		}
 	}
-	if err := r.Stop(); err != nil { // the log is whole then
+	if err := r.Stop(); err != nil { // the log is complete after this
 		t.Fatal(err)
 	}
 	if logged := r.Logs.String(); strings.Contains(logged, `"level":"ERROR"`) {
@@ -121,7 +121,7 @@ func TestCancelledWaits(t *testing.T) {
 	}
 }
 
-// TestGivenUpCalls: a call of any tool that is given up before it is answered counts as that.
+// TestGivenUpCalls: a call of any tool that is given up before its answer counts as cancelled.
 func TestGivenUpCalls(t *testing.T) {
 	r := start(t)
 	a := r.connect(t, apitest.LLM, "", nil)
@@ -135,7 +135,7 @@ func TestGivenUpCalls(t *testing.T) {
 		}
 	}
 	a.want("svc_whoami", nil, map[string]any{"error": nil})
-	if err := r.Stop(); err != nil { // the log is whole then
+	if err := r.Stop(); err != nil { // the log is complete after this
 		t.Fatal(err)
 	}
 	if logged := r.Logs.String(); strings.Contains(logged, `"level":"ERROR"`) {
@@ -143,7 +143,7 @@ func TestGivenUpCalls(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: an answer beyond the budget comes in parts, which are the whole together.
+// TestLongAnswers: an answer beyond the budget comes in parts that add up to the whole.
 func TestLongAnswers(t *testing.T) {
 	r := start(t)
 	var rows []string
@@ -197,7 +197,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestOneLongItem: an item that is longer than an answer comes as parts of its text.
+// TestOneLongItem: an item that exceeds the budget comes as parts of its text.
 func TestOneLongItem(t *testing.T) {
 	r := start(t)
 	var row strings.Builder

@@ -1,6 +1,6 @@
-// Package api owns what the operations of all resources share: the forms of times, page envelopes
-// and cursors, and the two calls of a deletion. Each resource has a folder of its own here, with
-// one file and one test per operation, and says there what it uses.
+// Package api owns what the operations of all resources share: times, page envelopes, cursors, and
+// the two calls of a deletion. Each resource has a folder here, with one file and one test for each
+// operation. It declares what it uses.
 package api
 
 import (
@@ -12,10 +12,10 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Time is Unix milliseconds, written as ISO 8601 in UTC; 0 is null.
+// Time is Unix milliseconds, encoded as ISO 8601 in UTC; 0 is null.
 type Time int64
 
-// MarshalJSON writes three digits of the second's fraction.
+// MarshalJSON writes the time with milliseconds.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t == 0 {
 		return []byte("null"), nil
@@ -36,7 +36,7 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalText reads a parameter: a time of RFC 3339 after 1970, of which milliseconds count.
+// UnmarshalText reads a parameter: an RFC 3339 time after 1970, truncated to milliseconds.
 func (t *Time) UnmarshalText(text []byte) error {
 	at, err := time.Parse(time.RFC3339, string(text))
 	if err != nil || at.UnixMilli() <= 0 {
@@ -49,7 +49,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 var errTime = fault.New(fault.InvalidRequest,
 	"must be a time after 1970, such as 2026-01-02T03:04:05Z")
 
-// Schema describes a Time in the OpenAPI document: there is none before 1970.
+// Schema describes a Time in the OpenAPI document. Its pattern excludes times before 1970.
 func (Time) Schema() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "null"}, Format: "date-time",
 		Pattern: "^(19[7-9]|[2-9][0-9])[0-9]"}

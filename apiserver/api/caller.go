@@ -6,14 +6,14 @@ import (
 	"shoal.dev/shoal/apiserver/internal/trial"
 )
 
-// Launching is the caller of an operation, by its id, as one who asks for a run.
+// Launching converts the caller of an operation, given by its id, to the caller of a launch.
 func Launching(from *operation.Caller, operation string) *launch.Caller {
 	return &launch.Caller{Principal: from.Principal, View: from.View, Call: from.Call,
 		Operation: operation}
 }
 
-// Trying is the caller of an operation, by its id, as one who waits for a trial: until the client
-// hangs up.
+// Trying converts the caller of an operation, given by its id, to the caller of a trial. It waits
+// until the client hangs up.
 func Trying(from *operation.Caller, id string) *trial.Caller {
 	return &trial.Caller{Caller: *Launching(from, id), Waits: func() error {
 		if from.Gone() {
@@ -23,7 +23,7 @@ func Trying(from *operation.Caller, id string) *trial.Caller {
 	}}
 }
 
-// Tried tells the operation's caller what became of its trial. Another call's is none of its runs.
+// Tried passes the outcome of a trial to the caller. A trial that it only joined is not its run.
 func Tried(from *operation.Caller, by *trial.Caller) {
 	if from.Reason = by.Reason; !by.Joined {
 		from.Job = by.Job

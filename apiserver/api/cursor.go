@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of cursor envelopes (specification 1), and the version of cursors.
+// Limits of cursor envelopes (specification 1), and the version of cursors.
 const (
-	// PageBytes are what a page's items have together but for the last of them. The page ends
-	// early, with a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
+	// PageBytes bounds a page's items, not counting the last. A page of large items ends early,
+	// with a cursor: 1,000 rows or scrapers may take 1 GB.
 	PageBytes     = 4 << 20
 	cursorVersion = 1
 	maxCursor     = 2 << 10 // characters
@@ -27,7 +27,7 @@ type CursorPage[T any] struct {
 	HasMore    bool    `json:"hasMore"`
 }
 
-// JSON is as that of Page. A cursor has no characters that JSON escapes.
+// JSON does the same as Page.JSON. A cursor contains no characters that JSON escapes.
 func (p CursorPage[T]) JSON() (text []byte, ok bool) {
 	rows, ok := any(p.Items).([]Row)
 	if !ok {
@@ -41,9 +41,8 @@ func (p CursorPage[T]) JSON() (text []byte, ok bool) {
 		p.HasMore), true
 }
 
-// NewCursor writes where a read goes on. The checksum binds it to the read: the cursor is refused
-// with other parameters. It holds no secret and gives no right: what it may show is decided anew
-// with every call.
+// NewCursor encodes where a read continues. A checksum binds it to the read, so it is refused with
+// other parameters. It holds no secret and grants nothing: every call checks access again.
 func NewCursor(place any, read ...string) string {
 	payload, err := json.Marshal(place)
 	if err != nil {
@@ -55,7 +54,7 @@ func NewCursor(place any, read ...string) string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// ReadCursor sets place from a cursor of the same read. Its error has the code invalid_cursor.
+// ReadCursor decodes a cursor of the same read into place. Its error has the code invalid_cursor.
 func ReadCursor(cursor string, place any, read ...string) error {
 	if len(cursor) > maxCursor {
 		return RefuseCursor()
@@ -68,13 +67,13 @@ func ReadCursor(cursor string, place any, read ...string) error {
 		json.Unmarshal(payload, place) != nil {
 		return RefuseCursor()
 	}
-	if NewCursor(place, read...) != cursor { // the same place in other bytes
+	if NewCursor(place, read...) != cursor { // the same place encoded differently
 		return RefuseCursor()
 	}
 	return nil
 }
 
-// RefuseCursor is the answer to a cursor that was not made by NewCursor for the same read.
+// RefuseCursor is the error for a cursor that NewCursor did not make for this read.
 func RefuseCursor() error {
 	return fault.Invalid(fault.InvalidCursor, "cursor",
 		"not a cursor of this read: begin anew without one")

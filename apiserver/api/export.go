@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// Formats of a list that is read to its end.
+// Formats of a list that is read to its end in one answer.
 const (
 	formatCSV   = "csv"
 	formatJSONL = "jsonl"
@@ -26,15 +26,15 @@ const (
 	typeJSONL = "application/x-ndjson"
 )
 
-// ExportTypes are the media types that an exported list may have beside JSON.
+// ExportTypes are the media types of an exported list, besides JSON.
 func ExportTypes() []string { return []string{typeCSV, typeJSONL} }
 
-// Exported says whether a format brings all that follows in one answer.
+// Exported reports whether a format returns the whole list in one answer.
 func Exported(format string) bool { return format == formatCSV || format == formatJSONL }
 
-// Export is an answer with all items, which come from next in parts of any length, the last of them
-// nil. One part is in memory at a time. In csv each member of T is a column, and what is neither
-// text nor number is JSON.
+// Export streams all items. next returns them in parts of any length, and nil at the end. Only one
+// part is in memory at a time. In csv each member of T is a column; values that are neither text
+// nor number are JSON.
 func Export[T, Page any](format string,
 	next func(ctx context.Context) ([]T, error)) operation.Streamed[Page] {
 	if format == formatJSONL {
@@ -55,7 +55,7 @@ func writeLines[T any](ctx context.Context, w io.Writer,
 	})
 }
 
-// eachItem visits the items as JSON.
+// eachItem encodes each item as JSON and visits it.
 func eachItem[T any](ctx context.Context, next func(ctx context.Context) ([]T, error),
 	visit func(text []byte) error) error {
 	for {
@@ -99,7 +99,7 @@ func writeCSV[T any](ctx context.Context, w io.Writer,
 	return err
 }
 
-// members are the names of a struct's members in JSON, in their order.
+// members are the JSON names of a struct's fields, in order.
 func members(of reflect.Type) (names []string) {
 	for i := range of.NumField() {
 		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
@@ -110,7 +110,7 @@ func members(of reflect.Type) (names []string) {
 	return names
 }
 
-// cell is a value as text: strings without quotes, null as nothing, the rest as JSON.
+// cell formats a JSON value as a cell: strings without quotes, null as "", anything else as JSON.
 func cell(value json.RawMessage) string {
 	var text string
 	switch {

@@ -14,7 +14,7 @@ type exportedItem struct {
 	Parts []string `json:"parts"`
 }
 
-// TestExport: what comes in parts is one table, or one object a line, and an error ends it.
+// TestExport: parts form one table, or one object per line, and an error ends the export.
 func TestExport(t *testing.T) {
 	note := "a \"b\",\nc"
 	parts := [][]exportedItem{

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 )
 
-// CheckValues refuses to compare a field with a value that it never has: a misspelt filter must not
-// answer nothing. Patterns, and parts of texts, it lets pass.
+// CheckValues refuses to compare a field with a value that it never has, because a misspelt filter
+// should not silently match nothing. It accepts patterns and parts of texts.
 func CheckValues(c filter.Compare, known []string) error {
 	switch c.Op {
 	case filter.Eq, filter.Ne, filter.In, filter.Nin:

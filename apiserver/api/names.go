@@ -10,22 +10,22 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Named is what a list of things with names asks for (decision 43).
+// Named filters and sorts a list of named things (decision 43).
 type Named[T any] struct {
 	Q, Sort  string
-	From, To Time // created from then on, and before that; 0: whenever
+	From, To Time // created from From on and before To; 0: unbounded
 	Name     func(T) string
 	Created  func(T) int64
 }
 
-// sorts of lists of names.
+// Sort keys of lists of names.
 const (
 	byName    = "name"
 	byCreated = "createdAt"
 )
 
-// ReadNameSort reads what a list of things with names is sorted by: their names, or when they were
-// created. "" is neither.
+// ReadNameSort reads the sort of a list of named things: by name or by creation. It accepts "" as
+// no sort.
 func ReadNameSort(text string) (name, descending bool, err error) {
 	field, descending, known := ReadSort(text)
 	if text != "" && (!known || field != byName && field != byCreated) {
@@ -35,9 +35,8 @@ func ReadNameSort(text string) (name, descending bool, err error) {
 	return field == byName, descending, nil
 }
 
-// Of are those of a list that have the text in their names and were created in the span. They are
-// in the order that is asked for. Names are ordered whatever their case. What is equal stays in the
-// list's order. The list is the caller's own to change.
+// Of returns the items whose names contain Q and that were created in the span, sorted as asked.
+// Names sort without regard to case. The sort is stable. It modifies list.
 func (n Named[T]) Of(list []T) ([]T, error) {
 	ofName, descending, err := ReadNameSort(n.Sort)
 	if err != nil {

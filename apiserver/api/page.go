@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// MaxReach bounds the rows that page and size may pass over (decision 19).
+// MaxReach bounds the rows that page and size may skip (decision 19).
 const MaxReach = 100_000
 
-// Row is a scraped row as it was stored, a JSON object.
+// Row is a scraped row, a JSON object, exactly as stored.
 type Row json.RawMessage
 
-// Rows are rows as the row store reads them.
+// Rows converts rows of the row store.
 func Rows(stored []json.RawMessage) []Row {
 	rows := make([]Row, len(stored))
 	for i, row := range stored {
@@ -26,13 +26,13 @@ func Rows(stored []json.RawMessage) []Row {
 	return rows
 }
 
-// MarshalJSON writes a row as it is.
+// MarshalJSON writes the row unchanged.
 func (r Row) MarshalJSON() ([]byte, error) { return json.RawMessage(r).MarshalJSON() }
 
-// ScrapedRow implements operation.ScrapedRow: agents get its texts marked.
+// ScrapedRow implements operation.ScrapedRow: texts are marked for agents.
 func (Row) ScrapedRow() {}
 
-// Schema describes a row in the OpenAPI document: its members are what its scraper makes.
+// Schema describes a row in the OpenAPI document. Its members depend on its scraper.
 func (Row) Schema() *jsonschema.Schema {
 	text := func(doc string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Description: doc}
@@ -51,7 +51,7 @@ func (Row) Schema() *jsonschema.Schema {
 		AdditionalProperties: &jsonschema.Schema{}}
 }
 
-// Page is envelope A of the specification: content and where it stands in the whole.
+// Page is envelope A of the specification: the content and its position in the whole.
 type Page[T any] struct {
 	Content       []T   `json:"content"`
 	TotalElements int64 `json:"totalElements"`
@@ -60,7 +60,7 @@ type Page[T any] struct {
 	Number        int   `json:"number" doc:"Zero-based index of this page"`
 }
 
-// NewPage makes the envelope of one page; a nil content becomes an empty one.
+// NewPage makes the envelope of one page; nil content becomes empty.
 func NewPage[T any](content []T, total int64, number, size int) Page[T] {
 	if content == nil {
 		content = []T{}
@@ -69,8 +69,8 @@ func NewPage[T any](content []T, total int64, number, size int) Page[T] {
 		Size: size, Number: number}
 }
 
-// JSON is a page of stored rows, each as it was stored, and false for a page of anything else. To
-// have encoding/json check and copy each row again takes a third of what it takes to find them.
+// JSON encodes a page of stored rows as they are. It returns false for pages of anything else. For
+// encoding/json to check and copy the rows again would take a third of the time to find them.
 func (p Page[T]) JSON() (text []byte, ok bool) {
 	rows, ok := any(p.Content).([]Row)
 	if !ok {
@@ -84,8 +84,8 @@ func (p Page[T]) appendEnd(text []byte) []byte {
 		p.TotalElements, p.TotalPages, p.Size, p.Number)
 }
 
-// Write writes a page whose content, which it does not hold, comes from next in parts of any
-// length, the last of them nil.
+// Write writes a page whose content comes from next instead. next returns parts of any length, and
+// nil at the end.
 func (p Page[T]) Write(w io.Writer, next func() ([]T, error)) error {
 	if _, err := io.WriteString(w, `{"content":`); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (p Page[T]) Write(w io.Writer, next func() ([]T, error)) error {
 	return err
 }
 
-// WriteArray writes an array whose items come from next in parts of any length, the last of them
-// nil.
+// WriteArray writes an array of the items that next returns, in parts of any length, and nil at the
+// end.
 func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
 	before := []byte{'['}
 	for {
@@ -122,7 +122,7 @@ func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
 	}
 }
 
-// writeItem writes an item, or has it write itself.
+// writeItem writes an item as JSON, or by its own WriteTo.
 func writeItem(w io.Writer, item any) error {
 	if long, ok := item.(io.WriterTo); ok {
 		_, err := long.WriteTo(w)
@@ -136,14 +136,13 @@ func writeItem(w io.Writer, item any) error {
 	return err
 }
 
-// Length is how many bytes of an answer an item is.
+// Length returns the encoded size of an item, bytes.
 func Length(item any) (int, error) {
 	text, err := encodeItem(item)
 	return len(text), err
 }
 
-// encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as
-// they are.
+// encodeItem encodes an item for clients: rows as stored, and addresses with a plain &.
 func encodeItem(item any) ([]byte, error) {
 	if row, ok := item.(Row); ok {
 		return row, nil
@@ -155,7 +154,7 @@ func encodeItem(item any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// withRows is a text with an array of rows behind it, and room for the rest of a page.
+// withRows appends an array of rows to before, with capacity for the rest of a page.
 func withRows(before string, rows []Row) []byte {
 	size := len(before) + 256
 	for _, row := range rows {
@@ -172,10 +171,10 @@ func withRows(before string, rows []Row) []byte {
 	return append(text, ']')
 }
 
-// Pages is how many pages a total fills.
+// Pages returns the number of pages of a total.
 func Pages(total int64, size int) int64 { return (total + int64(size) - 1) / int64(size) }
 
-// Reach refuses pages that lie too deep (decision 19); elsewhere names the way to get there.
+// Reach refuses pages that are too deep (decision 19). elsewhere says what to use instead.
 func Reach(page, size int, elsewhere string) error {
 	if page > MaxReach/size {
 		return fault.Invalid(fault.InvalidPage, "page", "page times size may be at most %d; %s",

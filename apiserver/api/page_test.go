@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A page of rows writes itself as encoding/json would; of a page of anything else it does not.
+// A page of rows encodes itself as encoding/json would. Other pages do not encode themselves.
 func TestPageJSON(t *testing.T) {
 	next := NewCursor(place{After: 1}, "alice")
 	for _, rows := range [][]Row{

@@ -11,11 +11,11 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The two calls of a deletion (specification 4.10, decision 28), for every resource that is deleted
-// so. A preview-delete operation answers with PreviewDelete. The DELETE proposes its own command
-// with the same Deletion and the PreviewToken.
+// A deletion takes two calls (specification 4.10, decision 28). A preview-delete operation answers
+// with PreviewDelete. The DELETE then proposes its own command with the same Deletion and the
+// PreviewToken. This applies to every resource that is deleted this way.
 
-// What the descriptions of both operations say.
+// Texts for the descriptions of both operations.
 const (
 	PreviewDescription = "Show its warnings before the deletion. The token lets that through " +
 		"once, within 5 minutes, with the same parameters, unless what hangs on the target " +
@@ -26,7 +26,7 @@ const (
 	CommitToAgents = "Needs the token that the preview of the same deletion has answered."
 )
 
-// CommitErrors are the faults of every deletion that has a preview.
+// CommitErrors are the faults of every deletion with a preview.
 func CommitErrors() []fault.Code { return []fault.Code{fault.PreviewRequired, fault.CascadeDrift} }
 
 // DeletionPreview is the specification's DestructivePreviewResponseDTO.
@@ -37,7 +37,7 @@ type DeletionPreview struct {
 	PreviewSummary DeletionSummary `json:"previewSummary"`
 }
 
-// DeletionSummary is what a deletion would do.
+// DeletionSummary is the effect of a deletion.
 type DeletionSummary struct {
 	EntityName    string         `json:"entityName"`
 	EntityType    string         `json:"entityType"`
@@ -45,7 +45,7 @@ type DeletionSummary struct {
 	Warnings      []string       `json:"warnings" doc:"To be shown to the user before the deletion"`
 }
 
-// PreviewDelete notes a preview and makes its answer; warnings says what the user has to be told.
+// PreviewDelete records a preview and makes its answer. warnings returns warnings for the user.
 func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
 	warnings func(*client.Preview) []string) (DeletionPreview, error) {
 	made, err := client.Do(ctx, c, client.PreviewDelete{Deletion: d, Token: rand.Text()},
@@ -64,7 +64,7 @@ func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
 		TargetEntityID: made.Target, PreviewSummary: summary}, nil
 }
 
-// StoppedRuns warns of the open runs that a deletion stops, and of their rows where these go, too.
+// StoppedRuns warns of the open runs that a deletion stops and, if withData, of their rows.
 func StoppedRuns(p *client.Preview, withData bool) []string {
 	open := p.Cascade.Count("openRuns")
 	if open == 0 {
@@ -82,7 +82,7 @@ func LostRows(p *client.Preview) string {
 	return "This deletes " + Counted(p.Cascade.Count("rows"), "row", "rows") + "."
 }
 
-// LostSites warns of the sites that a deletion takes along.
+// LostSites warns of the sites that a deletion removes as well.
 func LostSites(p *client.Preview) []string {
 	sites := p.Cascade.Count("sites")
 	if sites == 0 {
@@ -92,7 +92,7 @@ func LostSites(p *client.Preview) []string {
 		Counted(p.Cascade.Count("siteLinks"), "link", "links") + "."}
 }
 
-// Counted is a number of things, with the word for one or for many of them.
+// Counted formats a number of things with the singular or the plural noun.
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -100,11 +100,11 @@ func Counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// PreviewToken is the token in the request of a DELETE.
+// PreviewToken is the preview's token in a DELETE request.
 type PreviewToken struct {
 	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview. X-Preview-Token does as well."`
 	Header string `header:"X-Preview-Token" max:"64"`
 }
 
-// Text is the token as it was sent, "" without one.
+// Text returns the token as sent, "" if there is none.
 func (t PreviewToken) Text() string { return cmp.Or(t.Query, t.Header) }

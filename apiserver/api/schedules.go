@@ -9,12 +9,12 @@ import (
 	"shoal.dev/shoal/pkg/schedule"
 )
 
-// never is a start that is too far away to be one.
+// never is a time too far away to be a start.
 const never = 253_370_764_800_000 // the year 9999
 
-// NextStart is when a scraper starts next by itself: by its own schedule, or with its group. It is
-// null of what is paused or starts by hand alone, and of what has no address to begin at: uploads
-// and list runs.
+// NextStart is when a scraper next starts automatically, by its own schedule or with its group. It
+// is null if the scraper is paused or only started by hand, and for scrapers without a start
+// address: uploads and list runs.
 func NextStart(v *client.View, s *client.Scraper) Time {
 	group := v.Group(s.Group)
 	if group == nil || group.StartType == "NONE" || s.Spec.Type == model.File || s.ListRun {
@@ -26,13 +26,13 @@ func NextStart(v *client.View, s *client.Scraper) Time {
 	return nextOf(v.Schedule(s.ID), s.UpdatedAt)
 }
 
-// NextGroupStart is when a group starts next by itself.
+// NextGroupStart is when a group next starts automatically.
 func NextGroupStart(v *client.View, g *client.Group) Time {
 	return nextOf(v.Schedule(g.ID), g.UpdatedAt)
 }
 
-// nextOf is the next start of a schedule. While the leader has not looked at it, it is the first
-// one behind the change that set it, in Unix milliseconds.
+// nextOf is the next start of a schedule. Before the leader has computed one, it is the first start
+// after the change that set the schedule. changed is Unix milliseconds.
 func nextOf(s *client.Schedule, changed int64) Time {
 	switch {
 	case s == nil || s.Next >= never:
@@ -43,7 +43,7 @@ func nextOf(s *client.Schedule, changed int64) Time {
 	var zones schedule.Zones
 	parsed, err := zones.Of(s.Target, s.Group, s.Cron, s.Zone)
 	if err != nil {
-		return 0 // it was checked by a binary with more time zones
+		return 0 // a binary with more time zones accepted it
 	}
 	next, ok := parsed.Next(time.UnixMilli(changed))
 	if !ok {
@@ -52,7 +52,7 @@ func nextOf(s *client.Schedule, changed int64) Time {
 	return Time(next.UnixMilli())
 }
 
-// Starts says how a scraper or a group starts by itself, and what became of its newest starts.
+// Starts tells how a scraper or a group starts automatically, and how its newest starts ended.
 type Starts struct {
 	ScraperID        *ids.ID `json:"scraperId" doc:"Null of a group"`
 	GroupID          ids.ID  `json:"groupId"`
@@ -63,7 +63,7 @@ type Starts struct {
 	Starts           []Start `json:"starts" doc:"The newest, the newest first, at most 5"`
 }
 
-// Start is what became of a start.
+// Start is the outcome of one start.
 type Start struct {
 	At       Time    `json:"at" doc:"When it was due; of starts that were missed, the first"`
 	Outcome  string  `json:"outcome" enum:"STARTING,LAUNCHED,SKIPPED,MISSED,NOTHING" doc:"STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before"`
@@ -73,7 +73,7 @@ type Start struct {
 	Reason   *string `json:"reason" doc:"Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend"`
 }
 
-// StartsOf is how a scraper starts: by its own schedule, or with its group.
+// StartsOf tells how a scraper starts: by its own schedule, or with its group.
 func StartsOf(v *client.View, s *client.Scraper) Starts {
 	answer := Starts{ScraperID: &s.ID, GroupID: s.Group, Schedule: s.Spec.Schedule,
 		ScheduleTimezone: s.Spec.ScheduleTimezone, NextStart: NextStart(v, s)}
@@ -88,7 +88,7 @@ func StartsOf(v *client.View, s *client.Scraper) Starts {
 	return answer
 }
 
-// StartsOfGroup is how a group starts.
+// StartsOfGroup tells how a group starts.
 func StartsOfGroup(v *client.View, g *client.Group) Starts {
 	return Starts{GroupID: g.ID, StartType: g.StartType, ScheduleTimezone: g.Zone,
 		NextStart: NextGroupStart(v, g), Starts: startsOf(v, v.Schedule(g.ID))}

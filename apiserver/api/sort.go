@@ -2,8 +2,8 @@ package api
 
 import "strings"
 
-// ReadSort reads "field,desc" or "field:desc", ascending unless told. A field's name may hold both
-// signs. It is not known when what follows the last of them is no direction.
+// ReadSort reads "field,desc" or "field:desc", ascending by default. A field's name may contain
+// both separators. known is false if the text after the last separator is not a direction.
 func ReadSort(text string) (field string, descending, known bool) {
 	cut := strings.LastIndexAny(text, ",:")
 	if cut < 0 {

@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// The portal shows the longest notice to its end.
+// The portal shows even the longest notice in full.
 func TestNoticesAreShownWhole(t *testing.T) {
 	source, err := os.ReadFile("web/notices.tsx")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestNoticesAreShownWhole(t *testing.T) {
 	}
 }
 
-// speaker says what the portal does, in a browser of a language.
+// speaker calls functions of the portal in a browser with a given language.
 func speaker(t *testing.T, language string) func(function string, of any) string {
 	t.Helper()
 	path := browser.Path(t)
@@ -93,7 +93,7 @@ func speaker(t *testing.T, language string) func(function string, of any) string
 	}
 }
 
-// noticesOf are two notices of every event: of much, and of one thing.
+// noticesOf makes two notices of every event, one with large numbers and one with 1.
 func noticesOf() (all []*client.Notice) {
 	for _, event := range append(model.Events(), model.MoreNotices) {
 		much := client.Notice{ID: ids.ID{9}, Event: event, Subject: ids.ID{1}, Scraper: ids.ID{2},
@@ -117,8 +117,8 @@ func noticesOf() (all []*client.Notice) {
 	return all
 }
 
-// TestNoticesInABrowser: in English each notice has the words that the service has, but for
-// its numbers and amounts. In German these are as Germans write them.
+// TestNoticesInABrowser: English notices have the same words as the service's, except for numbers
+// and amounts. German notices write these in the German way.
 func TestNoticesInABrowser(t *testing.T) {
 	english, german := speaker(t, "en-US"), speaker(t, "de-DE")
 	number := regexp.MustCompile(`€?-?\d[\d.,]*\d( EUR| €)?|\d`)
@@ -153,8 +153,8 @@ func TestNoticesInABrowser(t *testing.T) {
 	}
 }
 
-// TestSentencesInABrowser: numbers and amounts of the service's own sentences are by
-// the browser's locale, and what only looks like one stays.
+// TestSentencesInABrowser: numbers and amounts in the service's sentences follow the browser's
+// locale. Text that only looks like a number stays.
 func TestSentencesInABrowser(t *testing.T) {
 	german := speaker(t, "de-DE")
 	for said, want := range map[string]string{

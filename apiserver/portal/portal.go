@@ -1,6 +1,6 @@
-// Package portal serves the web portal: one page with its script, its style and its icon, all of
-// them in the program. It owns how they are sent and what the page may load. It knows no customer:
-// the page asks the API, as every other program does, and every rule is there.
+// Package portal serves the web portal: one page with its script, its style and its icon, all
+// embedded in the program. It owns how they are sent and what the page may load. It knows no
+// customers: the page calls the API like any other program, and the API enforces all rules.
 package portal
 
 import (
@@ -23,37 +23,37 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Path is where the portal is. What lies below it are places of its page.
+// Path is the address of the portal. Paths below it are places within its page.
 const Path = "/portal"
 
-// assetsPath is below Path. Names there change with what they name.
+// assetsPath is the path of assets. A name there changes whenever its content does.
 const assetsPath = Path + "/assets/"
 
 //go:embed assets
 var files embed.FS
 
-// page is a part of the program, and holds.
+// page is embedded, so it always parses.
 var page = template.Must(template.ParseFS(files, "assets/index.html"))
 
-// asset is a file as it is sent.
+// asset is a file in the forms in which it is sent.
 type asset struct {
 	contentType string
 	plain       []byte
-	gzip        func() []byte // packed when it is first sent so
+	gzip        func() []byte // compressed on first use
 }
 
-// Portal answers browsers. It is safe for concurrent use.
+// Portal serves browsers. It is safe for concurrent use.
 type Portal struct {
 	assets        map[string]asset // by their path
 	script, style string           // paths
 	icon          string
-	begins        []string // paths of what the script has before it runs
+	begins        []string // paths of the parts that the script imports statically
 	payments      string   // "yes" or "no"
 	signedIn      func(rc *fasthttp.RequestCtx) bool
 }
 
-// New makes a portal. signedIn says whether a request has a session's cookie; whether the session
-// holds is the API's to say. payments says whether somebody takes customers' money here.
+// New makes a portal. signedIn reports whether a request has a session cookie; the API checks
+// whether the session is valid. payments says whether there is a payment provider.
 func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, error) {
 	p := &Portal{assets: map[string]asset{}, signedIn: signedIn, payments: "no"}
 	if payments {
@@ -70,7 +70,7 @@ func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, e
 		*at = assetsPath + stem + "-" + hex.EncodeToString(sum[:8]) + "." + kind
 		p.keep(*at, data)
 	}
-	// parts of the script that come when they are needed, under names that it knows
+	// dynamically imported parts of the script, under the names that it knows
 	parts, err := fs.Glob(files, "assets/*-*.js")
 	if err != nil {
 		return nil, err
@@ -86,11 +86,10 @@ func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, e
 	return p, nil
 }
 
-// imports finds the parts that a script has before it runs. Those that come later are imported by
-// a call.
+// imports matches the static imports of a script. Dynamic imports are calls.
 var imports = regexp.MustCompile(`(?:from|import)"\./([^"]+)"`)
 
-// before lists the parts that a script has before it runs, and theirs, each once.
+// before lists the parts that a script imports statically, directly or not, each once.
 func (p *Portal) before(script string) []string {
 	var all []string
 	for wanted := []string{script}; len(wanted) > 0; wanted = wanted[1:] {
@@ -104,11 +103,11 @@ func (p *Portal) before(script string) []string {
 	return all
 }
 
-// contentTypes of assets, by the ends of their names.
+// contentTypes maps the extension of an asset to its media type.
 var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
-// keep has an asset at a path.
+// keep adds an asset at a path.
 func (p *Portal) keep(at string, data []byte) {
 	p.assets[at] = asset{contentType: contentTypes[path.Ext(at)], plain: data,
 		gzip: sync.OnceValue(func() []byte { return compress(data) })}
@@ -116,13 +115,13 @@ func (p *Portal) keep(at string, data []byte) {
 
 func compress(data []byte) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that there is
-	_, _ = w.Write(data)                                    // a buffer takes all
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(data)                                    // writing to a buffer cannot fail
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// Serve answers a request for the portal. Others are not its own: it says so, and leaves them.
+// Serve answers a request for the portal. It returns false for other requests.
 func (p *Portal) Serve(rc *fasthttp.RequestCtx) bool {
 	at := string(rc.Path())
 	below := strings.HasPrefix(at, Path+"/")
@@ -148,14 +147,14 @@ func (p *Portal) Serve(rc *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// lead leads a browser on.
+// lead redirects a browser.
 func lead(rc *fasthttp.RequestCtx, to string) {
 	rc.Response.Header.Set("Cache-Control", "no-store")
 	rc.Response.Header.Set("Location", to)
 	rc.SetStatusCode(http.StatusSeeOther)
 }
 
-// protect says what holds for whatever is sent.
+// protect sets the headers of every answer.
 func protect(h *fasthttp.ResponseHeader) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -165,7 +164,7 @@ func protect(h *fasthttp.ResponseHeader) {
 	h.Set("Vary", "Accept-Encoding, Cookie")
 }
 
-// send sends an asset. Its name changes when it does, so that a browser keeps it.
+// send sends an asset. Its name changes with its content, so browsers may cache it for good.
 func (p *Portal) send(rc *fasthttp.RequestCtx, file asset) {
 	rc.SetContentType(file.contentType)
 	rc.Response.Header.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -177,16 +176,15 @@ func (p *Portal) send(rc *fasthttp.RequestCtx, file asset) {
 	rc.SetBody(body)
 }
 
-// show sends the page. It names all that the script begins with, so that no part of it waits for
-// another one. Its head is drawn before any of them runs. Its nonce is good for this answer alone.
-// Nothing but the named scripts and the style counts on the page, and scripts write no HTML into it
-// (Trusted Types).
+// show sends the page. It lists all parts of the script, so that they load in parallel, after the
+// head is drawn. Its nonce is valid for this answer only. The page accepts nothing but the named
+// scripts and the style, and scripts cannot write HTML into it (Trusted Types).
 func (p *Portal) show(rc *fasthttp.RequestCtx) {
 	nonce := rand.Text()
 	var out bytes.Buffer
 	if err := page.Execute(&out, map[string]any{"Nonce": nonce, "Script": p.script,
 		"Begins": p.begins, "Style": p.style, "Icon": p.icon, "Payments": p.payments}); err != nil {
-		panic(err) // the page is a part of the program, and its values are texts
+		panic(err) // the page is embedded, and its values are texts
 	}
 	h := &rc.Response.Header
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; "+

@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ask sends a request to a portal, whose caller has a session's cookie or not.
+// ask sends a request to a portal, with or without a session cookie.
 func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fasthttp.Response {
 	t.Helper()
 	p, err := New(func(*fasthttp.RequestCtx) bool { return signedIn }, false)
@@ -30,7 +30,7 @@ func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fa
 	return &rc.Response
 }
 
-// The page says whether somebody takes payments, so that nothing has to be asked for it.
+// The page says whether there is a payment provider, so that the script need not ask.
 func TestPageSaysWhetherPaymentsAreTaken(t *testing.T) {
 	for payments, want := range map[bool]string{true: "yes", false: "no"} {
 		p, err := New(func(*fasthttp.RequestCtx) bool { return true }, payments)
@@ -46,7 +46,7 @@ func TestPageSaysWhetherPaymentsAreTaken(t *testing.T) {
 	}
 }
 
-// Whatever is not the portal's is the API's to answer.
+// Requests outside the portal are left to the API.
 func TestOthersAreLeftAlone(t *testing.T) {
 	for _, uri := range []string{"/api/wallet", "/portals", "/sign-in", "/healthz", "/index.html"} {
 		if answer := ask(t, "GET", uri, true); answer != nil {
@@ -84,7 +84,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The page has nothing but what its nonce allows, and each answer has another one.
+// The page runs only what its nonce allows, and each answer has a new nonce.
 func TestPageHasNonces(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
@@ -112,7 +112,7 @@ func TestPageHasNonces(t *testing.T) {
 	}
 }
 
-// Assets are sent compressed to who takes that, the same ones, and are kept for good.
+// Assets are compressed if the client accepts that, and may be cached for good.
 func TestAssetsAreSent(t *testing.T) {
 	p, err := New(nil, false)
 	if err != nil {

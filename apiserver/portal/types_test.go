@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// roots are the schemas of the API's description that the portal names. What they name comes too.
+// roots are the schemas of the API that the portal uses. Schemas that they refer to are included.
 var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "ClusterNode",
 	"ClusterStatus", "CommonField", "Customer", "CustomerAccount", "CustomerListEntryPage",
 	"DeletionPreview", "FileParts", "GeneratedKey", "Group", "GroupEstimate", "GroupInput",
@@ -30,7 +30,7 @@ var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "Cl
 	"UnreadNotifications", "Wallet", "WalletPreferences", "WebhookDeliveryPage", "WebhookList",
 	"WebhookWithSecret", "WorkItemPage"}
 
-// schema is as much of a JSON Schema as the description has.
+// schema is the part of JSON Schema that the description uses.
 type schema struct {
 	Ref        string            `json:"$ref"`
 	Type       any               `json:"type"`
@@ -42,7 +42,7 @@ type schema struct {
 	Additional any               `json:"additionalProperties"`
 }
 
-// UnmarshalJSON reads a schema, of which true is one that takes anything.
+// UnmarshalJSON reads a schema. It reads true as the schema that accepts anything.
 func (s *schema) UnmarshalJSON(data []byte) error {
 	if string(data) == "true" {
 		return nil
@@ -51,7 +51,7 @@ func (s *schema) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(s))
 }
 
-// typeOf is a schema as a type, and calls with every schema that it names.
+// typeOf converts a schema to TypeScript, and calls named with every schema that it refers to.
 func (s schema) typeOf(named func(string)) string {
 	switch {
 	case s.Ref != "":
@@ -63,7 +63,7 @@ func (s schema) typeOf(named func(string)) string {
 		for _, value := range s.Enum {
 			text, err := json.Marshal(value)
 			if err != nil {
-				panic(err) // it was read from JSON
+				panic(err) // the value was read from JSON
 			}
 			values = append(values, string(text))
 		}
@@ -97,7 +97,7 @@ func (s schema) typeOf(named func(string)) string {
 	return strings.Join(types, " | ")
 }
 
-// types are the schemas as TypeScript, and what to do about links that failed, by its code.
+// types are the schemas in TypeScript, and the advice for failed links by code.
 func types(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/openapi.json")
@@ -154,7 +154,7 @@ func types(t *testing.T) string {
 	return out + "};\n"
 }
 
-// TestTypesAreAsDescribed holds the types that the portal knows to the API's description.
+// TestTypesAreAsDescribed compares the portal's types with the API's description.
 func TestTypesAreAsDescribed(t *testing.T) {
 	const path = "web/schema.gen.ts"
 	want := types(t)
@@ -175,7 +175,7 @@ func TestTypesAreAsDescribed(t *testing.T) {
 
 var imported = regexp.MustCompile(`import type \{([^}]+)\} from "\./schema\.gen"`)
 
-// TestImportedTypesAreThere: a bundler drops a type that nobody has made, and says nothing.
+// TestImportedTypesAreThere: a bundler silently drops a type that does not exist.
 func TestImportedTypesAreThere(t *testing.T) {
 	made, err := os.ReadFile("web/schema.gen.ts")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "build the assets from web, and write what was built")
 
-// build bundles the front end. The bundler is a Go library: nobody needs Node.
+// build bundles the front end. The bundler is a Go library, so Node is not needed.
 func build(t *testing.T) map[string][]byte {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -44,8 +44,8 @@ func build(t *testing.T) map[string][]byte {
 	return built
 }
 
-// TestAssetsAreAsBuilt holds what is served to its sources: go test ./apiserver/portal -update
-// builds it.
+// TestAssetsAreAsBuilt compares the embedded assets with their sources. go test ./apiserver/portal
+// -update rebuilds them.
 func TestAssetsAreAsBuilt(t *testing.T) {
 	built := build(t)
 	forgetOthers(t, built)
@@ -66,7 +66,7 @@ func TestAssetsAreAsBuilt(t *testing.T) {
 	}
 }
 
-// forgetOthers finds parts that are built no more: their names change with them.
+// forgetOthers finds parts that are no longer built. Their names change with their content.
 func forgetOthers(t *testing.T, built map[string][]byte) {
 	t.Helper()
 	kept, err := filepath.Glob("assets/*.js")
@@ -86,8 +86,8 @@ func forgetOthers(t *testing.T, built map[string][]byte) {
 	}
 }
 
-// TestFirstPageIsSmall holds the first page to its 300 KB, as they go over the wire. What comes
-// later is no part of it.
+// TestFirstPageIsSmall limits the first page to 300 KB on the wire. Parts that load later do not
+// count.
 func TestFirstPageIsSmall(t *testing.T) {
 	p, err := New(nil, false)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// TestTextsAreInOnePlace: what the portal says is in its texts*.ts, and no other source has some.
-// (The page without JavaScript says its one sentence itself.)
+// TestTextsAreInOnePlace: all texts of the portal are in texts*.ts. The only exception is the
+// sentence of the page without JavaScript.
 func TestTextsAreInOnePlace(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"web/*.tsx", "web/*.ts"} {
@@ -45,10 +45,10 @@ func TestTextsAreInOnePlace(t *testing.T) {
 	}
 }
 
-// some is a number before things, whatever the number is.
+// some matches a number before a plural noun.
 var some = regexp.MustCompile(`\$\{(n|all|links|pages|rows|added|removed|changed)\} ([a-z]+ )?[a-z]+s\b`)
 
-// TestOneThingIsNotSaidAsMany: a text that counts things says one of them as one.
+// TestOneThingIsNotSaidAsMany: a text that counts things has a singular form.
 func TestOneThingIsNotSaidAsMany(t *testing.T) {
 	files, err := filepath.Glob("web/texts*.ts")
 	if err != nil || len(files) < 5 {
@@ -65,7 +65,7 @@ func TestOneThingIsNotSaidAsMany(t *testing.T) {
 	}
 }
 
-// Texts are told from what is none.
+// Texts for people are distinguished from other literals.
 func TestTextsAreTold(t *testing.T) {
 	for source, want := range map[string]string{
 		`<p>Rows</p>`:                                      "Rows",
@@ -101,18 +101,18 @@ func TestTextsAreTold(t *testing.T) {
 	}
 }
 
-// literal is a text in a source, or a piece of one with values in it.
+// literal is a string literal in a source, or a piece of a template.
 type literal struct {
 	text   string
-	key    string // the member that it is given to, "" of none
-	after  string // what stands before it
-	before string // what stands behind it
+	key    string // the member that it is assigned to, "" if none
+	after  string // what precedes it
+	before string // what follows it
 	piece  bool   // of a template with values
 }
 
 var (
 	letters = regexp.MustCompile(`[A-Za-z]`)
-	// a sentence or the name of something, as people read them
+	// a sentence, or a name that people read
 	prose    = regexp.MustCompile(`^[A-Z][a-z]+($|[ .,:!?…])|[a-z]{2,} [a-z]{2,}`)
 	compared = regexp.MustCompile(`^([!=]==?|case)$`)
 	style    = regexp.MustCompile(`\{[^}]*:[^}]*\}`)
@@ -138,8 +138,8 @@ func (l literal) says() bool {
 	return prose.MatchString(l.text)
 }
 
-// literalsOf are those of a source, which is made plain script before: what stood between tags is
-// a member of that name then.
+// literalsOf returns the literals of a source. The source is first compiled to plain script, where
+// text between tags becomes a member named children.
 func literalsOf(t *testing.T, name, source string) []literal {
 	t.Helper()
 	loader := api.LoaderTS
@@ -160,8 +160,8 @@ func literalsOf(t *testing.T, name, source string) []literal {
 	return r.found
 }
 
-// literalReader reads the literals of a script. It knows no grammar: brackets, names before a
-// colon and what stands before a literal are enough.
+// literalReader reads the literals of a script. It needs no grammar: brackets, names before a colon
+// and the token before a literal are enough.
 type literalReader struct {
 	left   string
 	last   string // the token before
@@ -173,14 +173,14 @@ var (
 	tokens  = regexp.MustCompile(`^(?:[\p{L}_$][\p{L}\p{N}_$]*|[0-9][\w.]*|===|!==|==|!=|=>|\S)`)
 	quoted  = regexp.MustCompile(`^(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')`)
 	comment = regexp.MustCompile(`^/\*(?s:.*?)\*/`)
-	// an expression stands behind these, and no division or call
+	// an expression follows these, not a division or a call
 	opening = regexp.MustCompile(`^(?:|[(,=:\[!&|?{};+\-*%~^<>]|[!=]==?|=>|return|typeof|case)$`)
 	pattern = regexp.MustCompile(`^/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*`)
 	member  = regexp.MustCompile(`^\s*(?:([\p{L}_$][\p{L}\p{N}_$]*)|"([^"]*)")\s*:`)
 )
 
-// read reads to the end of what is in brackets, which is given to a member. An object names its
-// own.
+// read reads to the end of a bracket. Its literals are assigned to member to, or in an object to
+// the object's own members.
 func (r *literalReader) read(to string, object bool) {
 	key := to
 	if object {
@@ -227,7 +227,7 @@ func (r *literalReader) read(to string, object bool) {
 			if opening.MatchString(before) {
 				r.read(key, false)
 			} else {
-				r.read("", false) // arguments are the call's
+				r.read("", false) // a call's arguments
 			}
 		case "{":
 			r.read("", true)
@@ -235,7 +235,7 @@ func (r *literalReader) read(to string, object bool) {
 	}
 }
 
-// member is the name of the member that comes next, "" without one.
+// member returns the name of the next member, "" if there is none.
 func (r *literalReader) member() string {
 	found := member.FindStringSubmatch(r.left)
 	if found == nil {
@@ -245,7 +245,7 @@ func (r *literalReader) member() string {
 	return found[1] + found[2]
 }
 
-// take notes a literal that was just read.
+// take records a literal that was just read.
 func (r *literalReader) take(l literal) {
 	l.after, l.before = r.last, ""
 	if strings.HasPrefix(r.left, ".split(") {
@@ -254,7 +254,7 @@ func (r *literalReader) take(l literal) {
 	r.found, r.last = append(r.found, l), `"`
 }
 
-// template reads a template to its end. What stands in it is given to where it is.
+// template reads a template to its end. Literals in its values count for the template's member.
 func (r *literalReader) template(key, after string) {
 	piece, from := "", len(r.found)
 	for !r.failed {

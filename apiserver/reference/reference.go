@@ -1,8 +1,8 @@
-// Package reference serves the reference of the API for people: a page that shows what
-// /v3/api-docs describes. It owns how the page and its renderer are sent, and what the page may
-// load. The renderer is Redoc 2.5.4 as its package on npm has it, under the MIT license
-// (third_party/redoc). Ours lacks the address of a logo, which it would ask another server for. It
-// is a part of the program, and the page asks nobody but this server.
+// Package reference serves the API reference for people: a page that shows what /v3/api-docs
+// describes. It owns how the page and its renderer are sent, and what the page may load. The
+// renderer is Redoc 2.5.4 from npm, under the MIT license (third_party/redoc). Our copy lacks the
+// address of a logo, which it would request from another server. It is embedded, and the page
+// contacts only this server.
 package reference
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Path is where the page is, beside what it shows. What lies below it are its scripts.
+// Path is the address of the page, below that of the description. Its scripts are below it.
 const Path = "/v3/api-docs/reference"
 
 //go:embed third_party/redoc/redoc.standalone.js.gz
@@ -33,12 +33,12 @@ var start []byte
 //go:embed page.html
 var source string
 
-// page is a part of the program, and holds.
+// page is embedded, so it always parses.
 var page = template.Must(template.New("page").Parse(source))
 
-// Reference answers browsers. It is safe for concurrent use.
+// Reference serves browsers. It is safe for concurrent use.
 type Reference struct {
-	scripts         map[string][]byte // by their path, packed by gzip
+	scripts         map[string][]byte // by path, compressed with gzip
 	renderer, start string            // paths
 }
 
@@ -57,13 +57,13 @@ func New() (*Reference, error) {
 	return r, nil
 }
 
-// named is the path of a script, which changes with what it is.
+// named is the path of a script. It changes with the script's content.
 func named(stem string, data []byte) string {
 	sum := sha256.Sum256(data)
 	return Path + "/" + stem + "-" + hex.EncodeToString(sum[:8]) + ".js"
 }
 
-// Serve answers a request for the reference. Others are not its own: it says so, and leaves them.
+// Serve answers a request for the reference. It returns false for other requests.
 func (r *Reference) Serve(rc *fasthttp.RequestCtx) bool {
 	path := string(rc.Path())
 	if path != Path && !strings.HasPrefix(path, Path+"/") {
@@ -90,7 +90,7 @@ func (r *Reference) Serve(rc *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// send sends a script. Its name changes when it does, so that a browser keeps it.
+// send sends a script. Its name changes with its content, so browsers may cache it for good.
 func send(rc *fasthttp.RequestCtx, packed []byte) {
 	rc.SetContentType("text/javascript; charset=utf-8")
 	rc.Response.Header.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -104,23 +104,23 @@ func send(rc *fasthttp.RequestCtx, packed []byte) {
 		_, err = io.Copy(rc.Response.BodyWriter(), plain)
 	}
 	if err != nil {
-		panic(err) // a part of the program
+		panic(err) // the script is embedded
 	}
 }
 
-// early are the hashes of two styles that the renderer makes before it is told the nonce. One is
-// empty, the other that of its scroll bars.
+// early has the hashes of two styles that the renderer creates before it knows the nonce: an empty
+// one, and that of its scroll bars.
 const early = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' " +
 	"'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
 
-// show sends the page. Its nonce is good for this answer alone: no other script or style counts.
-// The renderer searches in a worker that it makes of its own text, which is what blob: is for.
+// show sends the page. Its nonce is valid for this answer only, and no other script or style is
+// accepted. blob: is for the renderer's search worker, which it creates from its own text.
 func (r *Reference) show(rc *fasthttp.RequestCtx) {
 	nonce := rand.Text()
 	var out bytes.Buffer
 	if err := page.Execute(&out, map[string]string{"Nonce": nonce, "Renderer": r.renderer,
 		"Start": r.start}); err != nil {
-		panic(err) // the page is a part of the program, and its values are texts
+		panic(err) // the page is embedded, and its values are texts
 	}
 	h := &rc.Response.Header
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; "+

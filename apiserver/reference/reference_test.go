@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ask sends a request to a reference; nil: it is none of its own.
+// ask sends a request to a reference, and returns nil if it is not for the reference.
 func ask(t *testing.T, method, uri string, headers ...string) *fasthttp.Response {
 	t.Helper()
 	r, err := New()
@@ -33,7 +33,7 @@ func ask(t *testing.T, method, uri string, headers ...string) *fasthttp.Response
 	return &rc.Response
 }
 
-// TestOthersAreLeftAlone: the description itself is an operation's answer.
+// TestOthersAreLeftAlone: the description itself is served by an operation.
 func TestOthersAreLeftAlone(t *testing.T) {
 	for _, uri := range []string{"/v3/api-docs", "/v3/api-docs/mcp", "/v3/api-docs/references",
 		"/", "/api/wallet"} {
@@ -43,7 +43,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAnswers: the page, its scripts and nothing else, each with a strict policy.
+// TestAnswers: only the page and its scripts exist, each with a strict policy.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		method, uri string
@@ -62,8 +62,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPageHasNonces: each answer has another nonce, which every script and style of it carries, and
-// no script is inline.
+// TestPageHasNonces: each answer has a new nonce, which every script and style carries, and no
+// script is inline.
 func TestPageHasNonces(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
@@ -86,7 +86,7 @@ func TestPageHasNonces(t *testing.T) {
 	}
 }
 
-// TestScripts: both come packed or plain, and to be kept.
+// TestScripts: both scripts come compressed or plain, and may be cached for good.
 func TestScripts(t *testing.T) {
 	paths := regexp.MustCompile(`src="([^"]+)"`).FindAllStringSubmatch(
 		string(ask(t, "GET", Path).Body()), -1)
@@ -118,14 +118,14 @@ func unpack(t *testing.T, packed []byte) []byte {
 	return plain
 }
 
-// published is the SHA-256 of bundles/redoc.standalone.js in redoc-2.5.4.tgz of npm.
+// published is the SHA-256 of bundles/redoc.standalone.js in redoc-2.5.4.tgz from npm.
 const published = "dcaf76612bc4a3fbcc923a8966dee2f6146a5f32e5ce1b6f02dd60cbbf89500b"
 
-// logo is what the package has in the place of ours, once.
+// logo is the text in the package that our copy replaces with ours, once.
 const logo, ours = `src:"https://cdn.redoc.ly/redoc/logo-mini.svg"`, `src:"data:,"`
 
-// TestRendererIsAsPublished: it is the file of the package but for the logo, its licenses are kept,
-// and a reader loads no more than 350 kB.
+// TestRendererIsAsPublished: the renderer equals the published file except for the logo, its
+// licenses are kept, and a page load takes at most 350 kB.
 func TestRendererIsAsPublished(t *testing.T) {
 	plain := unpack(t, renderer)
 	if bytes.Count(plain, []byte(ours)) != 1 || bytes.Contains(plain, []byte(logo)) {

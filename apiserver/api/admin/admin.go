@@ -1,4 +1,4 @@
-// Package admin owns what only an operator may do (decision 32).
+// Package admin owns the operations that only operators may call (decision 32).
 package admin
 
 import (
@@ -17,27 +17,27 @@ import (
 
 const group = "Administration"
 
-// Resource is what operators do, and what it takes.
+// Resource has the operators' operations and their dependencies.
 type Resource struct {
 	Client   Client
 	Launcher *launch.Launcher
 	Plans    *plans.Source
 	Clock    clock.Clock
 	IDs      ids.Source
-	// Store and History tell what a customer has.
+	// Store and History show what a customer has.
 	Store   rowstore.Reads
 	History *client.History
-	// Operator is what administrators do to the cluster itself.
+	// Operator carries out administrators' actions on the cluster.
 	Operator client.Operator
-	// Lag is how many records each topic still holds, by its name.
+	// Lag returns how many records each topic holds, by topic name.
 	Lag func(ctx context.Context) map[string]int64
-	// Accounts tell what has moved at the payment provider; nil: nobody takes payments.
+	// Accounts reports movements at the payment provider; nil: there is none.
 	Accounts payment.Accounts
-	// Recount holds the ledger of every closed run in a view against its page records.
+	// Recount compares the ledger entry of every closed run in a view with its page records.
 	Recount func(ctx context.Context, view *client.View) iter.Seq2[RecountedRun, error]
 }
 
-// Client is what operators ask of the control plane.
+// Client is the part of the control plane that operators use.
 type Client interface {
 	client.Proposer
 	client.Reader
@@ -45,7 +45,7 @@ type Client interface {
 	Nodes(ctx context.Context) ([]client.NodeStatus, error)
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.settings(),

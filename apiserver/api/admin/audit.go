@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// AuditTrailEntry is a line of the audit trail.
+// AuditTrailEntry is an entry of the audit trail.
 type AuditTrailEntry struct {
 	Number            uint64             `json:"number" doc:"From 1, without a gap"`
 	At                api.Time           `json:"at"`
@@ -36,7 +36,7 @@ type AuditTrailEntry struct {
 	PreviousHash      string             `json:"previousHash" doc:"SHA-256 of the entry before; zeros for the first"`
 }
 
-// AuditActor is who did it. All of it is empty where the cluster did it by itself.
+// AuditActor is who caused an entry. It is empty for actions of the cluster itself.
 type AuditActor struct {
 	Subject           string  `json:"subject" doc:"Of a sign-in"`
 	KeyID             *ids.ID `json:"keyId" doc:"The API key; null for a sign-in"`
@@ -54,7 +54,7 @@ type AuditTrailChange struct {
 	After  json.RawMessage `json:"after" doc:"Null: there is none, or nothing of it is told"`
 }
 
-// AuditTrailMark names an entry.
+// AuditTrailMark identifies an entry.
 type AuditTrailMark struct {
 	Generation ids.ID `json:"generation"`
 	Number     uint64 `json:"number"`
@@ -111,10 +111,10 @@ func (in *auditRequest) read() []string {
 		strconv.FormatInt(int64(in.To), 10), in.Order}
 }
 
-// auditedAtOnce are read from the trail at a time.
+// auditedAtOnce is how many entries are read at once.
 const auditedAtOnce = 500
 
-// auditEntryBytes are what an entry has as JSON, beside its changes, at most.
+// auditEntryBytes bounds an entry as JSON, without its changes.
 const auditEntryBytes = 2_000
 
 // audit is GET /api/admin/audit.
@@ -170,7 +170,7 @@ func (r Resource) audit() *operation.Operation {
 	})
 }
 
-// trail reads the trail in parts, nil at the end.
+// trail reads the trail in parts, and returns nil at the end.
 func (r Resource) trail(v *client.View,
 	q rowstore.AuditQuery) func(ctx context.Context) ([]AuditTrailEntry, error) {
 	q.Limit = auditedAtOnce

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// What admins do is read back with who, for whom, from where and under which id. It is read from
-// the state and from the archive alike.
+// The audit trail tells what admins did, who did it, for whom, from where and under which id. It
+// reads the same from the state and from the archive.
 func TestAudit(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
@@ -126,7 +126,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Pages together have each entry once.
+// The pages together have each entry once.
 func TestLongAuditPages(t *testing.T) {
 	s := apitest.Start(t)
 	for n := range 20 {

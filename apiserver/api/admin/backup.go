@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// backupTime is how long a backup may take to be sent or received.
+// backupTime is how long sending or receiving a backup may take.
 const backupTime = time.Hour
 
 // backup is GET /api/admin/backup.
@@ -51,7 +51,7 @@ func (r *restoreRequest) Validate() fault.List {
 	return nil
 }
 
-// RestoreReport says what a backup was of, and what came of restoring it. Money is in micros.
+// RestoreReport tells what a backup contained and what restoring it did. Money is in micros.
 type RestoreReport struct {
 	ClusterID     ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
 	Index         uint64   `json:"index" doc:"Raft index of its newest command"`

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// CustomerListEntry is a customer as the directory shows it.
+// CustomerListEntry is a customer in the directory.
 type CustomerListEntry struct {
 	CustomerUniqueRef string   `json:"customerUniqueRef"`
 	Email             string   `json:"email" doc:"Empty until the customer has signed up"`
@@ -37,7 +37,7 @@ func newCustomerListEntry(view *client.View, c *client.Customer) CustomerListEnt
 	return entry
 }
 
-// CustomerAccount is one customer, with its money and the counts of what it has.
+// CustomerAccount is one customer with its money and counts.
 type CustomerAccount struct {
 	Customer  CustomerListEntry `json:"customer"`
 	BlockedBy *string           `json:"blockedBy" doc:"Subject of the admin who blocked it; null: it is not blocked"`
@@ -45,7 +45,7 @@ type CustomerAccount struct {
 	Counts    CustomerCounts    `json:"counts"`
 }
 
-// CustomerCounts are of what a customer has and does.
+// CustomerCounts counts what a customer has and does.
 type CustomerCounts struct {
 	Scrapers    int `json:"scrapers"`
 	Groups      int `json:"groups"`
@@ -75,7 +75,7 @@ type customersRequest struct {
 	Size    int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 
-// wants looks a profile up for whom the reference does not decide.
+// wants looks up the profile only of customers whose reference does not match.
 func (r *customersRequest) wants(view *client.View, c *client.Customer) bool {
 	if r.Blocked && !c.Blocked() {
 		return false

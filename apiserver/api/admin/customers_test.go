@@ -88,7 +88,7 @@ func TestCustomer(t *testing.T) {
 	)
 }
 
-// A blocked customer is refused by every credential, and has all back afterwards.
+// A blocked customer is refused with every credential, and gets everything back afterwards.
 func TestBlockCustomer(t *testing.T) {
 	s := apitest.Start(t)
 	const block, unblock = "PUT /api/admin/customers/alice/block",

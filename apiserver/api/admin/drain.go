@@ -44,7 +44,7 @@ func (r Resource) undrain() *operation.Operation {
 	})
 }
 
-// order passes the order on. Taking one back is never refused: a node may have lost the role since.
+// order passes the order on. Undraining is never refused: a node may have lost the role since.
 func order(ctx context.Context, c client.Proposer, view *client.View, name string,
 	draining bool) (operation.None, error) {
 	for _, node := range view.Nodes() {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// FeedbackEntry is what a customer has told the operators.
+// FeedbackEntry is a message of a customer to the operators.
 type FeedbackEntry struct {
 	ID                ids.ID   `json:"id"`
 	CustomerUniqueRef string   `json:"customerUniqueRef"`

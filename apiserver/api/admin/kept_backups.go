@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// KeptBackup is a backup that the leader took by itself.
+// KeptBackup is a backup that the leader took automatically.
 type KeptBackup struct {
 	Name      string   `json:"name"`
 	ClusterID ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`

@@ -23,7 +23,7 @@ type ClusterNode struct {
 	Shards   int      `json:"shards" doc:"Owned"`
 	Moving   int      `json:"moving" doc:"Of these, being handed over"`
 	Open     int      `json:"open" doc:"Tasks that it holds, waiting or under way"`
-	// Rates are over the last heartbeats, so a little old.
+	// Rates are averages over the last heartbeats, so slightly old.
 	PagesPerSecond float64 `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Since its newest heartbeat; null without one"`
 	GoneMillis     *int64  `json:"goneMillis" doc:"For how long it has been gone, as far as this leader saw it; null while it is there. A node that is gone stays in the list until it is removed"`

@@ -16,11 +16,11 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// cluster is an operator of nothing.
+// cluster is a fake operator.
 type cluster struct {
 	state           string
-	fails           error // of a backup, before anything is written
-	breaks          error // after all is written
+	fails           error // of Backup, before anything is written
+	breaks          error // of Backup, after everything is written
 	forced, revived bool
 }
 

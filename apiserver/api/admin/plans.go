@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// PlanOffer is an entry of the catalogue of legacy plans, as operators set it (decision 39).
+// PlanOffer is a legacy plan in the catalogue, as operators set it (decision 39).
 type PlanOffer struct {
 	Plan         string          `json:"plan" required:"true" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
 	Level        int             `json:"level" required:"true" doc:"Of two plans the dearer one has the higher"`
@@ -17,7 +17,7 @@ type PlanOffer struct {
 	Offered      bool            `json:"offered" doc:"Customers may choose it by themselves"`
 }
 
-// offersOf is a catalogue as operators see it.
+// offersOf converts a catalogue to the operators' form.
 func offersOf(c *plans.Catalogue) []PlanOffer {
 	offers := []PlanOffer{}
 	for _, p := range c.Plans() {
@@ -32,7 +32,7 @@ func offersOf(c *plans.Catalogue) []PlanOffer {
 	return offers
 }
 
-// catalogueOf is what an operator has written. Its fault names the field that is wrong.
+// catalogueOf converts an operator's input to a catalogue. Its fault names the wrong field.
 func catalogueOf(offers []PlanOffer) (*plans.Catalogue, *fault.Error) {
 	all := make([]plans.Plan, 0, len(offers))
 	for _, o := range offers {

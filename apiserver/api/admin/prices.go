@@ -24,7 +24,7 @@ type PriceTable struct {
 	ChangedBy string          `json:"changedBy" doc:"The admin's subject"`
 }
 
-// PriceTableRow is what a page delivered costs.
+// PriceTableRow is the price of a delivered page.
 type PriceTableRow struct {
 	RowKey             string `json:"rowKey" required:"true" min:"1" max:"300" doc:"Stable key, such as tier:plain; each that there is, once. That of a domain is domain: and the registrable domain in lower case, such as domain:shop.example"`
 	Kind               string `json:"kind" required:"true" enum:"TIER,PLUGIN,DOMAIN" doc:"Is not to be changed. A DOMAIN replaces the prices of tiers for pages of its domain"`
@@ -33,7 +33,7 @@ type PriceTableRow struct {
 	Enabled            bool   `json:"enabled" required:"true" doc:"False: customers do not see the row, and runs launched from now on go without what it is for. Pages of a domain then cost what their tier does"`
 }
 
-// PriceTableInput is what an admin sets: all rows, in the order in which customers see them.
+// PriceTableInput is the table that an admin sets: all rows, in the order that customers see.
 type PriceTableInput struct {
 	Version   uint32          `json:"version" required:"true" doc:"Of the table that the admin has seen; 409 where there is a newer one"`
 	Rows      []PriceTableRow `json:"rows" required:"true" min:"1" max:"200" doc:"All rows; none may be missing, and none made up. Those of domains come and go, at most 100"`
@@ -67,8 +67,8 @@ func (Resource) prices() *operation.Operation {
 	})
 }
 
-// checkDomains refuses new rows of domains that no page would ever be of. The state cannot: nodes
-// of two releases have different lists of public suffixes.
+// checkDomains refuses new rows for domains that no page can belong to. The state cannot check
+// this, because nodes of two releases have different lists of public suffixes.
 func checkDomains(current *client.PriceTable, rows []PriceTableRow) error {
 	for i, row := range rows {
 		domain, is := strings.CutPrefix(row.RowKey, price.DomainKey(""))

@@ -15,7 +15,7 @@ import (
 
 const pricesRoute = "/api/admin/prices"
 
-// table is the price table as an admin reads it.
+// table reads the price table as an admin.
 func table(t *testing.T, s *apitest.Server) map[string]any {
 	t.Helper()
 	answer := s.Call(t, apitest.Scenario{As: apitest.Admin, Do: "GET " + pricesRoute})
@@ -30,7 +30,7 @@ func row(table map[string]any, n int) map[string]any {
 	return table["rows"].([]any)[n].(map[string]any)
 }
 
-// putTable is a PUT of what is left of the table that an admin reads after a change.
+// putTable is a PUT of the current table after a change.
 func putTable(t *testing.T, s *apitest.Server, name string,
 	change func(map[string]any)) apitest.Scenario {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestPrices(t *testing.T) {
 			"1.rowKey": "plugin:/plugin/marketplace/pdp"}})
 }
 
-// What is refused names its field and changes nothing.
+// A refused table changes nothing, and the refusal names the field.
 func TestBadPrices(t *testing.T) {
 	s := apitest.Start(t)
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func TestBadPrices(t *testing.T) {
 	}
 }
 
-// withDomains puts rows of domains behind the others.
+// withDomains replaces the rows of domains, after all other rows.
 func withDomains(keys ...string) func(read map[string]any) {
 	return func(read map[string]any) {
 		rows := slices.DeleteFunc(read["rows"].([]any),
@@ -175,7 +175,7 @@ func withDomains(keys ...string) func(read map[string]any) {
 	}
 }
 
-// Domains with prices of their own come and go, and customers see those that are enabled.
+// Domain prices can be added and removed, and customers see the enabled ones.
 func TestPricesOfDomains(t *testing.T) {
 	s := apitest.Start(t)
 	s.Run(t, putTable(t, s, "two", withDomains("domain:shop.example", "domain:shop.co.uk")))
@@ -193,7 +193,7 @@ func TestPricesOfDomains(t *testing.T) {
 	s.Run(t, gone)
 }
 
-// A domain that a newer list of public suffixes does not know any more stays in the table.
+// A domain stays in the table even if a newer list of public suffixes no longer knows it.
 func TestKnownDomainsAreNotChecked(t *testing.T) {
 	s := apitest.Start(t)
 	current := s.Client.View().CurrentPrices()
@@ -205,7 +205,7 @@ func TestKnownDomainsAreNotChecked(t *testing.T) {
 	}))
 }
 
-// A run keeps the prices that it was launched under; disabled rows are for nobody else.
+// A run keeps the prices of its launch. Later runs do not get disabled rows.
 func TestPricesAreFrozenAtLaunch(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
@@ -244,7 +244,7 @@ func TestPricesAreFrozenAtLaunch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deliver(before, 0, 7, "tier:render") // five of them for free
+	deliver(before, 0, 7, "tier:render") // five of them are free
 	charged(before, 2*750)
 	s.Run(t, putTable(t, s, "dearer", func(read map[string]any) {
 		row(read, 0)["sellingPriceMicros"], row(read, 1)["enabled"] = 200, false

@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// settling is how long the provider may take to tell of what has moved.
+// settling is how long the provider may take to report a movement.
 const settling = 5 * time.Minute
 
-// Reconciliation is how the ledger compares with the payment provider, and with itself.
+// Reconciliation compares the ledger with the payment provider, and with itself.
 type Reconciliation struct {
 	ProviderAsked   bool               `json:"providerAsked" doc:"False: nobody takes payments for this server, and only the ledger was held against itself"`
 	Days            int                `json:"days" doc:"For which the provider was asked, back from now"`
@@ -26,7 +26,7 @@ type Reconciliation struct {
 	MoreDifferences int                `json:"moreDifferences" doc:"Beyond those that are listed"`
 }
 
-// LedgerDifference is something that is not as it ought to be.
+// LedgerDifference is one difference that a reconciliation found.
 type LedgerDifference struct {
 	Kind        string `json:"kind" enum:"PAYMENT_MISSING,PAYMENT_UNKNOWN,PAYMENT_AMOUNT,REVERSAL_MISSING,REVERSAL_UNKNOWN,REVERSAL_AMOUNT,CLEARING,UNMATCHED,BOOKS,FREE_BOOKS,BALANCE,PREFIX_SUM"`
 	CustomerRef string `json:"customerRef" doc:"Empty: it is of no one customer"`
@@ -39,7 +39,7 @@ type reconcileRequest struct {
 	Days int `query:"days" default:"31" min:"1" max:"400" doc:"For which the provider is asked, back from now"`
 }
 
-// reconcile is POST /api/admin/billing/reconcile. It changes nothing, but it is work.
+// reconcile is POST /api/admin/billing/reconcile. It is costly, but changes nothing.
 func (r Resource) reconcile() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_reconcile", Routes: operation.Routes("POST /api/admin/billing/reconcile"),

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// Where nobody takes payments the ledger is held against itself, and nothing is changed.
+// Without a payment provider the ledger is only compared with itself, and nothing changes.
 func TestReconcileWithoutAProvider(t *testing.T) {
 	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
 	s.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: s.IDs.New(), Amount: 7})

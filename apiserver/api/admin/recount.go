@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// RecountedRun is one run's ledger entry and what its page records say. Money is in micros, 0 or
-// more.
+// RecountedRun is the ledger entry of a run and the recount of its page records. Money is in
+// micros, 0 or more.
 type RecountedRun struct {
 	JobID         ids.ID `json:"jobId"`
 	CustomerRef   string `json:"customerRef"`
@@ -30,7 +30,7 @@ type RecountedRun struct {
 	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is in no ledger, and nobody reads what is stored of it"`
 }
 
-// recount is POST /api/admin/billing/recount. It changes nothing, but it is work.
+// recount is POST /api/admin/billing/recount. It is costly, but changes nothing.
 func (r Resource) recount() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_recount", Routes: operation.Routes("POST /api/admin/billing/recount"),
@@ -48,7 +48,7 @@ func (r Resource) recount() *operation.Operation {
 		view := from.View
 		for _, err := range r.Recount(ctx, view) {
 			if err != nil {
-				return answer, err // it has a code as long as nothing is sent
+				return answer, err // it can have a code only before anything is sent
 			}
 			break
 		}

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// removal is what is asked for, with the rows counted that the customer has. Those of runs that are
-// not closed may become more: they are not counted.
+// removal is the requested removal, with the count of the customer's rows. Rows of runs that are
+// not closed may still increase, so they are not counted.
 func (r Resource) removal(ctx context.Context, ref string) (client.Deletion, error) {
 	d := client.Deletion{Customer: ref, Operation: client.OpRemoveCustomer}
 	view, err := r.Client.Fresh(ctx)
@@ -106,7 +106,7 @@ func (r Resource) removeCustomer() *operation.Operation {
 		}
 		removal, err := r.removal(ctx, in.Ref)
 		if errors.Is(err, fault.New(fault.NotFound, "")) {
-			err = nil // a repeated call hears what became of the first
+			err = nil // a repeated call gets the result of the first
 		}
 		if err != nil {
 			return operation.None{}, err

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A customer is removed in two calls, by admins alone. From the second on no credential of it is
-// taken, nobody acts for it, and its money stays.
+// Two calls remove a customer, and only admins may make them. After the second one its credentials
+// are refused, nobody can act for it, and its money stays.
 func TestRemoveCustomer(t *testing.T) {
 	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
 	key := func(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }

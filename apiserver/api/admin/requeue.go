@@ -21,7 +21,7 @@ type requeueRequest struct {
 	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
-// RequeuedRun is a run of what failed in another one.
+// RequeuedRun is a run of the failed links of another run.
 type RequeuedRun struct {
 	JobID       ids.ID         `json:"jobId"`
 	ScraperID   ids.ID         `json:"scraperId"`

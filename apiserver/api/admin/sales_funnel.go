@@ -16,7 +16,7 @@ type SalesFunnel struct {
 	Weeks []SalesWeek `json:"weeks" doc:"The newest first, without a gap, up to the week of the oldest customer"`
 }
 
-// SalesWeek counts the customers of one week, and those of them who came further since.
+// SalesWeek counts the customers of one week, and those who have taken further steps since.
 type SalesWeek struct {
 	Week          string `json:"week" doc:"ISO 8601 week, by UTC"`
 	StartsOn      string `json:"startsOn" format:"date" doc:"Its Monday"`
@@ -27,7 +27,7 @@ type SalesWeek struct {
 	ToppedUpTwice int    `json:"toppedUpTwice"`
 }
 
-// add counts a customer that has come so far.
+// add counts a customer that has taken the given steps.
 func (w *SalesWeek) add(steps client.Steps) {
 	count := func(of *int, did bool) {
 		if did {
@@ -41,10 +41,10 @@ func (w *SalesWeek) add(steps client.Steps) {
 	count(&w.ToppedUpTwice, steps.TopUps > 1)
 }
 
-// weekOf counts the Mondays since that of the first week of 1970, whose first Monday is in 1969.
+// weekOf numbers weeks from the first week of 1970, whose Monday is in 1969.
 func weekOf(millis int64) int64 { return (millis/day + 3) / 7 }
 
-// newSalesWeek is an empty week, by its number.
+// newSalesWeek is an empty week with a given number.
 func newSalesWeek(number int64) SalesWeek {
 	monday := time.UnixMilli((number*7 - 3) * day).UTC()
 	year, week := monday.ISOWeek()
@@ -72,7 +72,7 @@ func (r Resource) salesFunnel() *operation.Operation {
 			weeks[i] = newSalesWeek(now - int64(i))
 		}
 		from.View.EachCustomer(func(c *client.Customer) bool {
-			// the state's time may be ahead of this clock
+			// the state time may be ahead of this clock
 			ago := int(max(now-weekOf(c.CreatedAt), 0))
 			if ago < len(weeks) {
 				weeks[ago].add(from.View.Steps(c))

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestSalesFunnel: the clock begins on Friday the 2nd of January 2026, in the first ISO week of the
-// year, which began in the year before.
+// TestSalesFunnel: the clock begins on Friday, 2 January 2026, in the first ISO week of the year.
+// That week began in 2025.
 func TestSalesFunnel(t *testing.T) {
 	s := apitest.Start(t)
 	const funnel = "GET /api/admin/sales-funnel"
@@ -54,7 +54,7 @@ func TestSalesFunnel(t *testing.T) {
 		apitest.Scenario{Name: "too many", As: apitest.Admin, Do: funnel + "?weeks=105",
 			Status: 400, Has: map[string]any{"errors.0.field": "weeks"}},
 	)
-	open("root") // or its first call has
+	open("root") // otherwise its first call would open it
 	first := len(s.Client.View().Customers())
 	open("only here")
 	open("scrapes")
@@ -77,7 +77,7 @@ func TestSalesFunnel(t *testing.T) {
 	open("on sunday")
 	s.Clock.Advance(time.Millisecond)
 	open("on monday")
-	admin := func() string { // the token of before is over
+	admin := func() string { // the earlier token has expired
 		text, err := apiserver.MintToken(s.DataDir, "root", true, s.Clock.Now(), time.Hour)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestSalesFunnel(t *testing.T) {
 	answersLater("weeks of nobody", "", empty, week("2026-W03", "2026-01-12", 0, 0, 0, 0, 0),
 		week("2026-W02", "2026-01-05", 1, 0, 0, 1, 0), oldest)
 	answersLater("fewer than there are", "?weeks=1", empty)
-	s.Clock.Advance(100 * 7 * 24 * time.Hour) // 103 weeks behind the first
+	s.Clock.Advance(100 * 7 * 24 * time.Hour) // 103 weeks after the first
 	all := answers("the oldest of all weeks", "")
 	all.Has, all.Lacks = map[string]any{"weeks.0.week": "2027-W51",
 		"weeks.50.week": "2027-W01", "weeks.51.week": "2026-W53", "weeks.103": oldest},

@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// ServiceSettings are what operators have set for all nodes together (decisions 40 and 42).
+// ServiceSettings are the settings that operators have made for all nodes (decisions 40 and 42).
 type ServiceSettings struct {
 	WalletBillingEnabled      bool              `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
 	LowBalanceThresholdMicros int64             `json:"lowBalanceThresholdMicros" doc:"Of new wallets, in micros, millionths of a euro; customers set their own"`
@@ -62,7 +62,7 @@ func textsOf(figures []client.RateFigure) map[string]string {
 	return texts
 }
 
-// ServiceSettingsInput is what an operator sets. What it does not name stays as it is.
+// ServiceSettingsInput is a change of settings. Members that are missing stay as they are.
 type ServiceSettingsInput struct {
 	WalletBillingEnabled      *bool             `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
 	LowBalanceThresholdMicros *int64            `json:"lowBalanceThresholdMicros" min:"0" max:"1000000000000" doc:"Of new wallets, in micros, millionths of a euro"`
@@ -90,7 +90,7 @@ func (in *ServiceSettingsInput) Validate() fault.List {
 	return list
 }
 
-// figuresOf reads figures, by class, ascending; nil when none are named.
+// figuresOf reads figures by class, in ascending order; nil if texts is nil.
 func figuresOf(field string, texts map[string]string) (*[]client.RateFigure, fault.List) {
 	if texts == nil {
 		return nil, nil

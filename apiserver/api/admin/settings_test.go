@@ -101,8 +101,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Without a cent and a free request everything is launched while billing is off, and nothing when
-// it is on again.
+// While billing is off, a customer without money and free requests can launch everything; once it
+// is on again, nothing.
 func TestBillingIsSwitchedOff(t *testing.T) {
 	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
 	s.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: s.IDs.New(), Amount: -1})
@@ -115,7 +115,7 @@ func TestBillingIsSwitchedOff(t *testing.T) {
 		set("on", `{"walletBillingEnabled": true}`, nil), wallet(true))
 }
 
-// Figures hold from the next call on, and those of the server's start when they are taken back.
+// Figures apply from the next call on. Once removed, those of the server's start apply again.
 func TestRatesAreSet(t *testing.T) {
 	s := apitest.Start(t, apitest.WithRateLimits)
 	limit := func(name string, figure int) apitest.Scenario {
@@ -128,13 +128,13 @@ func TestRatesAreSet(t *testing.T) {
 	tooMany.Status, tooMany.Code = 429, "rate_limited"
 	s.Run(t, tooMany, set("as ever", `{"rates": {}}`, nil))
 	tooMany.Headers = nil
-	s.Run(t, tooMany) // what was used up comes back by and by
+	s.Run(t, tooMany) // used-up calls are refilled gradually
 	s.Clock.Advance(time.Minute)
 	s.Run(t, limit("as ever", 600), set("together", `{"customerRates": {"read": "3/1h"}}`, nil),
 		limit("together", 3))
 }
 
-// Whatever figures an operator sets, the one that locks operators out included, can be taken back.
+// An operator can undo any figure, even one that would lock operators out.
 func TestNoFigureLocksOperatorsOut(t *testing.T) {
 	s := apitest.Start(t, apitest.WithRateLimits)
 	least := map[string]string{}

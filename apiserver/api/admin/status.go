@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// ClusterStatus is the cluster as the answering node sees it.
+// ClusterStatus is the cluster as seen by the node that answers.
 type ClusterStatus struct {
 	Node     string           `json:"node"`
 	Roles    []string         `json:"roles"`

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// UploadFigures are what an operator sets of all uploads (decision 42).
+// UploadFigures are the operators' settings for all uploads (decision 42).
 type UploadFigures struct {
 	MaxHeavyImports  uint32 `json:"maxHeavyImports" min:"1" max:"16" default:"1" doc:"Spreadsheets, and files that add to others, that are imported at a time"`
 	MaxUploadSeconds uint32 `json:"maxUploadSeconds" min:"60" max:"3600" default:"3600" doc:"That a file may take to come"`
@@ -30,7 +30,7 @@ func newUploadFigures(s *client.Settings) UploadFigures {
 	return figures
 }
 
-// UploadLimitsOfCustomer are the most bytes that files of a customer may have.
+// UploadLimitsOfCustomer are the size limits of a customer's files.
 type UploadLimitsOfCustomer struct {
 	MaxBytes      *int64 `json:"maxBytes" min:"1" max:"200000000" doc:"Of csv and jsonl; null: as much as of anybody"`
 	MaxSheetBytes *int64 `json:"maxSheetBytes" min:"1" max:"36000000" doc:"Of xlsx; null: as much as of anybody"`

@@ -86,7 +86,7 @@ func (r Resource) work() *operation.Operation {
 	})
 }
 
-// stuckFirst orders items by how much they need somebody to look.
+// stuckFirst orders items by how urgently somebody should look at them.
 func stuckFirst(a, b *client.WorkItem, now int64) int {
 	given := func(w *client.WorkItem) int {
 		if w.State == client.WorkFailed {

@@ -1,5 +1,5 @@
-// Package customers owns the operations on what a customer says of itself, and the pages that
-// anyone may read (specification 4.12). Wallets and keys have packages of their own.
+// Package customers owns the operations on a customer's own data, and the public pages
+// (specification 4.12). Wallets and keys have their own packages.
 package customers
 
 import (
@@ -17,12 +17,12 @@ import (
 
 const group = "Customer"
 
-// Resource is the operations on customers, and what they use.
+// Resource has the operations on customers and their dependencies.
 type Resource struct {
 	Client client.Proposer
 	Clock  clock.Clock
 	IDs    ids.Source
-	// Store, History and Touches are what an export reads beside the state.
+	// Store, History and Touches are for exports, in addition to the state.
 	Store interface {
 		rowstore.Reads
 		Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
@@ -30,11 +30,11 @@ type Resource struct {
 	}
 	History *client.History
 	Touches *auth.Touches
-	// Agreement is the operator's user agreement, an HTML document; nil: there is none.
+	// Agreement is the operator's user agreement, an HTML document; nil: none.
 	Agreement []byte
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.get(),
@@ -55,7 +55,7 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Customer is a customer's profile. All it says is empty until the customer has said it.
+// Customer is a customer's profile. Members are empty until the customer has set them.
 type Customer struct {
 	CustomerUniqueRef  string  `json:"customerUniqueRef" doc:"The identity provider's user id"`
 	Email              string  `json:"email" doc:"Empty until the customer has signed up"`
@@ -64,18 +64,18 @@ type Customer struct {
 	AgreeWithTerms     bool    `json:"agreeWithTerms"`
 	Plan               *string `json:"plan" doc:"Null: the customer pays as it goes, and has every feature"`
 	SubscriptionStatus *string `json:"subscriptionStatus" doc:"Null without a subscription"`
-	// Statistic is nil unless it was asked for.
+	// Statistic is nil unless the request asks for it.
 	Statistic *CustomerStatistic `json:"statistic,omitempty" doc:"With withStat=true"`
 }
 
-// CustomerStatistic is what a customer has and does.
+// CustomerStatistic counts what a customer has and does.
 type CustomerStatistic struct {
 	ScraperCount    int            `json:"scraperCount"`
 	RunCountLast30d int            `json:"runCountLast30d" doc:"Runs launched today and in the 29 days before, by UTC"`
 	QuotaUsage      map[string]int `json:"quotaUsage" doc:"What is used of each cap that plans have, by the cap's name"`
 }
 
-// newCustomer is what a profile and a subscription say, each nil where there is none yet.
+// newCustomer combines a profile and a subscription, each nil if there is none yet.
 func newCustomer(ref string, profile *client.Profile, subscription *client.Subscription) Customer {
 	c := Customer{CustomerUniqueRef: ref}
 	if profile != nil {

@@ -81,7 +81,7 @@ func TestSignUp(t *testing.T) {
 	)
 }
 
-// Groups are shared by e-mail address: nobody reads them by an address of somebody else.
+// Groups are shared by e-mail address, so nobody may sign up with somebody else's.
 func TestSignUpOfAnAccount(t *testing.T) {
 	s := apitest.Start(t)
 	for n, email := range []string{"alice@shop.test", "Ann@shop.test"} {

@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// exportTime is how long an export may take to be sent.
+	// exportTime is how long sending an export may take.
 	exportTime = 6 * time.Hour
-	// What is in memory of runs, transactions, links and rows at once.
+	// How much is in memory at once: runs, transactions, links and rows.
 	exportedAtOnce = 1_000
 	exportBytes    = 1 << 20 // of rows
 )
@@ -44,13 +44,13 @@ type exported struct {
 	Value any    `json:"value"`
 }
 
-// link is an address that a run was given.
+// link is an address in the list of a run.
 type link struct {
 	JobID ids.ID `json:"jobId"`
 	URL   string `json:"url"`
 }
 
-// linkError is a link of a run that ended with an error.
+// linkError is a link of a run that failed.
 type linkError struct {
 	JobID ids.ID         `json:"jobId"`
 	Error jobs.LinkError `json:"error"`
@@ -120,12 +120,12 @@ type exporter struct {
 	Resource
 	view     *client.View
 	customer string
-	upto     int64 // the place of the last row
+	upto     int64 // place of the last row
 	shown    []rowstore.Scope
 	watch    export.Watch
 	lines    *json.Encoder
-	groups   map[ids.ID]bool // that have, or had, rows of the customer
-	order    []ids.ID        // of groups, as they were met
+	groups   map[ids.ID]bool // groups that have, or had, rows of the customer
+	order    []ids.ID        // groups in the order of meet
 }
 
 func (e *exporter) line(kind string, value any) error {
@@ -142,7 +142,7 @@ func (e *exporter) write(ctx context.Context) error {
 	return nil
 }
 
-// account writes what is there once, keys and webhooks.
+// account writes what exists once for each customer, then keys and webhooks.
 func (e *exporter) account(context.Context) error {
 	profile := e.view.Profile(e.customer)
 	for _, one := range []exported{
@@ -183,7 +183,7 @@ func (e *exporter) account(context.Context) error {
 	return nil
 }
 
-// people writes who signs in as the customer, and the programs that they let in.
+// people writes the customer's accounts with their passkeys, and the grants of programs.
 func (e *exporter) people() error {
 	for _, account := range e.view.AccountsOf(e.customer) {
 		if err := e.line("account", signin.NewAccount(account)); err != nil {
@@ -248,8 +248,8 @@ func (e *exporter) sites(ctx context.Context) error {
 	return nil
 }
 
-// siteLinks writes the links of a site. Once some are written they must all be there: a site may be
-// sent again meanwhile.
+// siteLinks writes the links of a site: none if they are gone already, otherwise all or an error. A
+// site may be sent again meanwhile.
 func (e *exporter) siteLinks(ctx context.Context, site *client.Site) error {
 	q := rowstore.SiteQuery{Version: site.Version, Site: site.ID, Limit: exportedAtOnce}
 	for {
@@ -273,7 +273,7 @@ func (e *exporter) siteLinks(ctx context.Context, site *client.Site) error {
 	}
 }
 
-// meet notes a group whose rows are to be written.
+// meet records a group whose rows will be written.
 func (e *exporter) meet(group ids.ID) {
 	if !e.groups[group] {
 		e.groups[group] = true
@@ -317,8 +317,7 @@ func (e *exporter) transactions(ctx context.Context) error {
 	}
 }
 
-// runs writes runs, those of deleted scrapers too, each with its links and what went wrong with
-// them.
+// runs writes runs, including those of deleted scrapers, each with its links and their errors.
 func (e *exporter) runs(ctx context.Context) error {
 	for place := (*rowstore.PastPlace)(nil); ; {
 		part, err := e.History.RunsBefore(ctx, e.view, client.RunsOf{Customer: e.customer}, place,
@@ -345,7 +344,7 @@ func (e *exporter) runs(ctx context.Context) error {
 	}
 }
 
-// links writes the addresses of a run whose list is still kept. It is whole as siteLinks is.
+// links writes the links of a run: none if the list is gone already, otherwise all or an error.
 func (e *exporter) links(ctx context.Context, job *client.Job) error {
 	for from := uint32(0); ; {
 		part, err := e.Store.Links(ctx, job.List, from, exportedAtOnce)
@@ -367,7 +366,7 @@ func (e *exporter) links(ctx context.Context, job *client.Job) error {
 	}
 }
 
-// linkErrors writes what went wrong with links of a run.
+// linkErrors writes the errors of a run's links.
 func (e *exporter) linkErrors(ctx context.Context, job *client.Job) error {
 	next := jobs.ErrorsOf(e.view, e.Store, job)
 	for {

@@ -21,8 +21,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// runOf is a closed run of a customer's scraper, of a list with as many addresses as it has rows
-// and one more. That one was not found.
+// runOf makes a closed run of a customer's scraper. Its list has one address for each row, and one
+// more that was not found.
 func runOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer string,
 	scraper ids.ID, rows int) {
 	t.Helper()
@@ -95,7 +95,7 @@ func siteOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer stri
 	s.Client.Must(t, put)
 }
 
-// statedKinds are what the architecture says that an export has of the tables of the state.
+// statedKinds lists the kinds that the architecture names for an export of the state's tables.
 func statedKinds(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "architecture.md"))
@@ -114,8 +114,8 @@ func statedKinds(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// An export is all that is the customer's and nothing of another's. It does not matter what has
-// left the state; the rows of a deleted scraper are there, and those that were deleted are not.
+// An export has everything of the customer and nothing of others, whatever has left the state. It
+// includes the rows of a deleted scraper, but no deleted rows.
 func TestExport(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))

@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// meeting is a writer that calls meet when the first line with a text comes.
+// meeting is a writer that calls meet at the first line that contains text.
 type meeting struct {
 	text string
 	once *sync.Once
@@ -33,7 +33,7 @@ func (m meeting) Write(line []byte) (n int, err error) {
 	return len(line), err
 }
 
-// linked is a customer with a site and a run, each of more links than are read at once.
+// linked is a customer with a site and a run, each with more links than are read at once.
 type linked struct {
 	store   rowstore.Store
 	view    *client.View
@@ -83,13 +83,13 @@ func newLinked(t *testing.T) *linked {
 	return l
 }
 
-// export is an export that calls meet at the first line with a text.
+// export makes an export that calls meet at the first line that contains text.
 func (l *linked) export(text string, meet func() error) *exporter {
 	return &exporter{Resource: Resource{Store: l.store}, view: l.view, customer: "alice",
 		lines: json.NewEncoder(meeting{text, &sync.Once{}, meet})}
 }
 
-// Whoever takes an export slowly keeps nobody from reading.
+// A slow reader of an export does not block other reads.
 func TestSlowExportsHoldNoReads(t *testing.T) {
 	l := newLinked(t)
 	const slow = 20 // more than there are connections
@@ -122,8 +122,8 @@ func TestSlowExportsHoldNoReads(t *testing.T) {
 	exports.Wait()
 }
 
-// Links that go while they are exported break the export off. Of those that are gone before it
-// has none.
+// If links are removed while they are exported, the export breaks off. Links that were removed
+// before are missing.
 func TestExportHasAllLinksOrNone(t *testing.T) {
 	for kind, of := range map[string]struct {
 		drop  func(l *linked) error

@@ -12,12 +12,12 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// FeedbackInput is what a customer tells the operators (decision 42).
+// FeedbackInput is a message to the operators (decision 42).
 type FeedbackInput struct {
 	Text string `json:"text" required:"true" min:"1" max:"4000" form:"filled" doc:"In the customer's own words"`
 }
 
-// Feedback is what a customer has told the operators.
+// Feedback is a message that a customer has sent to the operators.
 type Feedback struct {
 	ID        ids.ID   `json:"id"`
 	Text      string   `json:"text"`

@@ -58,7 +58,7 @@ func TestFeedback(t *testing.T) {
 		apitest.Scenario{Name: "another customer", As: apitest.Other, Do: give, Body: body("x"),
 			Status: 200})
 	s.Clock.Advance(75_355*time.Second - time.Millisecond)
-	eleventh.Name, eleventh.As = "a moment before midnight", apitest.User // whose key goes on
+	eleventh.Name, eleventh.As = "a moment before midnight", apitest.User // her key does not expire
 	eleventh.Headers = map[string]string{"Retry-After": "1"}
 	s.Run(t, eleventh)
 	s.Clock.Advance(time.Millisecond)

@@ -33,7 +33,7 @@ func (r Resource) get() *operation.Operation {
 // day is a UTC day in milliseconds.
 const day = int64(24 * time.Hour / time.Millisecond)
 
-// newStatistic goes by the groups, which count their scrapers, and by the count of launches.
+// newStatistic uses the groups' counts of scrapers, and the count of launches.
 func newStatistic(view *client.View, customer string, now time.Time) *CustomerStatistic {
 	groups, scrapers := view.Groups(customer), 0
 	for _, g := range groups {

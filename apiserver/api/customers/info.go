@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// AdditionalInfo is what a customer keeps under keys of its own.
+// AdditionalInfo has values that a customer stores under its own keys.
 type AdditionalInfo map[string]string
 
 func newInfo(profile *client.Profile) AdditionalInfo {

@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// html is the type of the pages.
+// html is the media type of the pages.
 const html = "text/html; charset=utf-8"
 
 //go:embed page.html
 var files embed.FS
 
-// page is what a public page says.
+// page is the content of a public page.
 type page struct{ Title, Text string }
 
 // userAgreement is GET /api/customer/user-agreement.
@@ -46,7 +46,7 @@ func (Resource) paymentCanceled() *operation.Operation {
 			"Nothing was charged. You can close this page, and try again at any time."}))
 }
 
-// public answers a page to anyone.
+// public serves a page to anyone.
 func public(id, route, summary string, document []byte) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: id, Routes: operation.Routes(route), Group: group, Summary: summary,
@@ -56,7 +56,7 @@ func public(id, route, summary string, document []byte) *operation.Operation {
 	})
 }
 
-// render makes the document of a page. The template is a part of the program, and holds.
+// render renders a page. The template is embedded, so it always parses.
 func render(p page) []byte {
 	var out bytes.Buffer
 	if err := template.Must(template.ParseFS(files, "page.html")).Execute(&out, p); err != nil {

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// NotificationPreferences say by which ways the customer is told of events, by their identifiers.
+// NotificationPreferences are the channels by which a customer is told of each event.
 type NotificationPreferences map[model.Event]model.NoticePreference
 
 func newPreferences(inbox client.Inbox) NotificationPreferences {

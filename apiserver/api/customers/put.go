@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// CustomerInput is what a customer may change of its profile.
+// CustomerInput is a change of the customer's profile.
 type CustomerInput struct {
 	Firstname          string             `json:"firstname" form:"filled-line" required:"true" min:"1" max:"100"`
 	Lastname           string             `json:"lastname" form:"filled-line" required:"true" min:"1" max:"100"`

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// SignUpInput is what a customer says of itself at first.
+// SignUpInput is the initial profile of a customer.
 type SignUpInput struct {
 	Firstname          string             `json:"firstname" form:"filled-line" required:"true" min:"1" max:"100"`
 	Lastname           string             `json:"lastname" form:"filled-line" required:"true" min:"1" max:"100"`
@@ -62,9 +62,9 @@ func (r Resource) signUp() *operation.Operation {
 	})
 }
 
-// verifiedEmail is the address of a customer's profile. Where an OpenID Connect issuer says which
-// one it has verified, it is that one, and the one told has to be the same. The local issuer knows
-// the addresses of accounts: who has any says one of them, since groups are shared by address.
+// verifiedEmail returns the address for a customer's profile. If an OpenID Connect issuer has
+// verified one, that is it, and told must be the same. Otherwise, if the customer has accounts,
+// told must be the address of one of them, because groups are shared by address.
 func verifiedEmail(from *operation.Caller, told string) (string, error) {
 	if !from.Foreign {
 		return ofAccount(from.View.AccountsOf(from.Customer), told)
@@ -80,8 +80,8 @@ func verifiedEmail(from *operation.Caller, told string) (string, error) {
 	return from.Email, nil
 }
 
-// ofAccount is the address of the account that has the one told. Customers without accounts come by
-// tokens that the operator signs: theirs is as they tell it.
+// ofAccount returns the address of the account that equals told. Customers without accounts use
+// tokens signed by the operator, and may choose any address.
 func ofAccount(accounts []*client.Account, told string) (string, error) {
 	if len(accounts) == 0 {
 		return told, nil

@@ -9,12 +9,12 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// WalletPreferences are what the customer wants of its wallet (decision 41).
+// WalletPreferences are the customer's settings of its wallet (decision 41).
 type WalletPreferences struct {
 	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" doc:"A balance that falls below it is told as WALLET_LOW_BALANCE; micros, millionths of a euro"`
 }
 
-// WalletPreferencesInput is what a customer says of its wallet.
+// WalletPreferencesInput is a change of these settings.
 type WalletPreferencesInput struct {
 	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" required:"true" min:"0" max:"1000000000000" doc:"Micros, millionths of a euro"`
 }

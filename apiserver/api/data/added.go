@@ -12,9 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// addedOf tells by which runs the rows of protected scrapers are kept, of those that a read is of;
-// 0: there are none. A file that is added moves the rows to its own run. A cursor from before
-// would miss those that it has not come to, so it is refused then.
+// addedOf returns a hash of the runs that hold the rows of the protected scrapers of a read; 0:
+// none. Adding a file moves the rows to its own run. An older cursor would miss rows that it has
+// not reached yet, so it is refused then.
 func (r Resource) addedOf(ctx context.Context, v *client.View, scope rowstore.Scope,
 	run ids.ID) (uint64, error) {
 	sum := xxh3.New()
@@ -32,11 +32,11 @@ func (r Resource) addedOf(ctx context.Context, v *client.View, scope rowstore.Sc
 	return sum.Sum64(), nil
 }
 
-// added says whether the rows of a scraper are those that its files have added up to.
+// added reports whether a scraper's rows are the accumulated rows of its files.
 func added(s *client.Scraper) bool { return s.Protection != nil && !s.Protection.Run.IsZero() }
 
-// addedUp is the run that a run's rows are kept by. The files of a protected scraper are one run to
-// those who read it (specification 4.9), whichever of them they name.
+// addedUp returns the run that holds a run's rows. For readers, all files of a protected scraper
+// are one run (specification 4.9), whichever of them they name.
 func addedUp(ctx context.Context, h *client.History, v *client.View,
 	job *client.Job) (*client.Job, error) {
 	s := v.Scraper(job.Scraper)
@@ -47,7 +47,7 @@ func addedUp(ctx context.Context, h *client.History, v *client.View,
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("where the rows of run %s are: %w", job.ID, err)
-	case kept == nil || kept.Group != job.Group: // what ran before a move stays where it was
+	case kept == nil || kept.Group != job.Group: // runs from before a move stay in the old group
 		return job, nil
 	}
 	return kept, nil

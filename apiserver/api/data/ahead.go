@@ -12,43 +12,42 @@ import (
 )
 
 const (
-	// aheadFor is how long an order waits for whoever asks for the next page of its read.
+	// aheadFor is how long an order is kept for the next page of its read.
 	aheadFor = 2 * time.Minute
-	// aheadBytes are what the orders of one process have together.
+	// aheadBytes bounds all orders of one process.
 	aheadBytes = 32 << 20
-	// standingBytes are a standing without its text.
+	// standingBytes is the size of a standing without its text.
 	standingBytes = 48
 )
 
-// Ahead is the order of the rows behind pages that sorted reads have sent. Neither store keeps an
-// order, so each look goes through all rows. A read that goes on looks for the order of many pages
-// at once, and the next pages find it here. It is only faster by that: who finds nothing looks
-// anew, and comes to the same. When all orders together are too large, the one goes that waited
-// longest.
+// Ahead caches the order of the rows that follow in sorted reads. Neither store keeps an order, so
+// each look scans all rows. A continued read therefore looks up many pages at once, and later pages
+// find their order here. It only saves time: without it, a new look gives the same result. If all
+// orders together are too large, the least recently used one is dropped.
 type Ahead struct {
 	clock clock.Clock
-	most  int // bytes of all
+	most  int // limit of bytes
 	mu    sync.Mutex
-	all   []*ordered // the one that waited longest first
+	all   []*ordered // the least recently used first
 	bytes int
 }
 
-// ordered is the order of some rows of a read that follow one another.
+// ordered is the order of consecutive rows of a read.
 type ordered struct {
 	of    string
 	rows  []rowstore.Standing // never changed
-	end   bool                // none are behind them
+	end   bool                // the read has no rows after these
 	bytes int
 	since time.Time
 }
 
-// NewAhead makes room for orders.
+// NewAhead makes an empty cache.
 func NewAhead(c clock.Clock) *Ahead { return &Ahead{clock: c, most: aheadBytes} }
 
-// nameOf is what a read is called by what it depends on.
+// nameOf is the cache key of a read, made of everything that determines its order.
 func nameOf(read ...string) string { return strings.Join(read, "\x00") }
 
-// next are the rows that a query of a read asks for, if they are known.
+// next returns the rows that a query of a read asks for, if they are cached.
 func (a *Ahead) next(of string, q *rowstore.OrderQuery) (rows []rowstore.Standing, known bool) {
 	if q.After == nil {
 		return nil, false
@@ -68,12 +67,12 @@ func (a *Ahead) next(of string, q *rowstore.OrderQuery) (rows []rowstore.Standin
 	return nil, false
 }
 
-// look asks a store for the rows that a query of a read asks for. Behind the first page it looks
-// for those of later pages, too, and keeps them. What is known of the same rows is of before.
+// look asks the store for the rows of a query. After the first page it also fetches the order of
+// later pages and caches it, replacing what the cache had for the same rows.
 func (a *Ahead) look(ctx context.Context, store rowstore.Reads, of string,
 	q *rowstore.OrderQuery) ([]rowstore.Standing, error) {
 	if q.After == nil {
-		return store.Order(ctx, *q) // who reads one page wants no other's order
+		return store.Order(ctx, *q) // most reads end after one page, so nothing is cached
 	}
 	many := *q
 	many.Limit = rowstore.MaxOrdered
@@ -81,7 +80,7 @@ func (a *Ahead) look(ctx context.Context, store rowstore.Reads, of string,
 	if err != nil {
 		return nil, err
 	}
-	// The row behind which they lie is the first, so that this page is found again.
+	// It begins with q.After, so that this page can be found again.
 	one := &ordered{of: of, rows: slices.Concat([]rowstore.Standing{*q.After}, rows),
 		end: len(rows) < many.Limit}
 	for i := range one.rows {
@@ -91,7 +90,7 @@ func (a *Ahead) look(ctx context.Context, store rowstore.Reads, of string,
 	return rows[:min(q.Limit, len(rows))], nil
 }
 
-// keep takes an order in, in place of what is known of the same rows.
+// keep caches an order in place of older ones of the same rows.
 func (a *Ahead) keep(one *ordered, q *rowstore.OrderQuery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,13 +104,13 @@ func (a *Ahead) keep(one *ordered, q *rowstore.OrderQuery) {
 	a.drop(func(*ordered) bool { return a.bytes > a.most })
 }
 
-// dropOld drops those that have waited too long.
+// dropOld drops orders that have not been used for aheadFor.
 func (a *Ahead) dropOld() {
 	now := a.clock.Now()
 	a.drop(func(one *ordered) bool { return now.Sub(one.since) > aheadFor })
 }
 
-// drop drops some, the one that waited longest first.
+// drop drops the orders that which selects, visiting the least recently used first.
 func (a *Ahead) drop(which func(*ordered) bool) {
 	a.all = slices.DeleteFunc(a.all, func(one *ordered) bool {
 		if !which(one) {
@@ -122,7 +121,7 @@ func (a *Ahead) drop(which func(*ordered) bool) {
 	})
 }
 
-// behind are the rows behind that of a query, if the order is of the same read and holds that one.
+// behind returns the rows after q.After, if the order belongs to the read and contains that row.
 func (o *ordered) behind(of string, q *rowstore.OrderQuery) (rows []rowstore.Standing,
 	holds bool) {
 	if o.of != of {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// standings is a store of rows in their order, which counts how often it is asked.
+// standings is a store of ordered rows that counts its calls.
 type standings struct {
 	rowstore.Reads
 	rows  []rowstore.Standing
@@ -30,7 +30,7 @@ func (s *standings) Order(_ context.Context, q rowstore.OrderQuery) ([]rowstore.
 	return s.rows[from:min(len(s.rows), from+q.Limit)], nil
 }
 
-// walker is a sorted read that goes on page by page.
+// walker is a sorted read, page by page.
 type walker struct {
 	*Ahead
 	store *standings
@@ -39,7 +39,7 @@ type walker struct {
 	seen  []rowstore.Standing
 }
 
-// page reads the next page, and says whether more follow.
+// page reads the next page and reports whether more follow.
 func (w *walker) page(t *testing.T) bool {
 	t.Helper()
 	rows, known := w.next(w.of, &w.q)
@@ -58,8 +58,8 @@ func (w *walker) page(t *testing.T) bool {
 	return false
 }
 
-// TestAhead: a read that goes on asks the store for an order seldom, others beside it or not, and
-// has each row once. One that is late asks again.
+// TestAhead: a continued read seldom asks the store for an order, even beside other reads, and
+// returns each row once. A late read asks again.
 func TestAhead(t *testing.T) {
 	const rows = rowstore.MaxOrdered + 5_000
 	store := &standings{}
@@ -73,7 +73,7 @@ func TestAhead(t *testing.T) {
 		walkers int
 		pause   time.Duration
 		most    int
-		asked   int // 0: for each page
+		asked   int // calls of the store; 0: one for each page
 	}{
 		{"alone", 1, 0, size, 3},
 		{"two reads", 2, 0, 2 * size, 6},
@@ -117,8 +117,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOfAnotherRead: an order is no other read's, and a page that is asked for again is the
-// same.
+// TestAheadOfAnotherRead: reads do not share orders, and a repeated page is the same.
 func TestAheadOfAnotherRead(t *testing.T) {
 	store := &standings{}
 	for n := range 10 {

@@ -17,18 +17,18 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// bodyType is what a body is answered as, whatever it is: nobody is to run it, or show it as a page
-// of this server.
+// bodyType is the media type of every body, so that no browser runs it or shows it as a page of
+// this server.
 const bodyType = "application/octet-stream"
 
-// placeOf is where the body of a record is kept.
+// placeOf is where the body of a record is stored.
 func placeOf(job *client.Job, record *rowstore.Record) bodies.Place {
 	return bodies.Place{Customer: job.Customer, Group: job.Group, Scraper: job.Scraper,
 		Job: job.ID, Fetch: record.Fetch, At: record.At, Hash: record.BodyHash,
 		Kept: record.Kept}
 }
 
-// bodyOf says where the body of a row's page is; nil: nowhere.
+// bodyOf describes the stored body of a row's page; nil: there is none.
 func (r Resource) bodyOf(row string, job *client.Job, record *rowstore.Record) *KeptPage {
 	place := placeOf(job, record)
 	if r.Blobs == nil || place.Kept == nil || !r.Clock.Now().Before(place.Until()) {
@@ -91,7 +91,7 @@ func expired() error {
 	return fault.New(fault.BodyExpired, "its time is over, or it made room for newer ones")
 }
 
-// ending is how the name of a body's file ends.
+// ending is the extension of a body's file name.
 func ending(contentType string) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch media = strings.ToLower(strings.TrimSpace(media)); {

@@ -17,7 +17,7 @@ import (
 
 const hostile = "<script>alert(1)</script>"
 
-// keepBody stores a delivered page of a run with its body, and answers its row's id.
+// keepBody stores a delivered page of a run with its body, and returns its row's id.
 func (k *keeper) keepBody(t *testing.T, seq uint32, kept bool) (row string, key blobstore.Key) {
 	t.Helper()
 	codec := bodies.NewCodec()
@@ -46,7 +46,7 @@ func (k *keeper) keepBody(t *testing.T, seq uint32, kept bool) (row string, key 
 	return model.RowID{Job: page.Job, Unit: page.Unit}.String(), key
 }
 
-// A receipt says where the body is, and whoever owns the row gets it, as a file that no browser
+// A receipt tells where the body is. The owner of the row gets the body as a file that no browser
 // runs.
 func TestBody(t *testing.T) {
 	k := startKeeper(t)

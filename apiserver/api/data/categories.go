@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// maxCategoryBytes bounds the filter of a category, written compactly.
+	// maxCategoryBytes bounds the filter of a category in compact JSON.
 	maxCategoryBytes = 16 << 10
 	// maxCategories is how many categories a read may name.
 	maxCategories = 20
@@ -53,7 +53,7 @@ func (c *Category) Validate() fault.List {
 	return nil
 }
 
-// compacted is JSON without spaces.
+// compacted removes the spaces of JSON.
 func compacted(text json.RawMessage) []byte {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {
@@ -62,7 +62,7 @@ func compacted(text json.RawMessage) []byte {
 	return compact.Bytes()
 }
 
-// NewCategory is a saved category, as the API answers it.
+// NewCategory converts a saved category to the API's form.
 func NewCategory(c *client.Category) Category {
 	return Category{ID: c.ID, Name: c.Name, Filters: c.Filters, CreatedAt: api.Time(c.CreatedAt),
 		UpdatedAt: api.Time(c.UpdatedAt)}
@@ -124,7 +124,7 @@ func (r Resource) putCategory() *operation.Operation {
 	})
 }
 
-// categoryTarget is what both calls of a deletion name.
+// categoryTarget is the target of both calls of a deletion.
 type categoryTarget struct {
 	ID         ids.ID `path:"id"`
 	CategoryID ids.ID `path:"categoryId"`
@@ -180,7 +180,7 @@ func (r Resource) deleteCategory() *operation.Operation {
 	})
 }
 
-// where is the filter of a read: rows of any of some categories, and of the filter.
+// where is the filter of a read: rows in any of the named categories that also match the filter.
 func where(named []*client.Category, text string) (filter.Node, error) {
 	also, err := parseFilter(text)
 	if err != nil || len(named) == 0 {
@@ -197,8 +197,8 @@ func where(named []*client.Category, text string) (filter.Node, error) {
 	return filter.Join(anyOf, also)
 }
 
-// namedCategories are a group's categories by ids or names, each once. A text that is none of
-// them is a list of them with commas.
+// namedCategories finds a group's categories by id or name, each once. A text that is neither is a
+// comma-separated list.
 func namedCategories(v *client.View, group ids.ID, texts []string) ([]*client.Category, error) {
 	var named []*client.Category
 	add := func(name string) bool {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// save saves a category by the API, under a key of its own, and answers its id.
+// save saves a category through the API, under a new key, and returns its id.
 func (r *rig) save(t *testing.T, name, filters string) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "filters": json.RawMessage(filters)})
@@ -23,7 +23,7 @@ func (r *rig) save(t *testing.T, name, filters string) string {
 		Header: map[string]string{"Idempotency-Key": r.IDs.New().String()}}).Text("id")
 }
 
-// What a category is refused for, and that a name has one of a group.
+// Categories that are refused, and the replacement of one with the same name.
 func TestPutCategory(t *testing.T) {
 	r := start(t)
 	path := "PUT /api/scraper/data/group/" + r.group.String() + "/category"
@@ -33,7 +33,7 @@ func TestPutCategory(t *testing.T) {
 			Body: body, Status: 400, Code: code, Has: map[string]any{"errors.0.field": field}}
 	}
 	const cheap = `{"name":"cheap","filters":{"n": {"$lt": 3}}}`
-	long := func(bytes int) string { // whose filter has so many bytes
+	long := func(bytes int) string { // its filter has the given size
 		return `{"name":"x","filters":{"n": "` + strings.Repeat("x", bytes-len(`{"n":""}`)) + `"}}`
 	}
 	r.Run(t,
@@ -76,7 +76,7 @@ func TestPutCategory(t *testing.T) {
 	)
 }
 
-// Reads of all routes take categories by id and by name: any of them, and the filter, too.
+// Reads on all routes accept categories by id and by name, alone or with a filter.
 func TestReadByCategory(t *testing.T) {
 	r := start(t)
 	low, high := r.save(t, "low", `{"n":{"lt":3}}`), r.save(t, "high", `{"n":{"gte":7}}`)
@@ -130,7 +130,7 @@ func TestReadByCategory(t *testing.T) {
 	}
 }
 
-// What reads refuse, and that a category which changes ends the cursors that go by it.
+// Reads with bad categories are refused. A changed category invalidates its cursors.
 func TestReadByCategoryIsRefused(t *testing.T) {
 	r := start(t)
 	r.save(t, "shop's", `{"n":{"lt":9}}`)
@@ -169,7 +169,7 @@ func TestReadByCategoryIsRefused(t *testing.T) {
 	r.Run(t, next)
 }
 
-// A category is deleted in two calls, and is then no category.
+// Two calls delete a category. Reads that name it are then refused.
 func TestDeleteCategory(t *testing.T) {
 	r := start(t)
 	id := r.save(t, "low", `{"n":{"lt":3}}`)

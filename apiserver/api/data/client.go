@@ -67,8 +67,8 @@ func (r Resource) client() *operation.Operation {
 	})
 }
 
-// sanitizedRow is a stored row that writes itself as agents get it. It may become much longer than
-// it is stored, so it is never in memory.
+// sanitizedRow is a stored row that writes itself in the form for agents. That form may be much
+// longer than the row, so it is never held in memory.
 type sanitizedRow json.RawMessage
 
 // WriteTo implements io.WriterTo.

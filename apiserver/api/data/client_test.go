@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// Each scraped text is marked as one, also deep inside, and nothing else changes.
+// Each scraped text is marked, however deeply nested, and nothing else changes.
 func TestClientRead(t *testing.T) {
 	r := start(t)
 	deep := strings.Repeat("[", 5_000) + `"x"` + strings.Repeat("]", 5_000)
@@ -63,7 +63,7 @@ func TestClientRead(t *testing.T) {
 	)
 }
 
-// A page that is longer than a read is sent in parts, and is all there.
+// A page that is too long for one read is sent in parts, and is complete.
 func TestClientReadOfLongRows(t *testing.T) {
 	r := start(t)
 	rows := make([]string, 8)

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A file's columns are the fields, then the schema's properties, then what rules write. They do not
-// depend on what the first rows have.
+// The columns of a file are those of fields, schema and rules in order, whatever the first rows
+// contain. They stay the same every day.
 func TestColumnsAreThoseConfigured(t *testing.T) {
 	r := start(t)
 	schema := client.PutSchema{ID: ids.ID{7}, Customer: "alice", Name: "s", Version: 1,

@@ -1,6 +1,6 @@
-// Package data owns the reads of scraped rows and the categories of them (specification 4.4), and
-// the deletion of a run's rows (4.3). It says which runs' rows a caller may see, in which order and
-// form. What a filter means is package filter's; the rows are the row store's.
+// Package data owns the reads of scraped rows and their categories (specification 4.4), and the
+// deletion of a run's rows (4.3). It decides which rows a caller may see, in which order and form.
+// Package filter defines filters; the row store has the rows.
 package data
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const group = "Data"
 
-// Resource is the operations on scraped rows, and what they use.
+// Resource has the operations on scraped rows and their dependencies.
 type Resource struct {
 	Client  client.Client
 	Store   rowstore.Reads
@@ -34,15 +34,15 @@ type Resource struct {
 	Blobs   Blobs // nil: neither exports nor bodies are kept
 	Bodies  bodies.Codec
 	Clock   clock.Clock
-	Diffs   *diff.Kept // comparisons that go on with their next page
-	Ahead   *Ahead     // orders of sorted reads that go on with their next page
-	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
-	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
+	Diffs   *diff.Kept // comparisons that may continue with their next page
+	Ahead   *Ahead     // orders of sorted reads that may continue with their next page
+	// Dir is where files are assembled before they are kept; "": the system's temporary directory.
+	// Disk is the disk of Dir, whose floor stays free; nil: unchecked.
 	Dir  string
 	Disk *telemetry.Disk
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.group(),
@@ -70,13 +70,13 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// newest is an owner's newest run: a read of latest runs that goes on later does not see younger
-// ones.
+// newest is an owner's newest run when a read began. A read of latest runs ignores younger runs on
+// later pages.
 type newest struct {
 	Queued int64    `json:"q"`
 	ID     ids.ID   `json:"i"`
-	hidden []ids.ID // runs that were there, and that no read showed
-	latest []ids.ID // the latest runs, which are not decided again then; nil: nobody knows
+	hidden []ids.ID // runs that existed then but were hidden from reads
+	latest []ids.ID // the latest runs, if they were recorded; nil: unknown
 }
 
 func newestRun(ctx context.Context, h *client.History, v *client.View, owner string) (newest,
@@ -88,7 +88,7 @@ func newestRun(ctx context.Context, h *client.History, v *client.View, owner str
 	return newest{Queued: j.Queued, ID: j.ID}, nil
 }
 
-// has says whether a run was there, and could be seen, when n was the newest.
+// has reports whether a run existed and was visible when n was the newest.
 func (n newest) has(queued int64, id ids.ID) bool {
 	if slices.Contains(n.hidden, id) {
 		return false
@@ -99,8 +99,8 @@ func (n newest) has(queued int64, id ids.ID) bool {
 	return string(id[:]) <= string(n.ID[:])
 }
 
-// latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not
-// nil.
+// latestRuns returns the newest runs of the group's scrapers, or of one of them, as of a moment. It
+// is never nil.
 func latestRuns(ctx context.Context, h *client.History, v *client.View, group, scraper ids.ID,
 	asOf newest) ([]ids.ID, error) {
 	jobs := []ids.ID{}
@@ -120,9 +120,9 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 	return jobs, err
 }
 
-// latestRun is the scraper's newest run that has rows to show (decision 45), nil without one. A run
-// that has not begun, or failed, hides none of those before it. Of one that has left the state no
-// more than id, group and time are there.
+// latestRun returns the scraper's newest run that has rows to show (decision 45), or nil. Runs that
+// have not begun or that failed do not hide earlier ones. A run that has left the state has only
+// its id, group and time.
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {
@@ -146,7 +146,7 @@ func latestRun(ctx context.Context, h *client.History, v *client.View, s *client
 	return latest, err
 }
 
-// parseFilter reads a filter; "" is none.
+// parseFilter parses a filter; "" is nil.
 func parseFilter(text string) (filter.Node, error) {
 	if text == "" {
 		return nil, nil
@@ -154,7 +154,7 @@ func parseFilter(text string) (filter.Node, error) {
 	return filter.Parse([]byte(text))
 }
 
-// parseSort reads what rows are sorted by.
+// parseSort parses the sort of a read.
 func parseSort(texts []string) ([]rowstore.Sort, error) {
 	var sorts []rowstore.Sort
 	for _, text := range texts {

@@ -15,8 +15,8 @@ import (
 
 const unknown = "0123456789abcdef01234567"
 
-// rig is an API with a group of alice that has two scrapers. One has two runs of three rows each,
-// the other one run of two.
+// rig is an API with one group of alice's and two scrapers in it. shop has two runs of three rows
+// each, other has one run of two rows.
 type rig struct {
 	*apitest.Server
 	store       rowstore.Store
@@ -24,7 +24,7 @@ type rig struct {
 	shop, other ids.ID
 	jobs        []ids.ID // shop's first, other's, shop's second
 	places      uint32
-	odd         string // why the next runs are held back, "": they are not
+	odd         string // why the next runs are held back; "": they are not
 }
 
 func start(t *testing.T) *rig {
@@ -53,7 +53,7 @@ func (r *rig) scraper(t *testing.T, name string) ids.ID {
 	return put.ID
 }
 
-// run is a closed run with a page for each row.
+// run makes a closed run with one page for each row.
 func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 	t.Helper()
 	r.Clock.Advance(time.Second)
@@ -84,7 +84,7 @@ func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 	r.Client.HoldRun(t, run.Job, r.odd)
 }
 
-// pending is a run of one link that has not begun.
+// pending launches a run of one link that does not begin.
 func (r *rig) pending(t *testing.T, scraper ids.ID) ids.ID {
 	t.Helper()
 	r.Clock.Advance(time.Second)
@@ -94,7 +94,7 @@ func (r *rig) pending(t *testing.T, scraper ids.ID) ids.ID {
 	return run.Job
 }
 
-// fail has the only link of a run fail, which is out.
+// fail makes the only link of a run fail, which is in the out set.
 func (r *rig) fail(t *testing.T, run ids.ID) {
 	t.Helper()
 	receipt := model.Receipt{Job: run, Outcome: model.Errored, Last: true}
@@ -104,7 +104,7 @@ func (r *rig) fail(t *testing.T, run ids.ID) {
 	r.Client.CloseRun(t, run)
 }
 
-// ended is a run without rows that came to an end, or to none, in a state.
+// ended makes a run without rows in a state, final or not.
 func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
 	t.Helper()
 	run := r.pending(t, scraper)
@@ -121,8 +121,8 @@ func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
 	}
 }
 
-// TestLastRun: runs that have not begun or have failed hide none of the rows before them (decision
-// 45), on both routes.
+// TestLastRun: on both routes, runs that have not begun or have failed do not hide earlier rows
+// (decision 45).
 func TestLastRun(t *testing.T) {
 	r := start(t)
 	paths := map[string]string{"/api/scraper/data/group/" + r.group.String() +
@@ -146,7 +146,7 @@ func TestLastRun(t *testing.T) {
 	want(r.other, 0)
 }
 
-// numbers are the n of the rows in an answer, in their order.
+// numbers joins the field n of the rows in an answer.
 func numbers(a apitest.Answer, member string) string {
 	rows, _ := a.At(member)
 	list, _ := rows.([]any)
@@ -157,7 +157,7 @@ func numbers(a apitest.Answer, member string) string {
 	return text.String()
 }
 
-// filters is a query parameter.
+// filters makes a query parameter.
 func filters(json string) string {
 	return "filters=" + strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D", "[", "%5B", "]",
 		"%5D", " ", "%20").Replace(json)

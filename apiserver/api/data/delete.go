@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// target is what both calls of a deletion name.
+// target is the target of both calls of a deletion.
 type target struct {
 	Job ids.ID `query:"scraperJobStatusId" required:"true" doc:"The run, as a jobId or a record of the history names it"`
 }
 
-// deletion is what is asked for, with the rows counted that hang on it. Those of a run that is not
-// closed may become more: they are not counted.
+// deletion is the requested deletion, with the count of rows that it affects. Rows of a run that is
+// not closed may still increase, so they are not counted.
 func (in *target) deletion(ctx context.Context, r Resource, from *operation.Caller) (
 	client.Deletion, error) {
 	d := client.Deletion{Customer: from.Customer, Operation: client.OpDeleteRun, Target: in.Job}
@@ -43,8 +43,8 @@ func (in *target) deletion(ctx context.Context, r Resource, from *operation.Call
 	return d, r.findNext(ctx, view, job, d.Run)
 }
 
-// findNext looks for the run that is the scraper's last once another is none: the newest that has
-// ended and has rows to show. The state knows it no more once it has left.
+// findNext sets the run that becomes the scraper's last when job is deleted: the newest other one
+// that has ended and has rows to show. The state no longer knows it once it has left.
 func (r Resource) findNext(ctx context.Context, view *client.View, job *client.Job,
 	run *client.TargetRun) error {
 	err := r.History.ScraperRuns(ctx, view, job.Scraper, func(j *client.Job) bool {

@@ -9,9 +9,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A run's rows are deleted in two calls. Then nobody sees them, the run before is the scraper's
-// last one, and the run has left the history, unless deleted ones are asked for. It does not matter
-// which runs have left the state.
+// Two calls delete a run's rows. Nobody sees them then, the run before becomes the scraper's last,
+// and the history only lists the run if deleted ones are requested. It does not matter which runs
+// have left the state.
 func TestDeleteRun(t *testing.T) {
 	for keep := range 4 {
 		t.Run(fmt.Sprint("kept ", keep), func(t *testing.T) {
@@ -86,7 +86,7 @@ func (r *rig) deleteLast(t *testing.T) {
 	r.Call(t, apitest.Scenario{As: apitest.User, Do: preview + of + first, Status: 200})
 	r.Call(t, apitest.Scenario{As: apitest.User, Do: remove + of + first, Header: key("5"),
 		Status: 204})
-	r.Client.Archive(t, r.store, 0) // what leaves the state now is deleted
+	r.Client.Archive(t, r.store, 0) // runs that leave the state from now on are deleted ones
 	if got := numbers(r.Call(t, apitest.Scenario{As: apitest.User, Do: latest, Status: 200}),
 		"items"); got != "" {
 		t.Errorf("rows %s are of a last run that there is not", got)
@@ -96,8 +96,8 @@ func (r *rig) deleteLast(t *testing.T) {
 			"content.0.id": r.jobs[1].String()}})
 }
 
-// A run that is under way is stopped, and what it brings until it is closed is hidden, too. A
-// preview of before it ended holds no more.
+// A running run is stopped, and rows that arrive until it is closed are hidden, too. A preview from
+// before its end is no longer valid.
 func TestDeleteRunUnderWay(t *testing.T) {
 	r := start(t)
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",

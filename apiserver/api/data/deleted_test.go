@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What is deleted with a scraper is counted, found when it changes, and shown to nobody from then
-// on; all else stays. A run that is under way is stopped.
+// Everything deleted with a scraper is counted, checked for changes, and hidden at once. Anything
+// else stays. A running run is stopped.
 func TestDeleteWithData(t *testing.T) {
 	r := start(t)
 	key := func(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }

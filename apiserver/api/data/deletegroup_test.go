@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A group goes with its scrapers, and with its rows if it is asked to. What hangs on it is counted,
-// and found when it changes. Runs that are under way are stopped, and another group stays.
+// A group is deleted with its scrapers, and with its rows on request. What is affected is counted
+// and checked for changes. Running runs are stopped, and another group stays.
 func TestDeleteGroup(t *testing.T) {
 	for _, query := range []string{"", "?withData=true"} {
 		t.Run(query, func(t *testing.T) { start(t).deleteGroup(t, query) })

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// diffTime is how long a comparison may take to be made and sent.
+	// diffTime is how long a comparison may take, including its transfer.
 	diffTime = 30 * time.Minute
-	// changesAtOnce are in memory when all are sent.
+	// changesAtOnce is how many changes are in memory when all are sent.
 	changesAtOnce = 500
 	maxKeyFields  = 5
 )
 
-// RowChange is a row that two runs do not have alike.
+// RowChange is a row that differs between two runs.
 type RowChange struct {
 	Change  diff.Kind `json:"change" doc:"ADDED, REMOVED or CHANGED"`
 	Changed []string  `json:"changed" doc:"Of a row that has CHANGED: the members whose values differ"`
@@ -34,7 +34,7 @@ type RowChange struct {
 	After   *api.Row  `json:"after" doc:"The row in the run of to; null: it was REMOVED"`
 }
 
-// RunDiffSummary counts the rows of two runs by what became of them.
+// RunDiffSummary counts the rows of two runs by kind of change.
 type RunDiffSummary struct {
 	Added     uint64 `json:"added"`
 	Removed   uint64 `json:"removed"`
@@ -42,7 +42,7 @@ type RunDiffSummary struct {
 	Unchanged uint64 `json:"unchanged"`
 }
 
-// RunDiff is a page of what differs between two runs.
+// RunDiff is a page of the differences between two runs.
 type RunDiff struct {
 	From       ids.ID          `json:"from" doc:"The older run"`
 	To         ids.ID          `json:"to" doc:"The newer run"`
@@ -130,7 +130,7 @@ func (r Resource) diff() *operation.Operation {
 	})
 }
 
-// changesBehind reads changes behind a place in parts, nil at the end.
+// changesBehind reads the changes after a place in parts, and returns nil at the end.
 func changesBehind(runs diff.Runs, at diff.Place) func(ctx context.Context) ([]RowChange, error) {
 	reader, more := runs.Read(at), true
 	return func(ctx context.Context) (part []RowChange, err error) {
@@ -161,14 +161,14 @@ func newRowChange(c *diff.Change) RowChange {
 	return made
 }
 
-// identity is what a cursor of the call is bound to.
+// identity is what a cursor of this call is bound to.
 func (in *diffRequest) identity(customer string) []string {
 	return slices.Concat([]string{"diff", customer, in.From.String(), in.To.String()},
 		in.Key, []string{""}, in.Fields)
 }
 
-// runs are the two that are compared. The caller may read both, they have ended, and their rows are
-// there.
+// runs returns the two runs to compare. The caller may read both, both have ended, and their rows
+// still exist.
 func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Caller) (diff.Runs,
 	error) {
 	var runs diff.Runs
@@ -199,7 +199,7 @@ func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Cal
 	switch runs.Key, runs.Fields = key, fields; {
 	case err != nil:
 		return runs, err
-	case runs.Rows == 0 && older.Items > 0: // they are not what the newer run added
+	case runs.Rows == 0 && older.Items > 0: // else all rows would look ADDED
 		return runs, rowsGone("from")
 	case runs.NewerRows == 0 && newer.Items > 0:
 		return runs, rowsGone("to")
@@ -217,7 +217,7 @@ func rowsGone(field string) error {
 		"the rows of the run were deleted, replaced or are too old")
 }
 
-// ended is a run that the caller may read and that has ended.
+// ended returns a run that the caller may read and that has ended.
 func (r Resource) ended(ctx context.Context, from *operation.Caller, id ids.ID,
 	field string) (*client.Job, error) {
 	job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id, field)
@@ -227,7 +227,7 @@ func (r Resource) ended(ctx context.Context, from *operation.Caller, id ids.ID,
 	return job, err
 }
 
-// names are the names of members in texts, each once; nil without one.
+// names splits texts into names of members, without duplicates; nil if there are none.
 func names(texts []string, field string, most int) ([]string, error) {
 	var found []string
 	for _, text := range texts {

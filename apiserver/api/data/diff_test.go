@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// diffOf is a comparison of two runs.
+// diffOf is the request that compares two runs.
 func diffOf(from, to ids.ID, query ...string) string {
 	return "GET /api/scraper/data/diff?" + strings.Join(append([]string{"from=" + from.String(),
 		"to=" + to.String()}, query...), "&")
@@ -90,7 +90,7 @@ func TestDiff(t *testing.T) {
 		Status: 200, Has: key})
 }
 
-// Rows that were deleted are not rows that a run removed.
+// Deleted rows do not count as rows that a run removed.
 func TestDiffOfRowsThatAreGone(t *testing.T) {
 	r := start(t)
 	query := "?scraperJobStatusId=" + r.jobs[0].String()

@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// A download is the rows of the newest runs as data.xlsx, with the configured fields first, or
-// another format under its name.
+// A download has the rows of the newest runs as data.xlsx, configured fields first, or in another
+// format under its name.
 func TestDownload(t *testing.T) { onStores(t, downloaded) }
 
 func downloaded(t *testing.T, store rowstore.Store) {
@@ -58,7 +58,7 @@ func downloaded(t *testing.T, store rowstore.Store) {
 	)
 }
 
-// column reads a file back, as "its columns: the n of its rows".
+// column decodes a file to "its columns: the n of its rows".
 func column(t *testing.T, format string, body []byte) string {
 	t.Helper()
 	var table [][]string
@@ -117,8 +117,8 @@ func parquetTable(t *testing.T, body []byte) [][]string {
 	}
 }
 
-// Rows that come in while a file is made are not in it, whatever its format. A part that fails does
-// not look like the whole.
+// Rows that arrive while a file is made are not in it, in any format. A file with a failed part
+// does not look complete.
 func TestDownloadIsOfOneMoment(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// exportTime is how long an export may take to be sent.
+	// exportTime is how long sending an export may take.
 	exportTime = time.Hour
-	// exportBytes of rows are in memory at once; no read of the store is open while they are sent.
+	// exportBytes bounds the rows in memory. No read of the store is open while they are sent.
 	exportBytes = 1 << 20
 	exportRows  = 1_000
 )
 
-// formats says what becomes of values.
+// formats describes how each format represents values.
 const formats = "No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of " +
 	"them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control " +
 	"characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. " +
@@ -86,7 +86,7 @@ func (r Resource) export() *operation.Operation {
 	})
 }
 
-// file is an answer with the rows as a file of that name.
+// file is a download of rows as a file with the given name.
 func file(from *operation.Caller, name string, rows export.Source,
 	o export.Options) operation.Download {
 	disk := from.Disk()
@@ -99,7 +99,7 @@ func file(from *operation.Caller, name string, rows export.Source,
 		}}
 }
 
-// name is that of the file.
+// name is the file name without its extension.
 func (in *exportRequest) name() string {
 	for _, id := range []ids.ID{in.JobID, in.ScraperID} {
 		if !id.IsZero() {
@@ -109,8 +109,8 @@ func (in *exportRequest) name() string {
 	return "rows-" + in.GroupID.String()
 }
 
-// source reads the rows as they are now, as often as it is asked. Whose rows they are is decided
-// here once: a long read holds no state.
+// source returns a function that reads the rows as they are now; it may be called repeatedly.
+// Access is decided only once, because a long read holds no state.
 func (in *exportRequest) source(ctx context.Context, r Resource,
 	from *operation.Caller) (export.Source, error) {
 	q := rowstore.ScanQuery{Bytes: exportBytes}
@@ -152,7 +152,7 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	}, nil
 }
 
-// checkWhole passes rows on. Behind them it fails when check says that some have gone meanwhile.
+// checkWhole passes rows on. After the last one it fails if check finds that some were removed.
 func checkWhole(ctx context.Context, check func(context.Context) error,
 	rows iter.Seq2[[]json.RawMessage, error]) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
@@ -167,7 +167,7 @@ func checkWhole(ctx context.Context, check func(context.Context) error,
 	}
 }
 
-// readAll reads the rows of scopes as they were stored, or in the order of a field.
+// readAll reads the rows of scopes in the order in which they were stored, or sorted by a field.
 func readAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	q rowstore.ScanQuery, sort *rowstore.Sort, most int64) iter.Seq2[[]json.RawMessage, error] {
 	if sort == nil {
@@ -177,8 +177,8 @@ func readAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 		Upto: q.Upto, Limit: rowstore.MaxOrdered}, q.Bytes, most)
 }
 
-// scanAll reads the rows of scopes, one scope after the other, at most most of them unless that is
-// 0.
+// scanAll reads the rows of scopes, one scope after the other. It reads at most most rows; 0: no
+// limit.
 func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	q rowstore.ScanQuery, most int64) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
@@ -203,12 +203,12 @@ func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
 	}
 }
 
-// configured returns the columns that the scrapers of the rows are configured to make. Those of
-// itemsConfig or of the schema come first, then what their rules write.
+// configured lists the configured fields of the scrapers in this order: the fields of itemsConfig
+// or of the schema, then the fields that rules write.
 func (in *exportRequest) configured(ctx context.Context, history *client.History,
 	from *operation.Caller) ([]string, error) {
 	var names []string
-	var schemas []string // that many scrapers share
+	var schemas []string // already added; many scrapers may share one
 	add := func(s *client.Scraper) bool {
 		for _, field := range s.Spec.ItemsConfig {
 			names = append(names, field.Column())
@@ -240,7 +240,7 @@ func (in *exportRequest) configured(ctx context.Context, history *client.History
 	return names, nil
 }
 
-// ofSchema are the properties that a scraper's schema names, none where it is not there any more.
+// ofSchema lists the properties of a scraper's schema, none if the schema no longer exists.
 func ofSchema(v *client.View, s *client.Scraper) (names []string) {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag)
 	compiled, err := schema.Compile(recipe.Schema)

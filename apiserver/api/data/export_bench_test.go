@@ -23,8 +23,8 @@ import (
 
 var benchRows = flag.Int("export-rows", 5_000, "rows that BenchmarkExport exports")
 
-// BenchmarkExport is a bare scan of rows with 5 fields and 480 bytes, and their export in each
-// format. ClickHouse is measured, too, where CLICKHOUSE_URL names one.
+// BenchmarkExport compares a bare scan of rows with 5 fields and 480 bytes to their export in each
+// format. It also measures ClickHouse if CLICKHOUSE_URL is set.
 func BenchmarkExport(b *testing.B) {
 	embedded, err := sqlite.Open(sqlite.Config{Dir: b.TempDir()})
 	if err != nil {
@@ -66,7 +66,7 @@ func benchExport(b *testing.B, store rowstore.Store) {
 			}
 			rows := float64(*benchRows * b.N)
 			b.ReportMetric(rows/b.Elapsed().Seconds(), "rows/s")
-			// A busy machine says less by the clock.
+			// On a busy machine wall-clock time says less.
 			b.ReportMetric(rows/(processorTime(b)-used).Seconds(), "rows/processor-s")
 		})
 	}
@@ -93,7 +93,7 @@ func benchExport(b *testing.B, store rowstore.Store) {
 	}
 }
 
-// processorTime is how long this process has worked.
+// processorTime is the processor time that this process has used.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -103,7 +103,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// benchDisk has room for everything.
+// benchDisk always has room.
 type benchDisk struct{ dir string }
 
 func (d benchDisk) Dir() string        { return d.dir }
@@ -117,14 +117,14 @@ func (c *counted) Write(p []byte) (int, error) {
 	return io.Discard.Write(p)
 }
 
-// newBenchJob is a run in a group of its own.
+// newBenchJob makes a run in a new group.
 func newBenchJob() rowstore.Job {
 	source := ids.Random{Now: time.Now}
 	return rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
 		Started: time.Now().UnixMicro()}
 }
 
-// putBenchRows stores the rows of a run from a number up to another, as a list run does.
+// putBenchRows stores the rows of a run with numbers in [from, upto), as a list run does.
 func putBenchRows(t testing.TB, store rowstore.Store, job rowstore.Job, from, upto int) {
 	t.Helper()
 	source := ids.Random{Now: time.Now}
@@ -145,7 +145,7 @@ func putBenchRows(t testing.TB, store rowstore.Store, job rowstore.Job, from, up
 	}
 }
 
-// benchRow is a row of 5 fields and 480 bytes.
+// benchRow makes a row of 5 fields and 480 bytes.
 type benchRow struct {
 	seq int
 	job ids.ID
@@ -162,7 +162,7 @@ func (r benchRow) json() []byte {
 		c["inStock"], c["description"], c["_sourceUrl"], c["_scrapedAt"], c["_jobId"])
 }
 
-// cells are its members as text.
+// cells are the row's members as text.
 func (r benchRow) cells() map[string]string {
 	return map[string]string{"title": fmt.Sprintf("Product %d, new", r.seq%5000),
 		"price": fmt.Sprintf("%d.99", r.seq%500), "sku": fmt.Sprintf("SKU-%d", r.seq),

@@ -83,19 +83,19 @@ func exported(t *testing.T, store rowstore.Store) {
 	)
 }
 
-// scanned is a store that notes the bytes of each part, and fails one of them when it is told to.
+// scanned is a store that records the size of each part, and fails a chosen read.
 type scanned struct {
 	rowstore.Store
-	// A server whose client has its answer, or lost it, may still be reading.
+	// A server may still be reading after its client got its answer or lost it.
 	mu    sync.Mutex
 	reads []int
-	fail  int // that read fails, counted from 1
-	// not nil: it is told of each read before that is made
+	fail  int // number of the read that fails, from 1
+	// if not nil, called before each read
 	reading func(read int)
-	// not nil: each read says that it began, and ends when it is closed
+	// if not nil, each read signals its begin and waits until held is closed
 	held    chan struct{}
 	began   chan struct{}
-	counted func() // not nil: it is told once rows have been counted
+	counted func() // if not nil, called after rows were counted
 }
 
 func (s *scanned) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64,
@@ -131,22 +131,22 @@ func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMes
 	return rows, last, err
 }
 
-// expect forgets the reads so far, fails the read of that number (none: 0) and tells reading of
-// those that come.
+// expect forgets the reads so far. The read with number fail will fail (0: none), and reading is
+// called before each read.
 func (s *scanned) expect(fail int, reading func(read int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads, s.fail, s.reading = nil, fail, reading
 }
 
-// read returns the bytes of each part that was read.
+// read returns the size of each part that was read.
 func (s *scanned) read() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.reads)
 }
 
-// Long rows are never in memory at once, and a file that breaks off does not look whole.
+// Long rows are never in memory together, and a broken-off file does not look complete.
 func TestExportLongRows(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)
@@ -165,14 +165,14 @@ func TestExportLongRows(t *testing.T) {
 	if most := slices.Max(reads); most > 1<<20+1_000_000 || len(reads) < 4 {
 		t.Errorf("parts of %v bytes", reads)
 	}
-	store.expect(1, nil) // before anything was sent the client is told
+	store.expect(1, nil) // if nothing has been sent, the client gets an error
 	r.Run(t, apitest.Scenario{Name: "first part", As: apitest.Reader, Do: "GET " + path,
 		Status: 500, Code: "internal_error"})
 	store.expect(3, nil)
 	if body, err := r.get(t, path); err == nil {
 		t.Errorf("a part of %d bytes looks whole", len(body))
 	}
-	for _, read := range []int{1, 3} { // whose customer is blocked meanwhile
+	for _, read := range []int{1, 3} { // the customer is blocked meanwhile
 		store.expect(0, func(now int) {
 			if now == read {
 				r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
@@ -188,7 +188,7 @@ func TestExportLongRows(t *testing.T) {
 	}
 }
 
-// A file does not look whole when rows of it were removed while it was read.
+// A file does not look complete if some of its rows were removed while it was read.
 func TestReadsOfRowsThatGo(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)
@@ -215,7 +215,7 @@ func TestReadsOfRowsThatGo(t *testing.T) {
 	}
 }
 
-// What the fields of a run are like is not said of some of its rows.
+// A profile is never computed from only some of a run's rows.
 func TestProfileOfRowsThatGo(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
 	r := startOn(t, store)
@@ -231,8 +231,8 @@ func TestProfileOfRowsThatGo(t *testing.T) {
 		Do: "GET /api/scraper/data/profile?jobId=" + gone.String(), Status: 503, Code: "unavailable"})
 }
 
-// An export is one of the customer's open streams until it is sent: what slow readers hold is
-// bounded.
+// An export counts as an open stream of the customer until it is sent, which bounds what slow
+// readers hold.
 func TestOpenExportsAreBounded(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t), held: make(chan struct{}),
 		began: make(chan struct{}, 100)}

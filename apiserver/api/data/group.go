@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// A page whose rows are longer together is sent in parts of this length, each of which the store
-// has so long for.
+// A page whose rows exceed partBytes is sent in parts of about that size. The store has
+// partPatience to read each.
 const (
 	partBytes    = 4 << 20
 	partPatience = 30 * time.Second
@@ -65,12 +65,12 @@ func (r Resource) group() *operation.Operation {
 	})
 }
 
-// readOfPage is the first look at a page.
+// readOfPage is the result of the first read of a page.
 type readOfPage struct {
 	query rowstore.RowsQuery
 	rows  []json.RawMessage
 	total int64
-	cut   bool // the page has more rows than these
+	cut   bool // the page has more rows than rows
 }
 
 func (r Resource) readPage(ctx context.Context, from *operation.Caller,
@@ -84,7 +84,7 @@ func (r Resource) readPage(ctx context.Context, from *operation.Caller,
 		return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
 	}
 	total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
-	// else the page is the last one
+	// otherwise this is the last page
 	if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 {
 		if total, err = r.Store.Count(ctx, q.Scope, q.Filter); err != nil {
 			return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
@@ -98,9 +98,9 @@ func (r Resource) readPage(ctx context.Context, from *operation.Caller,
 	return readOfPage{q, rows, total, cut}, nil
 }
 
-// parts reads a page that is too long for one read, in parts of partBytes. The first has as many
-// rows as one read had, each other goes by the part before it. No read of the store is open while a
-// part is sent, which takes as long as the client does.
+// parts reads a page that is too long for one read, in parts of partBytes. The limit of each read
+// follows from the rows of the read before. No read of the store is open while a part is sent,
+// which takes as long as the client does.
 func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery,
 	rows int) func() ([]api.Row, error) {
 	left := q.Limit
@@ -165,7 +165,7 @@ func (in *groupRequest) query(ctx context.Context, r Resource,
 	return q, err
 }
 
-// scope is a group's rows, or those of one scraper in it. The customer may read the group.
+// scope is the rows of a group, or of one scraper in it. The customer may read the group.
 func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Scope, error) {
 	if !scraper.IsZero() {
 		if _, err := ownership.ReadableScraper(v, customer, scraper, "scraperId"); err != nil {

@@ -68,11 +68,11 @@ func TestGroup(t *testing.T) {
 	)
 }
 
-// watched is a store that notes the bytes of each read, and fails one of them when it is told to.
+// watched is a store that records the size of each read, and fails a chosen one.
 type watched struct {
 	rowstore.Store
 	reads []int
-	fail  int // that read fails, counted from 1
+	fail  int // number of the read that fails, from 1
 }
 
 func (w *watched) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
@@ -88,7 +88,7 @@ func (w *watched) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMes
 	return rows, err
 }
 
-// A page of rows that are long together is whole and in order, and never in memory at once.
+// A page of long rows is complete and in order, and never in memory as a whole.
 func TestGroupLongPage(t *testing.T) {
 	store := &watched{Store: apitest.NewStore(t)}
 	r := startOn(t, store)
@@ -114,7 +114,7 @@ func TestGroupLongPage(t *testing.T) {
 			t.Errorf("%s: parts of %v bytes", query, store.reads)
 		}
 	}
-	for fail := 1; fail <= 3; fail++ { // before anything was sent the client is told
+	for fail := 1; fail <= 3; fail++ { // if nothing has been sent, the client gets an error
 		store.reads, store.fail = nil, fail
 		if fail < 3 {
 			r.Run(t, apitest.Scenario{Name: fmt.Sprint("read ", fail), As: apitest.Reader, Do: path,
@@ -127,7 +127,7 @@ func TestGroupLongPage(t *testing.T) {
 	}
 }
 
-// get reads an answer, or what comes of one that is broken off.
+// get reads an answer, or what arrives of a broken-off one.
 func (r *rig) get(t *testing.T, path string) ([]byte, error) {
 	t.Helper()
 	return r.getAs(t, apitest.Reader, path)

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// keepingTries is how often a file is written until its export has failed.
+	// keepingTries is how many attempts to write a file fail before its export fails.
 	keepingTries = 5
-	// shortRests is how long files wait while disks are short.
+	// shortRests is the pause between attempts while disks are short.
 	shortRests = 10 * time.Second
 )
 
-// room is where an export puts what it cannot write yet.
+// room is where an export buffers what it cannot write yet.
 type room struct {
 	dir  string
 	disk *telemetry.Disk
@@ -45,10 +45,10 @@ func (r room) TakeRoom(int64) error {
 	return nil
 }
 
-// Keeping is the writing of kept exports, a kind of background work. A file is written under a name
-// of its own, and then one command says that it is the export's. What is written again beside it,
-// or after it, is nobody's and goes. Point is called at "work.export.before_put",
-// "work.export.after_put" and "work.export.after_end", so that tests can end the process there.
+// Keeping is a kind of background work: it writes kept exports. It writes each file under a new
+// name, and then one command assigns it to the export. Files of repeated or concurrent attempts are
+// deleted. It calls point at "work.export.before_put", "work.export.after_put" and
+// "work.export.after_end", so that tests can end the process there.
 func (r Resource) Keeping(point func(name string)) work.Kind {
 	k := keeping{r, point}
 	return work.Kind{Name: work.Export, AtOnce: 2, Held: 8, PerCustomer: 1,
@@ -74,7 +74,7 @@ func (k *keeping) step(ctx context.Context, item work.Item) (work.Outcome, error
 	}
 	e := view.Export(item.ID)
 	if e == nil || e.State != client.ExportWaiting {
-		return work.Done(), nil // it was dropped, or another owner has done it
+		return work.Done(), nil // it was dropped, or another owner has finished it
 	}
 	if view.IsShort() {
 		return work.Rest(nil, shortRests), nil
@@ -105,7 +105,7 @@ func (k *keeping) step(ctx context.Context, item work.Item) (work.Outcome, error
 	return k.end(ctx, e, end)
 }
 
-// fail says that an export never will be ready.
+// fail records that an export will never be ready.
 func (k *keeping) fail(ctx context.Context, e *client.Export, why *fault.Error) (work.Outcome,
 	error) {
 	detail := why.Detail
@@ -115,12 +115,12 @@ func (k *keeping) fail(ctx context.Context, e *client.Export, why *fault.Error) 
 	return k.end(ctx, e, client.EndExport{ID: e.ID, Code: string(why.Code), Detail: detail})
 }
 
-// end has the state take the word on an export. A file that is not the one which stands is removed.
+// end records the end of an export. It deletes the new file if the export has another one.
 func (k *keeping) end(ctx context.Context, e *client.Export, end client.EndExport) (work.Outcome,
 	error) {
 	stands, err := client.Do(ctx, k.Client, end, nil)
 	k.point("work.export.after_end")
-	if err != nil && fault.CodeOf(err) != fault.NotFound { // dropped meanwhile
+	if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: it was dropped meanwhile
 		return work.Outcome{}, err
 	}
 	if !end.Blob.IsZero() && stands.Blob != end.Blob {
@@ -131,7 +131,7 @@ func (k *keeping) end(ctx context.Context, e *client.Export, end client.EndExpor
 	return work.Done(), nil
 }
 
-// revoked says why an export may not be written any more, nil if it may.
+// revoked returns why an export may no longer be written, nil if it may.
 func (k *keeping) revoked(v *client.View, e *client.Export) *fault.Error {
 	if !e.Key.IsZero() && v.Key(e.Key) == nil && v.Grant(e.Key) == nil {
 		return fault.New(fault.Unauthorized, "the key that asked for it was revoked")
@@ -139,7 +139,7 @@ func (k *keeping) revoked(v *client.View, e *client.Export) *fault.Error {
 	return mayNot(v, e)
 }
 
-// write writes the rows to a file of the blob store, as long as they may be read.
+// write writes the rows to a file of the blob store, while they may be read.
 func (k *keeping) write(ctx context.Context, v *client.View,
 	e *client.Export) (end client.EndExport, err error) {
 	var asked keptRequest
@@ -162,13 +162,13 @@ func (k *keeping) write(ctx context.Context, v *client.View,
 			if r := recover(); r != nil {
 				err = fmt.Errorf("export panicked: %v\n%s", r, debug.Stack())
 			}
-			_ = written.CloseWithError(err) // never fails
+			_ = written.CloseWithError(err) // it never fails
 			failed <- err
 		}()
 		err = export.Write(ctx, written, rows, options)
 	}()
 	blob, err := k.Blobs.Put(ctx, keyOf(e, end.Blob), read)
-	_ = read.CloseWithError(io.ErrClosedPipe) // so that the writer ends, too
+	_ = read.CloseWithError(io.ErrClosedPipe) // ends the writer, too
 	if wrote := <-failed; wrote != nil && !errors.Is(wrote, io.ErrClosedPipe) {
 		err = wrote
 	}
@@ -177,8 +177,8 @@ func (k *keeping) write(ctx context.Context, v *client.View,
 	return end, err
 }
 
-// source is the rows of an export, which it counts, and how they are written. It ends with an error
-// once they may not be read any more.
+// source returns the rows of an export and how to write them. It counts the rows in count, and
+// fails once they may no longer be read.
 func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, asked *keptRequest,
 	count *int64) (export.Source, export.Options, error) {
 	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard,
@@ -224,7 +224,7 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 		return nil, o, err
 	}
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
-		*count = 0 // columns may ask for a look of their own
+		*count = 0 // finding the columns may take a separate pass
 		return func(yield func([]json.RawMessage, error) bool) {
 			for rows, err := range checkWhole(ctx, whole,
 				readAll(ctx, k.Store, scopes, q, sort, asked.Limit)) {

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// keptFor is how long a kept export is there.
+	// keptFor is the lifetime of a kept export.
 	keptFor = 7 * 24 * time.Hour
-	// maxPinned is how many hidden, and how many latest runs a kept export names. Of more it has a
-	// sum.
+	// maxPinned is how many hidden runs, and how many latest runs, a kept export records. Beyond
+	// that it records only a hash.
 	maxPinned = 500
 )
 
-// Blobs is where kept exports are.
+// Blobs stores the files of kept exports.
 type Blobs interface {
 	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
 	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
@@ -57,15 +57,15 @@ type KeptExport struct {
 	ErrorMessage *string            `json:"errorMessage" doc:"Why it FAILED"`
 }
 
-// keptRequest is what an export was asked for by. The state keeps it as JSON.
+// keptRequest is the request for an export. The state keeps it as JSON.
 type keptRequest struct {
 	exportRequest
-	Upto   int64 // rows with a greater place are not there
-	There  int64 // rows up to that place when the call came, whatever the filter
+	Upto   int64 // rows with a greater place came later
+	There  int64 // number of rows up to that place, regardless of the filter
 	Newest newest
-	Hidden []byte `json:",omitempty"` // runs that no read showed, as they are pinned
-	Latest []byte `json:",omitempty"` // the latest runs of a read of them
-	// Named are the filters of the categories, as they were when the call came.
+	Hidden []byte `json:",omitempty"` // runs that were hidden from reads, pinned
+	Latest []byte `json:",omitempty"` // the latest runs, pinned, if the read is of them
+	// Named are the filters of the categories at the time of the call.
 	Named []json.RawMessage `json:",omitempty"`
 }
 
@@ -93,14 +93,14 @@ func newKept(e *client.Export) (KeptExport, error) {
 	return kept, nil
 }
 
-// keyOf names the file of an export.
+// keyOf is the blob key of an export's file.
 func keyOf(e *client.Export, blob ids.ID) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Exports, Owner: e.Customer,
 		ID: e.ID.String() + "-" + blob.String()}
 }
 
-// mayNot says why an export may not be read any more: whoever asked for it might not read the rows
-// now. Nil: it may.
+// mayNot returns why an export may no longer be read, nil if it may. Its requester must still be
+// able to read the rows.
 func mayNot(v *client.View, e *client.Export) *fault.Error {
 	if v.Customer(e.Customer).Blocked() {
 		return fault.New(fault.CustomerBlocked, "the customer is blocked")
@@ -111,7 +111,7 @@ func mayNot(v *client.View, e *client.Export) *fault.Error {
 	return nil
 }
 
-// ownExport is an export of the customer whose rows it may read. Its fault is not_found.
+// ownExport returns an export of the customer, if it may read the rows. Its fault is not_found.
 func ownExport(v *client.View, customer string, id ids.ID) (*client.Export, error) {
 	e := v.Export(id)
 	if e == nil || e.Customer != customer {
@@ -156,7 +156,7 @@ func (r Resource) keep() *operation.Operation {
 	})
 }
 
-// ask is the command by which an export is kept, of rows as they are now.
+// ask makes the command that keeps an export of the rows as they are now.
 func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	in *exportRequest) (ask client.AskExport, err error) {
 	if r.Blobs == nil {
@@ -213,7 +213,7 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	return ask, nil
 }
 
-// pin notes what a read of scopes sees now, beside the rows.
+// pin records which hidden and latest runs a read of scopes sees now.
 func (in *keptRequest) pin(v *client.View, scopes []rowstore.Scope) {
 	in.Hidden = pin(hiddenIn(v, scopes), maxPinned)
 	if in.IsLastRun {
@@ -225,8 +225,8 @@ func (in *keptRequest) pin(v *client.View, scopes []rowstore.Scope) {
 	}
 }
 
-// pinned are the scopes that the call saw, whichever runs are hidden or the latest by now. Its
-// fault is rows_gone where only a sum says what these were, and it is another one.
+// pinned returns the scopes as the call saw them, whichever runs are hidden or latest now. It fails
+// with rows_gone if only a hash of these runs is known and the hash has changed.
 func (in *keptRequest) pinned(ctx context.Context, history *client.History,
 	from *operation.Caller, whole rowstore.Scope) ([]rowstore.Scope, error) {
 	asOf := in.Newest
@@ -333,7 +333,7 @@ func (r Resource) keptFile() *operation.Operation {
 	})
 }
 
-// copyFile writes a part of an export's file, as long as its customer may read it.
+// copyFile sends a part of an export's file, while its customer may read it.
 func (r Resource) copyFile(ctx context.Context, w io.Writer, e *client.Export, start,
 	length int64) error {
 	file, err := r.Blobs.Open(ctx, keyOf(e, e.Blob), start, length)
@@ -343,7 +343,7 @@ func (r Resource) copyFile(ctx context.Context, w io.Writer, e *client.Export, s
 	if err != nil {
 		return fmt.Errorf("kept export %s: %w", e.ID, err)
 	}
-	defer func() { _ = file.Close() }() // it was read
+	defer func() { _ = file.Close() }() // it was only read
 	for left := length; left > 0; {
 		if _, err := ownExport(r.Client.View(), e.Customer, e.ID); err != nil {
 			return err
@@ -373,7 +373,7 @@ func (r Resource) dropKept() *operation.Operation {
 			client.DropExport{ID: in.ID, Customer: from.Customer}, from.Call)
 		if err == nil && r.Blobs != nil && e != nil && e.Customer == from.Customer &&
 			!e.Blob.IsZero() {
-			_ = r.Blobs.Delete(ctx, keyOf(e, e.Blob)) // else it is an orphan, and goes as one
+			_ = r.Blobs.Delete(ctx, keyOf(e, e.Blob)) // otherwise it is removed as an orphan
 		}
 		return operation.None{}, err
 	})

@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Which runs are the latest is what it was when the call came, whatever becomes of them until the
-// file is written. Only rows that go end it.
+// The latest runs are those at the time of the call, whatever happens to them until the file is
+// written. Only removed rows make it fail.
 func TestKeptExportsOfLatestRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		before  func(t *testing.T, k *keeper) ids.ID // a run that is there when the call comes
+		before  func(t *testing.T, k *keeper) ids.ID // makes a run before the call
 		between func(t *testing.T, k *keeper, run ids.ID)
-		want    string // the rows; "": they went
+		want    string // the rows; "": they are gone
 	}{
 		"a run with rows before it is deleted": {
 			between: func(t *testing.T, k *keeper, _ ids.ID) { k.deleteRun(t, k.jobs[2]) }},
@@ -82,7 +82,7 @@ func TestKeptExportsOfLatestRuns(t *testing.T) {
 	}
 }
 
-// held is a run with four rows, in a group with quarantine, that is held back.
+// held makes a run with four rows that is held back, in a group with quarantine.
 func (k *keeper) held(t *testing.T, scraper ids.ID) ids.ID {
 	t.Helper()
 	k.quarantine(t)
@@ -92,7 +92,7 @@ func (k *keeper) held(t *testing.T, scraper ids.ID) ids.ID {
 	return k.jobs[len(k.jobs)-1]
 }
 
-// Of very many latest runs a sum is kept: another one ends the export, none goes on.
+// For many latest runs only a hash is kept. If they change, the export fails instead of continuing.
 func TestKeptExportsOfManyLatestRuns(t *testing.T) {
 	k := startKeeper(t)
 	k.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: k.IDs.New(),

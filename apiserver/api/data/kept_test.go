@@ -23,7 +23,7 @@ import (
 
 const keptPath = "/api/scraper/data/exports"
 
-// keeper is a rig whose exports are kept.
+// keeper is a rig that keeps exports.
 type keeper struct {
 	*rig
 	blobs *blobstore.Store
@@ -50,7 +50,7 @@ func startKeeperOn(t *testing.T, store rowstore.Store) *keeper {
 	return k
 }
 
-// ask asks for an export, as somebody.
+// ask requests an export as somebody.
 func (k *keeper) ask(t *testing.T, as, query string) ids.ID {
 	t.Helper()
 	a := k.Call(t, apitest.Scenario{As: as, Do: "POST " + keptPath + "?" + query})
@@ -61,7 +61,7 @@ func (k *keeper) ask(t *testing.T, as, query string) ids.ID {
 	return id
 }
 
-// step does the work on an export once; it dies at the point of a number, 0: at none.
+// step does one step of work on an export. It dies at the point with number dies; 0: at none.
 func (k *keeper) step(t *testing.T, id ids.ID, dies int) (end work.End, died bool) {
 	t.Helper()
 	defer func() {
@@ -82,7 +82,7 @@ func (k *keeper) step(t *testing.T, id ids.ID, dies int) (end work.End, died boo
 	return outcome.End, false
 }
 
-// files is how many there are in the blob store.
+// files counts the files in the blob store.
 func (k *keeper) files(t *testing.T) int {
 	t.Helper()
 	page, err := k.blobs.List(t.Context(), blobstore.Exports, "", nil)
@@ -102,7 +102,7 @@ func file(as string, id ids.ID, status int, header map[string]string) apitest.Sc
 		Do: "GET " + keptPath + "/" + id.String() + "/file", Status: status, Header: header}
 }
 
-// Each format is kept as it is exported, of the rows that were there when it was asked for.
+// Each format is kept as it is exported, with the rows at the time of the call.
 func TestKeptExports(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "xlsx", "parquet"} {
 		t.Run(format, func(t *testing.T) {
@@ -118,7 +118,7 @@ func keptAs(t *testing.T, store rowstore.Store, format string) {
 	want := k.Call(t, apitest.Scenario{As: apitest.User,
 		Do: "GET /api/scraper/data/export?" + query})
 	id := k.ask(t, apitest.User, query)
-	k.rig.run(t, k.shop, `{"n":9}`) // it comes too late
+	k.rig.run(t, k.shop, `{"n":9}`) // too late for the export
 	waits := file(apitest.User, id, 409, nil)
 	waits.Code = "export_not_ready"
 	k.Run(t, k.state(id, map[string]any{"state": "WAITING", "bytes": nil, "sha256": nil,
@@ -142,7 +142,7 @@ func keptAs(t *testing.T, store rowstore.Store, format string) {
 	}
 	head := ready
 	head.Do = strings.Replace(ready.Do, "GET", "HEAD", 1)
-	head.Header = map[string]string{"Range": "bytes=1-2"} // HEAD knows none
+	head.Header = map[string]string{"Range": "bytes=1-2"} // HEAD ignores ranges
 	head.Check = func(t *testing.T, a apitest.Answer) {
 		whole := k.Call(t, ready)
 		if len(a.Body) > 0 || a.Header.Get("Content-Length") !=
@@ -168,13 +168,13 @@ func keptAs(t *testing.T, store rowstore.Store, format string) {
 	drop.As = apitest.Other
 	k.Run(t, drop, ready)
 	drop.As, drop.Status, drop.Code = apitest.User, 204, ""
-	k.Run(t, drop, drop) // the same call
+	k.Run(t, drop, drop) // a repeated call
 	if n := k.files(t); n != 0 || k.Client.View().Export(id) != nil {
 		t.Errorf("%d files are left", n)
 	}
 }
 
-// What a category was when the call came is what is kept, whatever becomes of it.
+// A kept export uses the categories at the time of the call, whatever happens to them.
 func TestKeptExportsOfCategories(t *testing.T) {
 	k := startKeeper(t)
 	category := client.PutCategory{ID: k.IDs.New(), Customer: "alice", Group: k.group,
@@ -191,7 +191,7 @@ func TestKeptExportsOfCategories(t *testing.T) {
 	}
 }
 
-// Ranges at their edges, by the rules of HTTP.
+// Ranges at their limits, by the rules of HTTP.
 func TestRangesOfKeptExports(t *testing.T) {
 	k := startKeeper(t)
 	id := k.ask(t, apitest.User, "format=jsonl&jobId="+k.jobs[0].String())
@@ -205,7 +205,7 @@ func TestRangesOfKeptExports(t *testing.T) {
 	for _, c := range []struct {
 		ranged, ifRange string
 		status          int
-		want            string // of 206: the Content-Range
+		want            string // Content-Range of a 206
 		from, to        int
 	}{
 		{"bytes=0-0", "", 206, fmt.Sprintf("bytes 0-0/%d", n), 0, 1},
@@ -249,14 +249,14 @@ func TestRangesOfKeptExports(t *testing.T) {
 	same := file(apitest.User, id, 304, map[string]string{"If-None-Match": `"a", W/` + tag})
 	same.Headers = map[string]string{"ETag": tag, "Content-Range": ""}
 	k.Run(t, same, file(apitest.User, id, 200, map[string]string{"If-None-Match": `"a"`}))
-	// Places for long answers are given back, whatever the answer was.
+	// Slots for long answers are released after any kind of answer.
 	for range 30 {
 		k.Run(t, same)
 	}
 }
 
-// Killed at each of its points, and done again, an export has one file; so it has when two owners
-// do it at once.
+// An export that is killed at any of its points and retried has one file, and so has one that two
+// owners write at once.
 func TestKeptExportIsWrittenOnce(t *testing.T) {
 	for dies := 1; ; dies++ {
 		k := startKeeper(t)
@@ -292,8 +292,8 @@ func TestKeptExportIsWrittenOnce(t *testing.T) {
 	k.Run(t, file(apitest.User, id, 200, nil))
 }
 
-// An export has the rows of when the call came, or none: some that go before or while it is written
-// are told.
+// An export has the rows at the time of the call, or fails. Removals before or during the writing
+// are detected.
 func TestKeptExportOfRowsThatGo(t *testing.T) {
 	for _, when := range []string{"before it is written", "while it is"} {
 		t.Run(when, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestKeptExportOfRowsThatGo(t *testing.T) {
 			if n := k.files(t); n != 0 {
 				t.Errorf("%d files stand of what is not whole", n)
 			}
-			k.step(t, another, 0) // of rows that are all there
+			k.step(t, another, 0) // all of its rows exist
 			k.Run(t, k.state(another, map[string]any{"state": "READY"}))
 			again := k.ask(t, apitest.User, "format=jsonl&groupId="+k.group.String())
 			k.step(t, again, 0)
@@ -329,8 +329,7 @@ func TestKeptExportOfRowsThatGo(t *testing.T) {
 	}
 }
 
-// Who may not read the rows any more gets no file: not of an export that waits, nor of one that was
-// ready.
+// A caller who may no longer read the rows gets no file, whether the export was waiting or ready.
 func TestKeptExportsOfWhoMayNotRead(t *testing.T) {
 	k := startKeeper(t)
 	k.share(t)
@@ -363,7 +362,7 @@ func TestKeptExportsOfWhoMayNotRead(t *testing.T) {
 	}
 }
 
-// A program's export is kept as long as the program may call.
+// A program's export is available as long as the program may call.
 func TestKeptExportsOfPrograms(t *testing.T) {
 	k := startKeeper(t)
 	access, session := auth.AccessStart+strings.Repeat("A", 52), client.Hash{2}
@@ -380,7 +379,7 @@ func TestKeptExportsOfPrograms(t *testing.T) {
 	k.Run(t, k.state(waits, map[string]any{"state": "FAILED", "errorCode": "unauthorized"}))
 }
 
-// slow is a blob store whose files end only when it is told.
+// slow is a blob store whose files end only on request.
 type slow struct {
 	*blobstore.Store
 	begun chan struct{}
@@ -394,7 +393,7 @@ func (s *slow) Put(ctx context.Context, key blobstore.Key,
 	return s.Store.Put(ctx, key, from)
 }
 
-// An export that is under way when it is deleted, or its share ends, leaves no file.
+// An export that is deleted or loses its share while it is written leaves no file.
 func TestKeptExportUnderWay(t *testing.T) {
 	for name, strike := range map[string]func(k *keeper, id ids.ID){
 		"deleted": func(k *keeper, id ids.ID) {
@@ -436,7 +435,7 @@ func TestKeptExportUnderWay(t *testing.T) {
 	}
 }
 
-// What is asked for is checked before, bounded, and the same call asks once.
+// Requests are checked first and bounded, and a repeated call creates only one export.
 func TestKeptExportsAreBounded(t *testing.T) {
 	k := startKeeper(t)
 	group := "groupId=" + k.group.String()

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	mergePatience  = 55 * time.Second // for a merge's end (decision 68)
+	mergePatience  = 55 * time.Second // wait for the end of a merge (decision 68)
 	mergeTimeout   = 70 * time.Second
-	mergeGoneEvery = time.Second // a caller that waits is looked for
+	mergeGoneEvery = time.Second // interval of checks that the caller still waits
 )
 
 type mergeRequest struct {
@@ -28,7 +28,7 @@ type mergeRequest struct {
 	Runs  []string `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" each:"pattern=^[0-9a-fA-F]{24}$ code=invalid_id" doc:"The runs, each of another scraper of the group; repeated. Rows of the first stand."`
 }
 
-// Merged answers a merge.
+// Merged is the answer to a merge.
 type Merged struct {
 	MergedItems *uint64 `json:"mergedItems" doc:"Rows that it made; null while it goes on"`
 	JobID       ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while it goes on"`
@@ -64,7 +64,7 @@ func (r Resource) merge() *operation.Operation {
 			return Merged{}, err
 		}
 		claim := from.View.Claim(from.Customer, from.Call.Operation, from.Call.Key)
-		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeat waits for its merge
+		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeated call waits for its merge
 			return Merged{}, fault.New(fault.NothingMerged, "two runs are needed that are the "+
 				"latest COMPLETED ones of scrapers of the group; of those that are named, %d of "+
 				"%d are", len(runs), len(in.Runs))
@@ -84,13 +84,13 @@ func (r Resource) merge() *operation.Operation {
 	})
 }
 
-// latest are those of the runs that are the latest COMPLETED ones of the group's scrapers.
+// latest filters the named runs to the latest COMPLETED ones of the group's scrapers.
 func (r Resource) latest(ctx context.Context, view *client.View, base *client.Group,
 	named []string) (taken []ids.ID, err error) {
 	seen := map[ids.ID]bool{}
 	for _, text := range named {
 		id, err := ids.Parse(text)
-		if err != nil { // the declaration's pattern lets none through
+		if err != nil { // the declaration's pattern prevents this
 			return nil, fault.Invalid(fault.InvalidID, "scraperJobStatusIds", "%v", err)
 		}
 		job, err := r.History.Run(ctx, view, id)
@@ -113,8 +113,8 @@ func (r Resource) latest(ctx context.Context, view *client.View, base *client.Gr
 	return taken, nil
 }
 
-// latestCompleted is a scraper's newest run that is COMPLETED, has its rows and is not held
-// back, zero: none.
+// latestCompleted returns a scraper's newest run that is COMPLETED, has its rows and is not held
+// back; zero: none.
 func (r Resource) latestCompleted(ctx context.Context, view *client.View, scraper ids.ID) (
 	newest ids.ID, err error) {
 	err = r.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
@@ -130,14 +130,14 @@ func (r Resource) latestCompleted(ctx context.Context, view *client.View, scrape
 	return newest, nil
 }
 
-// awaitMerge waits for the end of a merge, and answers how many rows it has made.
+// awaitMerge waits for the end of a merge and returns how many rows it made.
 func (r Resource) awaitMerge(ctx context.Context, from *operation.Caller, id ids.ID) (Merged,
 	error) {
 	enough := r.Clock.After(mergePatience)
 	for {
 		view := r.Client.View()
 		job, changed := view.WatchJob(id)
-		if job == nil { // it is history, or not known here yet
+		if job == nil { // it has left the state, or is not known here yet
 			var err error
 			if job, err = r.History.Run(ctx, view, id); err != nil {
 				return Merged{}, fmt.Errorf("run %s: %w", id, err)

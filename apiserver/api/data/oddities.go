@@ -16,22 +16,22 @@ import (
 	"shoal.dev/shoal/pkg/profile"
 )
 
-// How far a judgement looks back.
+// Limits of how far back a comparison looks.
 const (
-	// runsBack of a scraper are asked whether they may be compared with.
+	// runsBack is how many runs of a scraper are considered for the comparison.
 	runsBack = 200
-	// pagesBack are read of more runs than are needed.
+	// pagesBack bounds the pages that are read beyond the fewest runs needed.
 	pagesBack = 200_000
 )
 
-// RunOddities says in what a run is unlike the runs before it.
+// RunOddities lists how a run differs from the runs before it.
 type RunOddities struct {
 	JobID        ids.ID      `json:"jobId"`
 	ComparedWith []ids.ID    `json:"comparedWith" doc:"The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd"`
 	Oddities     []RunOddity `json:"oddities"`
 }
 
-// RunOddity is something in which a run is unlike the runs before it.
+// RunOddity is one way in which a run differs from the runs before it.
 type RunOddity struct {
 	Aspect profile.Aspect `json:"aspect" doc:"ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY"`
 	Field  string         `json:"field" scraped:"aspect" doc:"Empty of ROW_COUNT"`
@@ -93,7 +93,7 @@ func (r Resource) oddities() *operation.Operation {
 	})
 }
 
-// runsBefore are the runs of a run's scraper before it that it may be compared with, newest first.
+// runsBefore returns the earlier runs of a scraper that can be compared with job, newest first.
 func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
 	job *client.Job) (jobs []*client.Job, err error) {
 	seen := 0
@@ -115,7 +115,7 @@ func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
 	return jobs, nil
 }
 
-// sumsThere are the sums of a run that has ended; nil: its rows are gone.
+// sumsThere returns the sums of an ended run; nil: its rows are gone.
 func (r Resource) sumsThere(ctx context.Context, v *client.View, job *client.Job) (*profile.Sums,
 	error) {
 	if job.Items == 0 {

@@ -14,7 +14,7 @@ func odditiesOf(job ids.ID) string {
 	return "GET /api/scraper/data/oddities?jobId=" + job.String()
 }
 
-// A run is compared with the runs before it that are whole and there.
+// A run is compared with earlier runs that are complete and still have their rows.
 func TestOddities(t *testing.T) {
 	r := start(t)
 	scraper := r.scraper(t, "judged")

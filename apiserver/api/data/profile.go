@@ -21,20 +21,20 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Records are the page records of runs, as a row store has them.
+// Records reads the page records of runs from a row store.
 type Records interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
 const (
-	// exampleRows are looked at for examples, of which a field gets maxExamples. Longer values are
-	// none.
+	// The first exampleRows rows are searched for examples. A field gets up to maxExamples of up to
+	// maxExampleBytes bytes.
 	exampleRows     = 100
 	maxExamples     = 3
 	maxExampleBytes = 200
 )
 
-// RunProfile is what is known of a run's rows, field by field.
+// RunProfile is a profile of a run's rows, field by field.
 type RunProfile struct {
 	JobID      ids.ID         `json:"jobId"`
 	ScraperID  ids.ID         `json:"scraperId"`
@@ -43,7 +43,7 @@ type RunProfile struct {
 	MoreFields bool           `json:"moreFields" doc:"There are fields beyond the first 512, or with names of more than 256 bytes"`
 }
 
-// FieldProfile is what is known of one field of a run's rows.
+// FieldProfile is the profile of one field of a run's rows.
 type FieldProfile struct {
 	Name          string            `json:"name" scraped:"exampleUrl"`
 	Filled        uint64            `json:"filled" doc:"Rows with a value; null is none"`
@@ -60,7 +60,7 @@ type FieldProfile struct {
 	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page that the first example is from; null without one"`
 }
 
-// NumberBucket is how many numbers lie between two.
+// NumberBucket counts the numbers in one interval.
 type NumberBucket struct {
 	From  float64 `json:"from" doc:"Part of it, but not where it is negative"`
 	To    float64 `json:"to" doc:"Part of it where it is not positive, or where it is from"`
@@ -114,8 +114,8 @@ func (r Resource) profile() *operation.Operation {
 	})
 }
 
-// sums are those that were kept with a run's pages. Where a page has none, which older programs
-// stored, all rows are read.
+// sums adds up the sums that were stored with a run's pages. If a page has none, because an older
+// program stored it, all rows are read.
 func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scope) (*profile.Sums,
 	error) {
 	upto, err := r.Store.Horizon(ctx)
@@ -183,7 +183,7 @@ func newFieldProfile(f *profile.Field, rows uint64, examples []json.RawMessage) 
 	return made
 }
 
-// examplesOf are different short values of a field, and the address of the page of the first one.
+// examplesOf returns different short values of a field, and the page address of the first one.
 func examplesOf(name string, rows []json.RawMessage) (examples []any, url *string) {
 	examples, seen := []any{}, []string{}
 	for _, row := range rows {

@@ -12,7 +12,7 @@ import (
 
 func profileOf(job ids.ID) string { return "GET /api/scraper/data/profile?jobId=" + job.String() }
 
-// What fields are like is told by the sums of the pages, and by all rows where a page has none.
+// A profile comes from the sums of the pages, or from all rows if a page has no sums.
 func TestProfile(t *testing.T) {
 	r := start(t)
 	want := map[string]any{"jobId": r.jobs[2].String(), "scraperId": r.shop.String(), "rows": 3,
@@ -45,7 +45,7 @@ func TestProfile(t *testing.T) {
 		Do: profileOf(r.jobs[2]), Status: 400, Code: "rows_gone"})
 }
 
-// The sums are those of the record that stands: a page that comes twice counts once.
+// Only the sums of the record that stands count, so a page that is stored twice counts once.
 func TestProfileOfSums(t *testing.T) {
 	r := start(t)
 	put := func(unit uint32, rows ...string) {

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// quarantine has the group hold back what is odd.
+// quarantine makes the group hold back odd runs.
 func (r *rig) quarantine(t *testing.T) {
 	t.Helper()
 	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
@@ -22,7 +22,7 @@ func (r *rig) quarantine(t *testing.T) {
 		Status: 200, Has: map[string]any{"quarantine": true, "name": "g"}})
 }
 
-// delivered is a run with one row, all of whose links are settled, that is not closed.
+// delivered makes a run with one row whose links are all settled, but that is not closed.
 func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
 	t.Helper()
 	run := r.pending(t, scraper)
@@ -41,8 +41,8 @@ func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
 	return run
 }
 
-// In a group with quarantine a run counts from COMPLETED on, and one that is held back once it is
-// released. It can be read by its id all the while, and its record says why (decision 45).
+// In a group with quarantine a run counts once it is COMPLETED, or released if it was held back.
+// Its id always gives access to it, and its record tells why it is held (decision 45).
 func TestQuarantine(t *testing.T) {
 	r := start(t)
 	lastRun := func(want string) {
@@ -53,7 +53,7 @@ func TestQuarantine(t *testing.T) {
 			a := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
 				Do: "GET " + path + r.shop.String()})
 			got := strings.Split(numbers(a, member), "")
-			slices.Sort(got) // each route has an order of its own
+			slices.Sort(got) // each route has its own order
 			if got := strings.Join(got, ""); got != want {
 				t.Errorf("%s: rows %s, want %s", path, got, want)
 			}

@@ -22,7 +22,7 @@ import (
 
 const maxFields = 500
 
-// selection says which rows are read, and what of them.
+// selection selects the rows to read, and their fields and order.
 type selection struct {
 	ScraperID  ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
 	GroupID    ids.ID   `query:"groupId"`
@@ -41,19 +41,19 @@ type readRequest struct {
 	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the page before, with all else as it was (but limit, skip and fields)"`
 }
 
-// place is where a read goes on, and what it saw at its beginning: rows and runs that came later
+// place is where a read continues, and what it saw at its beginning. Rows and runs that came later
 // stay out of it.
 type place struct {
 	Group  ids.ID `json:"g"`
-	After  int64  `json:"a"` // in the group
+	After  int64  `json:"a"` // place within the group
 	Upto   int64  `json:"u"`
 	Newest newest `json:"n"`
 	Added  uint64 `json:"p,omitempty"` // addedOf
-	// Retained is how far retention was, of which the rows that are read are known to be there.
+	// Retained is the index up to which retention is known to have kept the rows of the read.
 	Retained uint64 `json:"r,omitempty"`
-	// Files is up to which command the files are known that had rows then, as they ended.
+	// Files is the index up to which ended files are known to have kept the rows of the read.
 	Files uint64 `json:"f,omitempty"`
-	// Sorted is the last row of a sorted read, which goes through its groups at once.
+	// Sorted is the last row of a sorted read, which reads all its groups together.
 	Sorted *standing `json:"s,omitempty"`
 	Seen   seen      `json:"v,omitzero"`
 }
@@ -130,8 +130,8 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// makeQuery is the place where the read is, its query, what its cursors are bound to, and whose
-// rows they are. The scope is decided anew with every page, by what the caller may see now.
+// makeQuery returns the place of the read, its query, what its cursors are bound to, and the owner
+// of the rows. Every page decides the scope anew, by what the caller may see now.
 func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
 	q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
@@ -168,7 +168,7 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 	return at, q, identity, owner, err
 }
 
-// scopesAt are what the read sees at a place, to which it notes what it sees when it begins.
+// scopesAt returns the scopes that the read sees. At its beginning it records them in the place.
 func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	from *operation.Caller, at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope,
 	error) {
@@ -183,7 +183,7 @@ func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	return scopes, at.Seen.hide(from.View, scopes)
 }
 
-// scan reads from a place on, which it moves, until the page is full or there are no more rows.
+// scan reads from at until the page is full or there are no more rows, and moves at.
 func (in *readRequest) scan(ctx context.Context, r Resource, scopes []rowstore.Scope, at *place,
 	q rowstore.ScanQuery) (rows []api.Row, more bool, err error) {
 	n := max(slices.IndexFunc(scopes,
@@ -207,8 +207,8 @@ func (in *readRequest) scan(ctx context.Context, r Resource, scopes []rowstore.S
 	}
 }
 
-// scopes are what is read one after the other: of each group that the rows lie under what whole
-// names. Of latest runs those as of a moment. At least one.
+// scopes are the scopes to read one after the other, one for each group that has rows of whole.
+// Latest runs are those as of asOf. There is at least one scope.
 func (in *selection) scopes(ctx context.Context, history *client.History, from *operation.Caller,
 	whole rowstore.Scope, asOf newest) ([]rowstore.Scope, error) {
 	var scopes []rowstore.Scope
@@ -232,8 +232,8 @@ func (in *selection) scopes(ctx context.Context, history *client.History, from *
 	return scopes, nil
 }
 
-// groups are those that the rows lie under, as they are read. They are one, but for a scraper that
-// was moved: its rows stay where its runs were. What its owner does not share is left out.
+// groups are the groups that have the rows, in reading order. There is only one, unless the scraper
+// was moved: rows stay where its runs were. Groups that the caller may not read are left out.
 func (in *selection) groups(v *client.View, customer string, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
 	if s := v.Scraper(in.ScraperID); s != nil && in.ofScraper() {
@@ -245,12 +245,12 @@ func (in *selection) groups(v *client.View, customer string, group ids.ID) []ids
 	return groups
 }
 
-// ofScraper says whether the read is of a scraper in all groups that it was in.
+// ofScraper reports whether the read covers a scraper in all groups that it was in.
 func (in *selection) ofScraper() bool {
 	return !in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero()
 }
 
-// intersect is what both name; a nil left names everything.
+// intersect returns the ids in both lists; a nil left means everything.
 func intersect(left, right []ids.ID) []ids.ID {
 	if left == nil {
 		return right
@@ -259,8 +259,8 @@ func intersect(left, right []ids.ID) []ids.ID {
 		func(id ids.ID) bool { return !slices.Contains(right, id) })
 }
 
-// scope is whose rows are read, and whose they are. The group, which the rows lie under, follows
-// from job or scraper when it is not named.
+// scope returns the scope of the read and the owner of its rows. If the group is not named, it
+// follows from the run or the scraper.
 func (in *selection) scope(ctx context.Context, history *client.History,
 	from *operation.Caller) (scope rowstore.Scope, owner string, err error) {
 	scope = rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID,
@@ -303,7 +303,7 @@ func (in *selection) scope(ctx context.Context, history *client.History,
 	return scope, owner, nil
 }
 
-// identity is what a cursor is bound to. A category that gets another filter ends it.
+// identity is what a cursor is bound to. A changed filter of a category invalidates it.
 func (in *selection) identity(customer string, named []*client.Category) []string {
 	identity := []string{"data", customer, in.ScraperID.String(), in.GroupID.String(),
 		in.JobID.String(), fmt.Sprint(in.IsLastRun), in.Filters}
@@ -316,7 +316,7 @@ func (in *selection) identity(customer string, named []*client.Category) []strin
 	return identity
 }
 
-// fields is the projection, nil for whole rows.
+// fields is the projection; nil: whole rows.
 func (in *selection) fields() ([]string, error) {
 	var fields []string
 	for _, text := range in.Fields {

@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 	)
 }
 
-// A read by cursor sees what was there when it began, each row once.
+// A read by cursor sees what existed when it began, each row once.
 func TestReadByCursor(t *testing.T) {
 	for name, want := range map[string]string{"group": "12345678", "latest": "45678",
 		"filtered": "12368"} {
@@ -83,7 +83,7 @@ func TestReadByCursor(t *testing.T) {
 				if a.Status != 200 {
 					t.Fatalf("%s", a.Body)
 				}
-				if cursor == "" { // rows that come while it is read
+				if cursor == "" { // rows that arrive during the read
 					r.run(t, r.shop, `{"n":9}`)
 					r.run(t, r.other, `{"n":9}`)
 				}
@@ -102,8 +102,7 @@ func TestReadByCursor(t *testing.T) {
 	}
 }
 
-// A cursor holds no secret: whoever makes one up reads nothing that he may not, and comes to an
-// end.
+// A cursor holds no secret: a made-up one reads only what its caller may read, and ends.
 func TestReadFromMadeUpPlaces(t *testing.T) {
 	r := start(t)
 	for _, c := range []struct {
@@ -119,7 +118,7 @@ func TestReadFromMadeUpPlaces(t *testing.T) {
 			Queued int64  `json:"q"`
 			ID     ids.ID `json:"i"`
 		}
-		cursor := api.NewCursor(struct { // as the server writes it
+		cursor := api.NewCursor(struct { // as the server encodes it
 			Group  ids.ID `json:"g"`
 			After  int64  `json:"a"`
 			Upto   int64  `json:"u"`
@@ -136,7 +135,7 @@ func TestReadFromMadeUpPlaces(t *testing.T) {
 	}
 }
 
-// The rows of a scraper that was moved stay where its runs were; reading it finds them there.
+// The rows of a moved scraper stay where its runs were, and reads of the scraper find them there.
 func TestReadMovedScraper(t *testing.T) {
 	r := start(t)
 	all := func(query string, limit int) string {
@@ -172,7 +171,7 @@ func TestReadMovedScraper(t *testing.T) {
 	}
 }
 
-// Rows that are large together come on several pages, whatever the limit, each once.
+// Large rows are spread over several pages, whatever the limit, each once.
 func TestReadLargeRows(t *testing.T) {
 	r := start(t)
 	large := make([]string, 20)

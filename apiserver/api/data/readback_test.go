@@ -30,12 +30,12 @@ import (
 var readBackRows = flag.Int("readback-rows", 3_000,
 	"rows that TestReadBack exports and reads back; a night takes 1,000,000")
 
-// sheetRows are what a spreadsheet holds at most.
+// sheetRows is the row limit of a spreadsheet.
 const sheetRows = 100_000
 
-// TestReadBack exports rows in each format, while others come in, and reads them back. All are
-// there, each as it was stored, in their order, and none that came later. It does so on ClickHouse,
-// too, where CLICKHOUSE_URL names one.
+// TestReadBack exports rows in each format while others arrive, and reads them back. All must be
+// there, unchanged and in order, and none that came later. It also tests ClickHouse if
+// CLICKHOUSE_URL is set.
 func TestReadBack(t *testing.T) {
 	embedded, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -97,8 +97,8 @@ func readBack(t *testing.T, store rowstore.Store) {
 	}
 }
 
-// exportMeanwhile writes rows to a file while others of their group come in, of which it says how
-// many.
+// exportMeanwhile writes rows to a file while others arrive in their group. It returns how many
+// arrived.
 func exportMeanwhile(t *testing.T, store rowstore.Store, job rowstore.Job, path string,
 	format export.Format, upto int64, most int) (came int) {
 	t.Helper()
@@ -138,7 +138,7 @@ func exportMeanwhile(t *testing.T, store rowstore.Store, job rowstore.Job, path 
 	return came
 }
 
-// cellsOf reads a file's rows back, one after the other, each as the texts of its members.
+// cellsOf reads a file's rows back, each as the texts of its members.
 func cellsOf(format export.Format, path string) iter.Seq2[map[string]string, error] {
 	read := map[export.Format]func(*os.File, func(map[string]string) bool) error{
 		export.CSV: csvCells, export.JSONL: jsonlCells, export.Parquet: parquetCells,
@@ -149,7 +149,7 @@ func cellsOf(format export.Format, path string) iter.Seq2[map[string]string, err
 			yield(nil, err)
 			return
 		}
-		defer func() { _ = file.Close() }() // it was read
+		defer func() { _ = file.Close() }() // it was only read
 		more := true
 		err = read(file, func(cells map[string]string) bool {
 			more = yield(cells, nil)
@@ -161,7 +161,7 @@ func cellsOf(format export.Format, path string) iter.Seq2[map[string]string, err
 	}
 }
 
-// named are cells by the names of their columns.
+// named maps column names to cells.
 func named(names, cells []string) map[string]string {
 	row := make(map[string]string, len(names))
 	for i, name := range names {
@@ -220,7 +220,7 @@ func parquetCells(file *os.File, yield func(map[string]string) bool) error {
 		names = append(names, column.Name())
 	}
 	reader := parquet.NewReader(table)
-	defer func() { _ = reader.Close() }() // it was read
+	defer func() { _ = reader.Close() }() // it was only read
 	rows := make([]parquet.Row, 100)
 	for {
 		n, err := reader.ReadRows(rows)
@@ -247,12 +247,12 @@ func sheetCells(file *os.File, yield func(map[string]string) bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = book.Close() }() // it was read
+	defer func() { _ = book.Close() }() // it was only read
 	rows, err := book.Rows("data")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // they were read
+	defer func() { _ = rows.Close() }() // they were only read
 	var names []string
 	for rows.Next() {
 		cells, err := rows.Columns()
@@ -264,7 +264,7 @@ func sheetCells(file *os.File, yield func(map[string]string) bool) error {
 			continue
 		}
 		row := named(names, cells)
-		row["inStock"] = strings.ToLower(row["inStock"]) // as sheets show truth
+		row["inStock"] = strings.ToLower(row["inStock"]) // sheets show booleans in upper case
 		if !yield(row) {
 			return nil
 		}

@@ -29,12 +29,12 @@ var (
 	walkRows = flag.Int("walk-rows", 3_000, "rows that TestSortedWalk reads; a night takes 1,000,000")
 )
 
-// TestReadsWithCategoriesAndShares: who a group is shared with reads by its categories what the
-// owner reads by the same filter. What both take is logged, of the processor and by the clock:
-// what ClickHouse takes, where CLICKHOUSE_URL names one, counts with -ratio-server only.
+// TestReadsWithCategoriesAndShares: a reader of a shared group gets by categories what the owner
+// gets by the same filter. It logs processor and wall-clock time of both. ClickHouse's share counts
+// with -ratio-server only.
 func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
 
-// onStores runs a test on SQLite, and on ClickHouse where CLICKHOUSE_URL names one.
+// onStores runs a test on SQLite, and on ClickHouse if CLICKHOUSE_URL is set.
 func onStores(t *testing.T, test func(*testing.T, rowstore.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, apitest.NewStore(t)) })
 	url := os.Getenv("CLICKHOUSE_URL")
@@ -53,7 +53,7 @@ func onStores(t *testing.T, test func(*testing.T, rowstore.Store)) {
 	t.Run("clickhouse", func(t *testing.T) { test(t, server) })
 }
 
-// fill stores so many rows of a run of its own.
+// fill stores rows rows in a new run.
 func (r *rig) fill(t *testing.T, rows int) {
 	t.Helper()
 	job := rowstore.Job{ID: r.IDs.New(), Customer: "alice", Group: r.group, Scraper: r.shop,
@@ -102,8 +102,8 @@ func compareReads(t *testing.T, store rowstore.Store) {
 	}
 }
 
-// compare reads the same rows in two ways, a page of the one after a page of the other. So both
-// meet the same machine. Which goes first alternates: the second finds the rows in memory.
+// compare reads the same rows in two ways, alternating page by page, so that both meet the same
+// load. The first way alternates, too, because the second finds the rows in memory.
 func (r *rig) compare(t *testing.T, name string, ways ...*walk) (rows int) {
 	t.Helper()
 	var used, clock [2]time.Duration
@@ -138,8 +138,8 @@ func (r *rig) compare(t *testing.T, name string, ways ...*walk) (rows int) {
 	return rows
 }
 
-// processor is how long this process, which is server and client, has worked, and the one of
-// ratioServer.
+// processor is the processor time of this process, which is both server and client, and of the
+// process ratioServer.
 func processor(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -154,7 +154,7 @@ func processor(t *testing.T) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, behind, _ := strings.Cut(string(stat), ") ") // behind the name, which may have blanks
+	_, behind, _ := strings.Cut(string(stat), ") ") // after the name, which may contain spaces
 	var user, system int64                          // in hundredths of a second
 	if _, err := fmt.Sscanf(strings.Join(strings.Fields(behind)[11:13], " "), "%d %d", &user,
 		&system); err != nil {
@@ -163,10 +163,10 @@ func processor(t *testing.T) time.Duration {
 	return own + time.Duration(user+system)*10*time.Millisecond
 }
 
-// next finds the cursor at the end of a page.
+// next matches the cursor at the end of a page.
 var next = regexp.MustCompile(`"nextCursor":"([^"]+)","hasMore":true}$`)
 
-// walk is a read by cursor, 1,000 rows a page.
+// walk is a read by cursor with 1,000 rows per page.
 type walk struct {
 	rig      *rig
 	as, path string
@@ -174,13 +174,13 @@ type walk struct {
 	over     bool
 }
 
-// walk reads the rows of the rig's group.
+// walk begins a read of the group's rows.
 func (r *rig) walk(as, query string) *walk {
 	return &walk{rig: r, as: as, path: readPath[len("GET "):] + "?limit=1000&groupId=" +
 		r.group.String() + query}
 }
 
-// page is the next one, nil behind the last.
+// page reads the next page; nil after the last.
 func (w *walk) page(t *testing.T) []byte {
 	t.Helper()
 	if w.over {
@@ -208,8 +208,8 @@ func (w *walk) page(t *testing.T) []byte {
 	return body
 }
 
-// TestSortedWalk reads rows by a field to their end, page by page. Each comes once and in order.
-// The log says how long that took.
+// TestSortedWalk reads sorted rows to their end, page by page. Each comes once and in order. It
+// logs the time.
 func TestSortedWalk(t *testing.T) {
 	onStores(t, func(t *testing.T, store rowstore.Store) {
 		r := startOn(t, store)
@@ -237,7 +237,7 @@ func TestSortedWalk(t *testing.T) {
 	})
 }
 
-// inOrder holds a page against the last value of the one before, and answers its own last value.
+// inOrder checks a page against the last value of the page before, and returns its own last value.
 func (r *rig) inOrder(t *testing.T, body []byte, sort, last string, seen map[string]bool) string {
 	t.Helper()
 	var page struct{ Items []struct{ Price, SKU string } }

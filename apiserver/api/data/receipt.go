@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// RowReceipt says where a row comes from: how its page was fetched, and what that costs.
+// RowReceipt tells where a row comes from: how its page was fetched and what that costs.
 type RowReceipt struct {
 	RowID      string    `json:"rowId"`
 	JobID      ids.ID    `json:"jobId"`
@@ -38,13 +38,13 @@ type RowReceipt struct {
 	Price      *RowPrice `json:"price" doc:"Null for those with whom the group is shared"`
 }
 
-// KeptPage says where the body of a page is kept that a row was made of.
+// KeptPage tells where the body of a row's page is kept.
 type KeptPage struct {
 	Path  string   `json:"path" doc:"Of the operation that answers it, svc_get_row_body"`
 	Until api.Time `json:"keptUntil" doc:"When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted"`
 }
 
-// RowTry is one try at a page.
+// RowTry is one attempt to fetch a page.
 type RowTry struct {
 	Tier       string  `json:"tier"`
 	Code       *string `json:"code" doc:"What went wrong, for programs; null: nothing did"`
@@ -52,7 +52,7 @@ type RowTry struct {
 	DurationMS uint32  `json:"durationMillis"`
 }
 
-// RowPrice is what a page costs, in micros: millionths of a euro. Its rows share it.
+// RowPrice is the price of a page, in micros: millionths of a euro. Its rows share it.
 type RowPrice struct {
 	RowKey     string `json:"rowKey" doc:"Row of the price list that the run was launched under; empty: the page costs nothing"`
 	Label      string `json:"label"`
@@ -89,7 +89,7 @@ func (r Resource) receipt() *operation.Operation {
 	})
 }
 
-// pageOf is the record of the page that a row is from, and its run.
+// pageOf returns the run of a row and the record of its page.
 func (r Resource) pageOf(ctx context.Context, from *operation.Caller,
 	in *receiptRequest) (*client.Job, *rowstore.Record, error) {
 	var id model.RowID
@@ -119,13 +119,13 @@ func (r Resource) pageOf(ctx context.Context, from *operation.Caller,
 
 func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no such row") }
 
-// hasRows says whether a run still has rows that may be seen. Page records stay when rows go, and
-// are what rows are charged by.
+// hasRows reports whether a run still has visible rows. Page records outlive the rows, because
+// charges are computed from them.
 func (r Resource) hasRows(ctx context.Context, v *client.View, job *client.Job) (bool, error) {
 	scope := client.Shown(v, job.Group, ids.ID{})
 	scope.Jobs = []ids.ID{job.ID}
 	if s := v.Scraper(job.Scraper); s != nil && s.Protection != nil &&
-		!s.Protection.Run.IsZero() { // where rows of its runs are kept
+		!s.Protection.Run.IsZero() { // this run holds the rows
 		scope.Jobs = append(scope.Jobs, s.Protection.Run)
 	}
 	rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
@@ -157,7 +157,7 @@ func newReceipt(id string, job *client.Job, record *rowstore.Record) RowReceipt 
 	return answer
 }
 
-// priceOf is what a page costs by the prices of its run.
+// priceOf is the price of a page in the price table of its run.
 func priceOf(v *client.View, job *client.Job, record *rowstore.Record) *RowPrice {
 	price := &RowPrice{RowKey: record.PriceRow, Quantity: record.Quantity}
 	if table := v.Prices(job.Prices); table != nil && record.PriceRow != "" {

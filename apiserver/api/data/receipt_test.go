@@ -10,10 +10,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// receiptOf is a read of a row's receipt.
+// receiptOf is the request for a row's receipt.
 func receiptOf(id string) string { return "GET /api/scraper/data/" + id + "/receipt" }
 
-// A row leads to the record of its page, whole, and to no other; prices are the owner's to see.
+// A row leads to the full record of its own page. Only the owner sees prices.
 func TestReceipt(t *testing.T) {
 	r := start(t)
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
@@ -75,7 +75,7 @@ func TestReceipt(t *testing.T) {
 		Status: 200, Has: foreign})
 }
 
-// A receipt goes with its row: with those of its run, its scraper and its group.
+// A receipt is gone when its row is: with the rows of its run, its scraper or its group.
 func TestReceiptGoesWithItsRow(t *testing.T) {
 	r := start(t)
 	row := func(job int) string { return model.RowID{Job: r.jobs[job]}.String() }
@@ -101,7 +101,7 @@ func TestReceiptGoesWithItsRow(t *testing.T) {
 	drop(other+"?withData=true", other+"/preview-delete?withData=true")
 	read(1, 400)
 	read(2, 200)
-	// So it does when they have gone and nothing in the state says so any more.
+	// The same holds if rows are gone and the state no longer records their removal.
 	r.run(t, r.shop, `{"n":9}`)
 	read(3, 200)
 	if err := r.store.DeleteJob(t.Context(), r.jobs[3], false); err != nil {

@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// checkRetained refuses a cursor of rows that went since it was made, because newer runs or files
-// replaced theirs. It looks after the page was read, by what is known then. Cursors that go on need
-// not be looked at for the same removals again.
+// checkRetained refuses a cursor if rows of its read were removed since it was made, because newer
+// runs or files replaced them. It checks after the page was read, with the newest view. The next
+// cursor records what was checked, so that nothing is checked twice.
 func (in *readRequest) checkRetained(ctx context.Context, r Resource, at *place,
 	scope rowstore.Scope) error {
 	v := r.Client.View()
@@ -26,7 +26,7 @@ func (in *readRequest) checkRetained(ctx context.Context, r Resource, at *place,
 		switch {
 		case s.Spec.Type == model.File:
 			gone, err = in.replacedAway(ctx, r, v, s, at)
-		case now > at.Retained: // retention has come further
+		case now > at.Retained: // retention has advanced
 			gone, err = in.retainedAway(ctx, r.History, v, s, at, now)
 		}
 		return !gone && err == nil
@@ -42,7 +42,7 @@ func (in *readRequest) checkRetained(ctx context.Context, r Resource, at *place,
 	return err
 }
 
-// eachScraper calls visit with the scrapers whose rows a read may have, until it is false.
+// eachScraper visits the scrapers whose rows a read may contain, until visit returns false.
 func (r Resource) eachScraper(ctx context.Context, v *client.View, scope rowstore.Scope, run ids.ID,
 	visit func(*client.Scraper) bool) error {
 	if !run.IsZero() {
@@ -63,7 +63,7 @@ func (r Resource) eachScraper(ctx context.Context, v *client.View, scope rowstor
 	return nil
 }
 
-// filesOf is up to which command the files are known that have ended, of those that a read is of.
+// filesOf returns the index up to which the ended files of a read are known.
 func (r Resource) filesOf(ctx context.Context, v *client.View, scope rowstore.Scope,
 	run ids.ID) (upto uint64, err error) {
 	upto = v.ArchivedTo()
@@ -79,17 +79,16 @@ func (r Resource) filesOf(ctx context.Context, v *client.View, scope rowstore.Sc
 	return upto, err
 }
 
-// replacedAway says whether a file has taken the place of one that a read is of since it was at a
-// place. How many are kept may have changed since, so the store is asked which of them it has.
-// Files that were replaced before the read began are not told from them: newer ones take their
-// place together.
+// replacedAway reports whether a file of the read was replaced since the cursor was made. The
+// number of files to keep may have changed, so it asks the store which files still have rows. It
+// also counts files that were replaced before the read began; newer files replace them together.
 func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.View,
 	s *client.Scraper, at *place) (gone bool, err error) {
 	if added(s) || !closedSince(v, s, at.Files) {
 		return false, nil
 	}
 	var failed error
-	var now *client.Job // the latest file that the read has by now
+	var now *client.Job // the latest file that the read sees now
 	if in.IsLastRun {
 		if now, err = latestRun(ctx, r.History, v, s, at.Newest); err != nil {
 			return false, fmt.Errorf("latest file of scraper %s: %w", s.ID, err)
@@ -99,7 +98,7 @@ func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.Vie
 	err = r.History.ScraperRuns(ctx, v, s.ID, func(job *client.Job) bool {
 		switch {
 		case job.Started*1000 < since:
-			return false // what is older expires
+			return false // older ones expire
 		case !client.Replaces(job, s) || job.Index > at.Files || shownNoMore(v, job.ID),
 			!at.Newest.has(job.Queued, job.ID),
 			!in.JobID.IsZero() && in.JobID != job.ID,
@@ -121,8 +120,7 @@ func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.Vie
 	return gone, nil
 }
 
-// retainedAway says whether the rows of a scraper's run that a read is of went since it was at a
-// place.
+// retainedAway reports whether retention removed rows of the read since the cursor was made.
 func (in *selection) retainedAway(ctx context.Context, h *client.History, v *client.View,
 	s *client.Scraper, at *place, now uint64) (gone bool, err error) {
 	count := client.Retained(v, s)
@@ -145,11 +143,11 @@ func (in *selection) retainedAway(ctx context.Context, h *client.History, v *cli
 			(in.GroupID.IsZero() || in.GroupID == job.Group)
 	}
 	since := client.RowsSince(v)
-	var before, kept int // of the newest runs: those that retention knew then, and now
+	var before, kept int // counts of the newest runs, as of the cursor's retention and as of now
 	err = h.ScraperRuns(ctx, v, s.ID, func(job *client.Job) bool {
 		switch {
 		case before == count || job.Started*1000 < since:
-			return false // what is older had gone by then, or expires
+			return false // older runs were already gone, or expire
 		case !job.Closed || job.Items == 0 || shownNoMore(v, job.ID):
 			return true
 		case kept == count && reads(job):
@@ -172,8 +170,8 @@ func (in *selection) retainedAway(ctx context.Context, h *client.History, v *cli
 	return gone, nil
 }
 
-// closedSince says whether a scraper may have had runs closed by commands behind an index. Nothing
-// of it is removed without. It asks the state alone, which has them all but for old cursors.
+// closedSince reports whether commands after index may have closed runs of a scraper; without
+// those, nothing is removed. It asks only the state, which knows them all unless the cursor is old.
 func closedSince(v *client.View, s *client.Scraper, index uint64) bool {
 	if index < v.ArchivedTo() {
 		return true
@@ -186,7 +184,7 @@ func closedSince(v *client.View, s *client.Scraper, index uint64) bool {
 	return closed
 }
 
-// shownNoMore says whether a run's rows were deleted, or are held back.
+// shownNoMore reports whether a run's rows were deleted or are held back.
 func shownNoMore(v *client.View, job ids.ID) bool {
 	return v.DeletedRun(job) != nil || v.HeldRun(job) != nil
 }

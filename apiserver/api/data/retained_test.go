@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// retaining is the work of retention, as the service does it: each step begins at what the one
-// before noted in the state.
+// retaining runs retention as the service does: each step begins at what the last one recorded in
+// the state.
 type retaining struct {
 	*rig
 	table work.Table
@@ -30,7 +30,7 @@ func startRetaining(t *testing.T) *retaining {
 	return r
 }
 
-// step is one step, and says whether it goes on.
+// step does one step and reports whether there are more.
 func (r *retaining) step(t *testing.T) (more bool) {
 	t.Helper()
 	exchange := func(turn work.Turn) {
@@ -62,8 +62,8 @@ func (r *retaining) rest(t *testing.T) {
 	}
 }
 
-// A cursor ends when retention removes rows that it reads, and never with fewer of them. One of
-// rows that stay goes on.
+// A cursor is refused once retention removes rows of its read; it never returns fewer. A cursor of
+// other rows continues.
 func TestCursorsOfRetainedRuns(t *testing.T) {
 	r := startRetaining(t)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
@@ -93,7 +93,7 @@ func TestCursorsOfRetainedRuns(t *testing.T) {
 	between := open()
 	goOn("before retention came", before)
 	ends := []string{"group", "category", "latest", "scraper", "sorted", "run"}
-	if !r.step(t) { // it is noted, and nothing removed
+	if !r.step(t) { // retention is recorded, and nothing is removed yet
 		t.Error("retention rests")
 	}
 	goOn("as rows go", before, ends...)

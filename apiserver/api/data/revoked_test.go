@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// struck is a store whose third read is told before it is made.
+// struck is a store that calls strike before its third read.
 type struck struct {
 	rowstore.Store
 	mu     sync.Mutex
@@ -46,8 +46,8 @@ func (s *struck) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMess
 	return s.Store.Rows(ctx, q)
 }
 
-// A long answer to a recipient breaks off once the share is revoked. It does not matter whether the
-// rows are read while they are sent or before. The owner's answer goes on.
+// A long answer breaks off once its caller's share is revoked, whether the rows are read before or
+// during the transfer. The owner's answer continues.
 func TestLongAnswersOfARevokedShare(t *testing.T) {
 	store := &struck{Store: apitest.NewStore(t), strike: func() {}}
 	r := startOn(t, store)

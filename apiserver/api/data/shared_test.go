@@ -17,7 +17,7 @@ func (r *rig) share(t *testing.T) {
 		Emails: []string{"bob@x.test"}})
 }
 
-// Who a group is shared with reads what the owner reads, in the same bytes, until that is revoked.
+// A reader of a shared group gets the same bytes as the owner, until the share is revoked.
 func TestReadsOfASharedGroup(t *testing.T) {
 	r := start(t)
 	r.save(t, "low", `{"n":{"lt":3}}`)
@@ -62,7 +62,7 @@ func TestReadsOfASharedGroup(t *testing.T) {
 	}
 }
 
-// What a scraper has in a group that is not shared is not read by naming the scraper.
+// Naming a scraper does not show its rows in a group that is not shared.
 func TestSharedScraperThatWasMoved(t *testing.T) {
 	r := start(t)
 	before := r.group

@@ -15,22 +15,22 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// maxHidden is how many hidden runs a cursor names. Of more it has a sum.
+// maxHidden is how many hidden runs a cursor lists. Beyond that it has only a hash.
 const maxHidden = 8
 
-// seen is what a read saw when it began, beside the rows. A page that cannot see the same any more
+// seen is what a read saw at its beginning, beside the rows. A page that can no longer see the same
 // is refused, never shortened.
 type seen struct {
-	// Hidden are the runs that no read showed. They stay hidden from this one when they end.
+	// Hidden are the runs that were hidden from reads. This read never sees them.
 	Hidden []byte `json:"h,omitempty"`
-	// Latest sums up the latest runs if the read is of them. With them are the scrapers that were
-	// deleted with their rows, and the groups of a scraper that is moved.
+	// Latest is a hash of a moved scraper's groups and of removals of deleted scrapers' rows. A
+	// read of latest runs adds these.
 	Latest uint64 `json:"l,omitempty"`
-	// Deleted is when the last run's rows were deleted, in Unix milliseconds.
+	// Deleted is the time of the newest deletion of a run's rows, in Unix milliseconds.
 	Deleted int64 `json:"d,omitempty"`
 }
 
-// see is what a read of scopes sees now.
+// see records what a read of scopes sees now.
 func (in *selection) see(v *client.View, owner string, scopes []rowstore.Scope) seen {
 	now := seen{Hidden: pin(hiddenIn(v, scopes), maxHidden), Latest: in.sumLatest(v, scopes)}
 	for _, deleted := range v.DeletedRunsOf(owner) {
@@ -39,7 +39,7 @@ func (in *selection) see(v *client.View, owner string, scopes []rowstore.Scope) 
 	return now
 }
 
-// hiddenIn are the hidden runs of scopes.
+// hiddenIn lists the hidden runs of scopes.
 func hiddenIn(v *client.View, scopes []rowstore.Scope) (hidden []ids.ID) {
 	for _, scope := range scopes {
 		hidden = append(hidden, client.Hidden(v, scope.Group)...)
@@ -47,7 +47,7 @@ func hiddenIn(v *client.View, scopes []rowstore.Scope) (hidden []ids.ID) {
 	return hidden
 }
 
-// pin keeps the ids of runs, one behind the other. Of more than most it keeps a sum.
+// pin concatenates the ids of runs, or hashes them if there are more than most.
 func pin(runs []ids.ID, most int) (pinned []byte) {
 	for _, run := range runs {
 		pinned = append(pinned, run[:]...)
@@ -58,7 +58,7 @@ func pin(runs []ids.ID, most int) (pinned []byte) {
 	return pinned
 }
 
-// unpin are the runs that were pinned; nil where a sum of them was.
+// unpin returns the runs that were pinned; nil if only their hash was.
 func unpin(pinned []byte) []ids.ID {
 	var id ids.ID
 	if len(pinned)%len(id) != 0 {
@@ -72,11 +72,11 @@ func unpin(pinned []byte) []ids.ID {
 	return runs
 }
 
-// sumLatest is 0 when there is nothing that a page could miss.
+// sumLatest is the hash of seen.Latest; 0: there is nothing that a page could miss.
 func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 	sum, noted := xxh3.New(), false
 	note := func(data []byte) {
-		_, _ = sum.Write(data) // a hash takes everything
+		_, _ = sum.Write(data) // a hash never fails
 		noted = true
 	}
 	for _, scope := range scopes {
@@ -99,8 +99,8 @@ func (in *selection) sumLatest(v *client.View, scopes []rowstore.Scope) uint64 {
 	return sum.Sum64()
 }
 
-// hide leaves out of scopes what was hidden when the read began. Its error has the code
-// invalid_cursor when that is not known any more.
+// hide excludes the runs that were hidden when the read began from scopes. It fails with
+// invalid_cursor if they are no longer known.
 func (s *seen) hide(v *client.View, scopes []rowstore.Scope) error {
 	hidden := unpin(s.Hidden)
 	if hidden == nil && !slices.Equal(s.Hidden, pin(hiddenIn(v, scopes), maxHidden)) {
@@ -116,8 +116,8 @@ func hide(scopes []rowstore.Scope, hidden []ids.ID) {
 	}
 }
 
-// checkSeen refuses a cursor of rows that were deleted since it was made, or of runs that are not
-// the latest any more. It looks after the page was read, by what is known then.
+// checkSeen refuses a cursor if its rows were deleted since it was made, or its runs are no longer
+// the latest. It checks after the page was read, with the newest view.
 func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operation.Caller,
 	at *place, whole rowstore.Scope, owner string) error {
 	now := *from
@@ -139,8 +139,8 @@ func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operatio
 	return err
 }
 
-// stillSees says whether scopes begin with those that were summed up. Others that are behind them,
-// of groups that a scraper was moved to since, have nothing for the read.
+// stillSees reports whether scopes begin with those in the hash. Later scopes are groups to which
+// the scraper was moved since; they have no rows of the read.
 func (in *selection) stillSees(v *client.View, scopes []rowstore.Scope, latest uint64) bool {
 	for n := range scopes {
 		if in.sumLatest(v, scopes[:n+1]) == latest {
@@ -150,7 +150,7 @@ func (in *selection) stillSees(v *client.View, scopes []rowstore.Scope, latest u
 	return false
 }
 
-// isRowless says whether the rows of a run went with its scraper or group.
+// isRowless reports whether a run's rows were deleted with its scraper or group.
 func (r Resource) isRowless(ctx context.Context, v *client.View, run ids.ID) (bool, error) {
 	job, err := r.History.Run(ctx, v, run)
 	if err != nil {
@@ -167,8 +167,8 @@ func (r Resource) isRowless(ctx context.Context, v *client.View, run ids.ID) (bo
 	return len(rows) == 0, nil
 }
 
-// deletedAway says whether the rows of a run that a read is of were deleted since it was at a
-// place. It notes there what it has looked at.
+// deletedAway reports whether rows of the read were deleted since the cursor was made. It records
+// in at how far it has looked.
 func (in *selection) deletedAway(ctx context.Context, h *client.History, v *client.View, at *place,
 	owner string, scopes []rowstore.Scope) (bool, error) {
 	upto := at.Seen.Deleted

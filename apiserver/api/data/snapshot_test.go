@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// openReads reads the first row of each query, and answers the cursors behind it.
+// openReads reads the first row of each query and returns the cursors.
 func (r *rig) openReads(t *testing.T, reads map[string]string) map[string]string {
 	t.Helper()
 	cursors := map[string]string{}
@@ -24,7 +24,7 @@ func (r *rig) openReads(t *testing.T, reads map[string]string) map[string]string
 	return cursors
 }
 
-// readOn reads one row behind each cursor. Those that are named are refused.
+// readOn reads one more row with each cursor. Those named in ends must be refused.
 func (r *rig) readOn(t *testing.T, when string, reads, cursors map[string]string, ends ...string) {
 	t.Helper()
 	for name, query := range reads {
@@ -47,15 +47,15 @@ func (r *rig) remove(t *testing.T, preview, remove, query string) {
 			Header: map[string]string{"Idempotency-Key": r.IDs.New().String()}, Status: 204})
 }
 
-// deleteRun deletes a run's rows, as their owner does.
+// deleteRun deletes a run's rows as their owner.
 func (r *rig) deleteRun(t *testing.T, run ids.ID) {
 	t.Helper()
 	const path = "/api/scraper/data"
 	r.remove(t, path+"/preview-delete", path, "?scraperJobStatusId="+run.String())
 }
 
-// A cursor ends when rows that it reads are deleted, and never with fewer of them. One of other
-// rows goes on.
+// A cursor is refused once rows of its read are deleted; it never returns fewer. A cursor of other
+// rows continues.
 func TestCursorsOfDeletedRows(t *testing.T) {
 	r := start(t)
 	group, shop := "groupId="+r.group.String(), "scraperId="+r.shop.String()
@@ -85,11 +85,11 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 	path := "/api/scraper/" + r.other.String()
 	r.remove(t, path+"/preview-delete", path, "?withData=true")
 	removed := r.Client.View().RemovalsOf("alice")
-	for _, gone := range removed { // the background has removed them
+	for _, gone := range removed { // the background work has removed them
 		r.Client.Must(t, client.ForgetRemovals{Removals: []client.RemovalRef{{Group: gone.Group,
 			Scraper: gone.Scraper}}})
 	}
-	delete(reads, "other") // there is no such scraper
+	delete(reads, "other") // the scraper no longer exists
 	if err := r.store.DeleteJob(t.Context(), r.jobs[1], false); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 	r.readOn(t, "begun anew", reads, r.openReads(t, reads))
 }
 
-// What a deleted scraper or group leaves is read on by its run. What goes with it ends the read.
+// Rows that outlive their scraper or group can still be read by their run. Other reads end.
 func TestCursorsOfRunsOfDeletedOnes(t *testing.T) {
 	for name, query := range map[string]string{"kept": "", "deleted": "?withData=true"} {
 		for _, what := range []string{"scraper", "group"} {
@@ -120,7 +120,7 @@ func TestCursorsOfRunsOfDeletedOnes(t *testing.T) {
 	}
 }
 
-// A scraper's groups are read one after the other. A move changes their order.
+// A scraper's groups are read one after the other, and a move changes their order.
 func TestCursorsOfMovedScraper(t *testing.T) {
 	r := start(t)
 	first, second := r.group, r.NewGroup(t, "alice", "second")
@@ -138,7 +138,7 @@ func TestCursorsOfMovedScraper(t *testing.T) {
 	r.readOn(t, "moved back", reads, before, "scraper")
 }
 
-// What a read of latest runs sees is what they were when it began.
+// A read of latest runs sees those that were the latest when it began.
 func TestLatestRunsStayAsTheyWere(t *testing.T) {
 	r := start(t)
 	reads := map[string]string{"latest": "isLastRun=true&groupId=" + r.group.String()}
@@ -165,7 +165,7 @@ func TestLatestRunsStayAsTheyWere(t *testing.T) {
 	r.readOn(t, "when one of before it has begun", reads, before, "latest")
 }
 
-// A run that is hidden when a read of latest runs begins is none of them when it ends.
+// A run that was hidden when a read of latest runs began is not part of it, even once it ends.
 func TestLatestRunsPassOverHiddenOnes(t *testing.T) {
 	r := start(t)
 	r.quarantine(t)
@@ -183,8 +183,8 @@ func TestLatestRunsPassOverHiddenOnes(t *testing.T) {
 	}
 }
 
-// A run that was hidden when a read began stays hidden from it: none of its pages has a part of
-// the run's rows. A cursor has room for few such runs.
+// A run that was hidden when a read began stays hidden from it: no page has some of its rows. A
+// cursor has room for only a few such runs.
 func TestHiddenRunsStayHidden(t *testing.T) {
 	type read struct {
 		hidden int
@@ -222,7 +222,7 @@ func TestHiddenRunsStayHidden(t *testing.T) {
 	}
 }
 
-// A run that was hidden when the call came is no part of what is kept.
+// A run that was hidden at the call is not part of a kept export.
 func TestKeptExportsOfHiddenRuns(t *testing.T) {
 	k := startKeeper(t)
 	k.quarantine(t)

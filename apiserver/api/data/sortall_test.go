@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// TestSortAllGoesOn: a sorted file of more rows than are ordered at once has each once.
+// TestSortAllGoesOn: a sorted file with more rows than are ordered at once has each row once.
 func TestSortAllGoesOn(t *testing.T) {
 	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -21,7 +21,7 @@ func TestSortAllGoesOn(t *testing.T) {
 	const atOnce, rows = 500, 1_734
 	page := &model.Page{Job: job.ID, Fetch: job.ID, Outcome: model.Delivered,
 		URL: "https://x.test/", PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true}
-	for n := range rows { // 7919 and the number of rows have no common factor
+	for n := range rows { // 7919 and the number of rows are coprime
 		page.Rows = append(page.Rows, fmt.Appendf(nil, `{"n":%d}`, n*7919%rows/2))
 	}
 	if _, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Job: job,

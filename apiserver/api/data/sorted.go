@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// sorting says what the order of a field is.
+// sorting describes the order by a field.
 const sorting = "In the order of a field numbers, and text that is a number, come first. Other " +
 	"text follows by code point (its first 256 bytes), then booleans, then other values. Rows " +
 	"without the field or with null are last, whatever the direction. Equal ones come as they " +
 	"were stored."
 
-// standing is a rowstore.Standing in a cursor. Text need not end with a whole character.
+// standing is a rowstore.Standing in a cursor. Text may end within a character.
 type standing struct {
 	Class  rowstore.Class `json:"c"`
 	Number float64        `json:"n,omitempty"`
@@ -33,7 +33,7 @@ func (s *standing) row() *rowstore.Standing {
 		Place: s.Place}
 }
 
-// fits says whether a read may go on at a place, as far as its order is concerned.
+// fits reports whether a cursor's place suits a sorted or an unsorted read.
 func (p *place) fits(sorted bool) bool {
 	if !sorted {
 		return p.Sorted == nil
@@ -42,7 +42,7 @@ func (p *place) fits(sorted bool) bool {
 		p.Sorted.Place <= p.Upto
 }
 
-// sorted is the order that is asked for; nil: that in which rows were stored.
+// sorted is the requested order; nil: the order in which rows were stored.
 func (in *selection) sorted() (*rowstore.Sort, error) {
 	if in.Sort == "" {
 		return nil, nil
@@ -54,7 +54,7 @@ func (in *selection) sorted() (*rowstore.Sort, error) {
 	return &sorts[0], nil
 }
 
-// scanSorted is scan in the order of a field. read is what the read is told apart by.
+// scanSorted is scan in the order of a field. read identifies the read.
 func (in *readRequest) scanSorted(ctx context.Context, r Resource, scopes []rowstore.Scope,
 	at *place, q rowstore.ScanQuery, sort rowstore.Sort,
 	read []string) (rows []api.Row, more bool, err error) {
@@ -74,7 +74,7 @@ func (in *readRequest) scanSorted(ctx context.Context, r Resource, scopes []rows
 			return nil, false, fmt.Errorf("rows in order: %w", err)
 		}
 		if known && len(docs) < used {
-			continue // some have gone since their order was read
+			continue // some were removed after their order was read
 		}
 		if more = used < len(found); more {
 			last := asked[used-1]
@@ -84,12 +84,12 @@ func (in *readRequest) scanSorted(ctx context.Context, r Resource, scopes []rows
 	}
 }
 
-// sortAll reads rows in the order of a field, at most most of them unless that is 0. It finds as
-// many at once as the query's limit says, and reads so many bytes at a time.
+// sortAll reads rows in the order of a field, at most most of them; 0: no limit. It orders q.Limit
+// rows at once, and reads bytes of them at a time.
 func sortAll(ctx context.Context, store rowstore.Reads, q rowstore.OrderQuery, bytes int,
 	most int64) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
-		q, atOnce := q, q.Limit // it may be asked again
+		q, atOnce := q, q.Limit // it may be called again
 		for left := most; most == 0 || left > 0; {
 			if q.Limit = atOnce; most > 0 {
 				q.Limit = int(min(int64(atOnce), left))

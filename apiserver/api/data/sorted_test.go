@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// pages reads rows by cursor to their end; between is called before the second page.
+// pages reads rows by cursor to their end, and calls between before the second page.
 func (r *rig) pages(t *testing.T, as, query string, limit int, between func()) (rows string,
 	pages int) {
 	t.Helper()
@@ -33,7 +33,7 @@ func (r *rig) pages(t *testing.T, as, query string, limit int, between func()) (
 	return rows, pages
 }
 
-// A sorted read by cursor has each row once, as it was when it began, by pages of any size.
+// A sorted read by cursor returns each row once, as of its beginning, with pages of any size.
 func TestReadSorted(t *testing.T) {
 	for query, want := range map[string]string{
 		"sort=name":                                 "12456837",
@@ -69,8 +69,8 @@ func TestReadSorted(t *testing.T) {
 	}
 }
 
-// Rows that go while a sorted read goes on are left out of its next pages, which are full all the
-// same.
+// Rows that are removed during a sorted read are missing from its next pages, which are full
+// nevertheless.
 func TestReadSortedWhileRowsGo(t *testing.T) {
 	r := start(t)
 	path := readPath + "?sort=name,desc&limit=1&groupId=" + r.group.String() + "&cursor="
@@ -82,7 +82,7 @@ func TestReadSortedWhileRowsGo(t *testing.T) {
 			t.Errorf("an empty page behind the rows %s", rows)
 		}
 		if rows, more, cursor = rows+row, a.Text("hasMore"), a.Text("nextCursor"); row == "5" {
-			if err := r.store.EraseJob(t.Context(), r.jobs[0]); err != nil { // of 1, 2 and 3
+			if err := r.store.EraseJob(t.Context(), r.jobs[0]); err != nil { // rows 1, 2 and 3
 				t.Fatal(err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestReadSortedWhileRowsGo(t *testing.T) {
 	}
 }
 
-// A sorted read passes over rows, and its cursor goes on behind those that it answers.
+// A sorted read skips rows, and its cursor continues after those that it returned.
 func TestReadSortedSkips(t *testing.T) {
 	r := start(t)
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestReadSortedSkips(t *testing.T) {
 	}
 }
 
-// The rows of a scraper that was moved are sorted together, whatever groups they lie in.
+// The rows of a moved scraper are sorted together across groups.
 func TestReadSortedOfMovedScraper(t *testing.T) {
 	r := start(t)
 	r.group = r.NewGroup(t, "alice", "new")
@@ -132,8 +132,8 @@ func TestReadSortedOfMovedScraper(t *testing.T) {
 	}
 }
 
-// Texts that begin alike come as they were stored, and a cursor stays short. Rows that are large
-// together come on several pages.
+// Texts with the same beginning come in stored order, and a cursor stays short. Large rows are
+// spread over several pages.
 func TestReadSortedLongTexts(t *testing.T) {
 	r := start(t)
 	begin := strings.Repeat("\\u0000", rowstore.KeyBytes)
@@ -178,7 +178,7 @@ func TestReadSortedIsRefused(t *testing.T) {
 		refused("&sort=name,desc&cursor="+sorted, "invalid_cursor", "cursor"),
 		refused("&sort=n&cursor="+sorted, "invalid_cursor", "cursor"),
 		refused("&sort=name&cursor="+sorted+"&"+filters(`{"n":1}`), "invalid_cursor", "cursor"))
-	// Made-up places read nothing that they may not, and come to an end.
+	// Made-up places read nothing that the caller may not read, and end.
 	type newest struct {
 		Queued int64  `json:"q"`
 		ID     ids.ID `json:"i"`
@@ -218,7 +218,7 @@ func TestReadSortedIsRefused(t *testing.T) {
 		if test.sort != "" {
 			identity = append(identity, "sort", test.sort)
 		}
-		cursor := api.NewCursor(struct { // as the server writes it
+		cursor := api.NewCursor(struct { // as the server encodes it
 			Group  ids.ID    `json:"g"`
 			After  int64     `json:"a"`
 			Upto   int64     `json:"u"`
@@ -235,7 +235,7 @@ func TestReadSortedIsRefused(t *testing.T) {
 	}
 }
 
-// A file is sorted as a read is, also one that is kept.
+// A file, kept or not, is sorted like a read.
 func TestExportSorted(t *testing.T) {
 	k := startKeeper(t)
 	group := "groupId=" + k.group.String()

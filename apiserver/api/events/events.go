@@ -1,6 +1,6 @@
-// Package events owns the stream that tells a customer what changes, whatever it is (specification
-// 6, decision 25). What is told is derived from the commands that this server applies. Nothing is
-// kept for it but what was changed lately.
+// Package events owns the stream that tells a customer of all changes (specification 6, decision
+// 25). Events are derived from the commands that this server applies. Only the most recent changes
+// are kept for it.
 package events
 
 import (
@@ -15,14 +15,14 @@ import (
 
 const group = "Events"
 
-// Resource is the operations on events, and what they use.
+// Resource has the operations on events and their dependencies.
 type Resource struct {
 	Client  client.Client
 	Clock   clock.Clock
 	History *client.History
 }
 
-// Operations are all of the resource.
+// Operations lists all operations.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.stream(),
@@ -41,7 +41,7 @@ const (
 	resync        = "resync"
 )
 
-// JobStatusEvent tells how it stands with a run.
+// JobStatusEvent tells the progress of a run.
 type JobStatusEvent struct {
 	JobID     ids.ID `json:"jobId"`
 	ScraperID ids.ID `json:"scraperId"`
@@ -65,7 +65,7 @@ type MatchEvent struct {
 	MatchedItems   uint64 `json:"matchedItems"`
 }
 
-// TopUpEvent tells what became of a top-up.
+// TopUpEvent tells the state of a top-up.
 type TopUpEvent struct {
 	SessionID string `json:"sessionId"`
 	wallet.TopUpStatus
@@ -77,10 +77,10 @@ type NotificationEvent struct {
 	Unread uint32 `json:"unread" doc:"How many notifications are unread now"`
 }
 
-// ResyncEvent says that more may have changed than the stream can tell.
+// ResyncEvent says that the stream may have missed changes.
 type ResyncEvent struct{}
 
-// told are the events that there are, each with what its data looks like.
+// told lists all events with the type of their data.
 func told() []operation.NamedEvent {
 	return []operation.NamedEvent{
 		{Name: jobStatus, Data: JobStatusEvent{}}, {Name: mergeEnded, Data: MergeEvent{}},

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A merge or match that is complete is told beside its run's state, and one that failed is not.
+// A completed merge or match is told in addition to its run's state, and a failed one is not.
 func TestResultsAreTold(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.Reader, "")

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// tellEvery is the least time between two looks at what has changed. So nothing is told more
-	// often than 4 times a second, and what changes sooner is told together.
+	// tellEvery is the least time between two checks for changes. So events are sent at most 4
+	// times a second, and faster changes are combined.
 	tellEvery = 250 * time.Millisecond
-	// aheadPatience is for this server to come to where a stream of another one has been.
+	// aheadPatience is how long to wait until this server catches up with another server's stream.
 	aheadPatience = 5 * time.Second
 )
 
@@ -53,13 +53,13 @@ func (r Resource) stream() *operation.Operation {
 	})
 }
 
-// teller tells one stream what changes of a customer.
+// teller sends one stream the changes of a customer.
 type teller struct {
 	Resource
 	following *client.Following
 	customer  string
 	to        *operation.EventWriter
-	wallet    wallet.Wallet // as it was told last
+	wallet    wallet.Wallet // as last sent
 	noted     bool          // the stream has an id
 }
 
@@ -89,10 +89,10 @@ func (t *teller) tell(ctx context.Context, to *operation.EventWriter) error {
 	}
 }
 
-// tellOnce tells what has changed since the last time.
+// tellOnce sends what has changed since the last call.
 func (t *teller) tellOnce(ctx context.Context) error {
 	taken := t.following.TakeChanges()
-	if taken.Over { // what changes from now on is of another state
+	if taken.Over { // the state was replaced: follow the new one
 		t.following.End()
 		t.following = t.Client.Follow(t.customer, 0)
 		taken = t.following.TakeChanges()
@@ -116,7 +116,7 @@ func (t *teller) tellOnce(ctx context.Context) error {
 	for i, f := range frames {
 		own := ""
 		if i == len(frames)-1 {
-			own = id // all of it was told
+			own = id // everything was sent
 		}
 		if err := t.to.Send(f.event, own, f.data); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (t *teller) tellOnce(ctx context.Context) error {
 	return nil
 }
 
-// resultOf tells of a merge or a match that is complete; nil: it is none.
+// resultOf returns the event of a completed merge or match; nil: it is neither.
 func resultOf(view *client.View, touch client.Touch) *frame {
 	if touch.What != client.TouchedJob {
 		return nil
@@ -152,13 +152,13 @@ func resultOf(view *client.View, touch client.Touch) *frame {
 		JobID: job.ID, MatchedItems: job.Items}}
 }
 
-// newest is what there is to tell of a thing, nil for nothing.
+// newest returns the event with a thing's current state, nil if there is nothing to tell.
 func (t *teller) newest(ctx context.Context, view *client.View, touch client.Touch) (*frame,
 	error) {
 	switch touch.What {
 	case client.TouchedJob:
 		job := view.Job(touch.ID)
-		if job == nil { // it is history
+		if job == nil { // it has left the state
 			var err error
 			if job, err = t.History.Run(ctx, view, touch.ID); err != nil {
 				return nil, fmt.Errorf("run %s: %w", touch.ID, err)
@@ -171,7 +171,7 @@ func (t *teller) newest(ctx context.Context, view *client.View, touch client.Tou
 			GroupID: job.Group, JobProgress: jobs.NewProgress(job, t.customer)}}, nil
 	case client.TouchedWallet:
 		now := wallet.New(view, t.customer)
-		if now == t.wallet { // what is reserved has changed, which nobody sees
+		if now == t.wallet { // only reservations changed, which customers do not see
 			return nil, nil
 		}
 		t.wallet = now

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Things of alice, under ids that tests can tell.
+// Things of alice's, with ids that tests recognize.
 var (
 	group   = ids.ID{0xa, 1}
 	scraper = ids.ID{0xa, 2}
@@ -36,7 +36,7 @@ func start(t *testing.T) *rig {
 	return r
 }
 
-// launch makes a run of n links of alice.
+// launch launches a run of n links for alice.
 func (r *rig) launch(t *testing.T, job ids.ID, n uint32) {
 	t.Helper()
 	r.Client.Must(t, client.LaunchRun{Job: job, Entry: r.IDs.New(), Customer: "alice",
@@ -53,7 +53,7 @@ func (r *rig) settle(t *testing.T, job ids.ID, seq uint32) {
 	}
 }
 
-// stream is an open one. Its reader has the clock go on, so that what is due is sent.
+// stream is an open stream. Reading it advances the clock, so that due events are sent.
 type stream struct {
 	t      *testing.T
 	frames chan frame // closed at its end
@@ -118,7 +118,7 @@ func (r *rig) openWith(t *testing.T, who, query string, header map[string]string
 	return s
 }
 
-// next is the next frame, of which ok says whether there is one before the stream's end.
+// next returns the next frame. ok is false at the end of the stream.
 func (s *stream) next() (f frame, ok bool) {
 	s.t.Helper()
 	for {
@@ -131,7 +131,7 @@ func (s *stream) next() (f frame, ok bool) {
 	}
 }
 
-// begin reads the frame that says where the stream begins.
+// begin reads the frame that tells where the stream begins.
 func (s *stream) begin() (id uint64) {
 	s.t.Helper()
 	f, _ := s.next()
@@ -141,7 +141,7 @@ func (s *stream) begin() (id uint64) {
 	return f.id
 }
 
-// until reads up to the frame that a pattern finds, and returns all.
+// until reads up to the frame that matches a pattern, and returns all frames.
 func (s *stream) until(pattern string) (all []frame) {
 	s.t.Helper()
 	for {
@@ -156,13 +156,12 @@ func (s *stream) until(pattern string) (all []frame) {
 	}
 }
 
-// The format of the wire is what clients are written against. testdata/stream.txt has one event of
-// each name.
+// Clients rely on the wire format. testdata/stream.txt has one event of each name.
 func TestWhatIsSent(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.Reader, "")
 	last := s.begin()
-	newest := map[string]string{} // by name: what is between depends on when the stream looks
+	newest := map[string]string{} // by name; others depend on when the stream looks
 	step := func(change func(), until string) {
 		t.Helper()
 		change()
@@ -202,7 +201,7 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// What changes sooner than a stream tells it is told once, with how it stands then.
+// Changes that are faster than the stream are combined into one event with the newest state.
 func TestManyChangesAreToldTogether(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.User, "")
@@ -214,12 +213,12 @@ func TestManyChangesAreToldTogether(t *testing.T) {
 		r.settle(t, job, seq)
 	}
 	frames := s.until(`"totalRequests":40`)
-	if len(frames) > 3 { // the first may come at any moment between two settles
+	if len(frames) > 3 { // the first may come at any time between two settles
 		t.Errorf("%d settles are %d events: %v", links, len(frames), frames)
 	}
 }
 
-// Nobody hears of another customer.
+// A stream never tells of another customer.
 func TestStreamsAreOfOneCustomer(t *testing.T) {
 	r := start(t)
 	alice, bob := r.open(t, apitest.User, ""), r.open(t, apitest.Other, "")
@@ -237,14 +236,14 @@ func TestStreamsAreOfOneCustomer(t *testing.T) {
 			t.Errorf("alice hears %+v", f)
 		}
 	}
-	// an admin who acts for alice hears what she does
+	// an admin who acts for alice gets her events
 	admin := r.openWith(t, apitest.Admin, "", map[string]string{"X-Customer-Ref": "alice"})
 	admin.begin()
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1})
 	admin.until("wallet.updated")
 }
 
-// Trials are nobody's news: their callers wait for them.
+// Trials are not told, because their callers wait for them.
 func TestTrialsAreNotTold(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.User, "")
@@ -260,7 +259,7 @@ func TestTrialsAreNotTold(t *testing.T) {
 	}
 }
 
-// Who comes back hears what it missed, whether a header or the address says where it was.
+// A client that reconnects gets what it missed, whether a header or the address has its position.
 func TestStreamsGoOn(t *testing.T) {
 	r := start(t)
 	first := r.open(t, apitest.User, "")
@@ -275,7 +274,7 @@ func TestStreamsGoOn(t *testing.T) {
 			t.Errorf("%s: it hears %+v first", name, f)
 		}
 	}
-	// nobody has taken down what happened before the first stream
+	// nothing was recorded before the first stream
 	if f, _ := r.open(t, apitest.User, "?lastEventId=1").next(); f.event != "resync" ||
 		f.data != "{}" || f.id == 0 {
 		t.Errorf("it hears %+v first", f)
@@ -284,7 +283,7 @@ func TestStreamsGoOn(t *testing.T) {
 		Do: "GET /api/events/stream?lastEventId=x", Code: "invalid_request"})
 }
 
-// A stream that has been ahead of this server waits for it, and not for ever.
+// A client that is ahead of this server waits for it, but not forever.
 func TestStreamsWaitForTheirServer(t *testing.T) {
 	r := start(t)
 	stood := r.open(t, apitest.User, "").begin()
@@ -307,7 +306,7 @@ func TestStreamsWaitForTheirServer(t *testing.T) {
 	never.until("wallet.updated")
 }
 
-// A state that was replaced has all streams begin anew, and then they go on.
+// If the state is replaced, all streams resync and continue.
 func TestStreamsOutliveASnapshot(t *testing.T) {
 	r := start(t)
 	alice, bob := r.open(t, apitest.User, ""), r.open(t, apitest.Other, "")
@@ -323,7 +322,7 @@ func TestStreamsOutliveASnapshot(t *testing.T) {
 	alice.until("job.status")
 }
 
-// A stream ends with its key, also while nothing happens.
+// A stream ends with its key, even while nothing happens.
 func TestStreamsEndWithTheirKey(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.Reader, "")

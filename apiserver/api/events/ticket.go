@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// StreamTicket opens one stream.
+// StreamTicket is a ticket that opens one stream.
 type StreamTicket struct {
 	Ticket    string   `json:"ticket" doc:"The query parameter ticket of GET /api/events/stream"`
 	ExpiresAt api.Time `json:"expiresAt"`

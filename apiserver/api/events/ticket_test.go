@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// ticket has a caller make one.
+// ticket makes a ticket for a caller.
 func (r *rig) ticket(t *testing.T, who string) string {
 	t.Helper()
 	a := r.Call(t, apitest.Scenario{As: who, Do: "POST /api/events/ticket"})
@@ -25,7 +25,7 @@ func refusal(name, as, ticket string) apitest.Scenario {
 		Status: 401, Code: "unauthorized"}
 }
 
-// A ticket opens one stream, of who asked for it, within its minute, and nothing else.
+// A ticket opens only one stream, of its requester, and only within a minute.
 func TestTickets(t *testing.T) {
 	r := start(t)
 	ticket := r.ticket(t, apitest.Reader)
@@ -52,7 +52,7 @@ func TestTickets(t *testing.T) {
 	s.until(`"balanceMicros":7`)
 }
 
-// The stream of a ticket ends with the credential that asked for it, and does not begin behind it.
+// The stream of a ticket ends with its requester's credential, and cannot begin after that.
 func TestTicketsEndWithTheirCredential(t *testing.T) {
 	r := start(t)
 	for name, end := range map[string]func(){

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever reads the stream by the interface's page learns of every event that there is.
+// The interface's page describes every event of the stream.
 func TestEveryEventIsInTheInterface(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/interface/README.md")
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// target is what both calls of a deletion name.
+// target is the target of both calls of a deletion.
 type target struct {
 	ID       ids.ID `path:"id"`
 	WithData bool   `query:"withData" default:"false" doc:"All rows of the group, too"`
 }
 
-// deletion is what is asked for, with the rows counted that the group has. Those of runs that are
-// not closed may become more: they are not counted.
+// deletion is the requested deletion, with the count of the group's rows. Rows of runs that are not
+// closed may still increase, so they are not counted.
 func (in *target) deletion(ctx context.Context, r Resource, from *operation.Caller) (
 	client.Deletion, error) {
 	d := client.Deletion{Customer: from.Customer, Operation: client.OpDeleteGroup, Target: in.ID}
@@ -122,7 +122,7 @@ func (r Resource) delete() *operation.Operation {
 		error) {
 		deletion, err := in.deletion(ctx, r, from)
 		if errors.Is(err, fault.New(fault.NotFound, "")) {
-			deletion.Rows, err = 0, nil // a repeated call hears what became of the first
+			deletion.Rows, err = 0, nil // a repeated call gets the result of the first
 		}
 		if err != nil {
 			return operation.None{}, err

@@ -1,5 +1,4 @@
-// Package groups owns the operations on groups (specification 4.5), and with whom they are shared
-// (4.6).
+// Package groups owns the operations on groups (specification 4.5) and on their shares (4.6).
 package groups
 
 import (
@@ -14,7 +13,7 @@ import (
 
 const group = "Groups"
 
-// Resource is the operations on groups, and what they use.
+// Resource has the operations on groups and their dependencies.
 type Resource struct {
 	Client client.Client
 	Store  rowstore.Reads
@@ -22,7 +21,7 @@ type Resource struct {
 	Plans  *plans.Source
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.list(),
@@ -60,7 +59,7 @@ type Group struct {
 	UpdatedAt           api.Time    `json:"updatedAt" stamped:"true"`
 }
 
-// NewGroup is a group of a view, for its owner or who may read it.
+// NewGroup converts a group to the API's form, for its owner or a reader.
 func NewGroup(v *client.View, g *client.Group) Group {
 	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,

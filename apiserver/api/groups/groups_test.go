@@ -111,7 +111,7 @@ func TestList(t *testing.T) {
 	)
 }
 
-// Alerts are kept where a body does not name them, and what no comparison can do is refused.
+// Alerts that a body leaves out stay, and impossible ones are refused.
 func TestChangeAlerts(t *testing.T) {
 	s := apitest.Start(t)
 	put := func(name, body string, status int, has map[string]any) apitest.Answer {
@@ -148,7 +148,7 @@ func TestChangeAlerts(t *testing.T) {
 		map[string]any{"changeAlerts": []any{}, "changeAlertsKey": []any{}})
 }
 
-// Requests at the same time that name other members of a group do not undo each other.
+// Concurrent requests with different members of a group do not undo each other.
 func TestPutsAtTheSameTime(t *testing.T) {
 	s := apitest.Start(t)
 	id := s.NewGroup(t, "alice", "g").String()

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// listedAtOnce is how many groups an answer holds in memory; a customer may have 10,000.
+// listedAtOnce is how many groups of an answer are in memory at once; a customer may have 10,000.
 const listedAtOnce = 1_000
 
 type listRequest struct {

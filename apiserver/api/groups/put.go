@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/schedule"
 )
 
-// GroupInput is a GroupDTO of which an update need not name everything.
+// GroupInput is a GroupDTO. An update may leave members out.
 type GroupInput struct {
 	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
 	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Groups may share one; needed to create"`
@@ -34,7 +34,7 @@ type GroupInput struct {
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
 	Quarantine          *bool     `json:"quarantine" doc:"Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released"`
-	// ChangeAlerts and ChangeAlertsKey are nil where the body does not name them.
+	// ChangeAlerts and ChangeAlertsKey are nil if the body leaves them out.
 	ChangeAlerts    []diff.Kind `json:"changeAlerts" unique:"true" max:"3" doc:"Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none"`
 	ChangeAlertsKey []string    `json:"changeAlertsKey" unique:"true" max:"5" each:"max=4096" doc:"Members that tell rows apart for it, such as sku; empty: as comparisons of runs do"`
 	CustomerRef     string      `json:"customerRef" stamped:"true"`
@@ -45,10 +45,10 @@ type GroupInput struct {
 	UpdatedAt       api.Time    `json:"updatedAt" stamped:"true"`
 }
 
-// maxRetention is the largest number that every reader of JSON reads exactly.
+// maxRetention is the largest integer that every JSON reader reads exactly.
 const maxRetention = 1<<53 - 1
 
-// Retention is a count of runs that a body may leave out, or clear by null.
+// Retention is a count of runs that a body may leave out, or clear with null.
 type Retention struct {
 	named bool
 	count int // 0: null
@@ -67,7 +67,7 @@ func (r *Retention) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the count in the OpenAPI document.
 func (Retention) Schema() *jsonschema.Schema {
 	least, most := 1.0, float64(maxRetention)
 	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least, Maximum: &most}
@@ -120,7 +120,7 @@ func (r Resource) put() *operation.Operation {
 		}
 		made, err := client.Do(ctx, r.Client, put, from.Call)
 		if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
-			// specification 7: an update of what does not exist for this customer answers 400
+			// specification 7: updating something that the customer does not have is a 400
 			return Group{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 		}
 		if err != nil {
@@ -130,8 +130,8 @@ func (r Resource) put() *operation.Operation {
 	})
 }
 
-// checkStartType refuses a start type that the customer's plan lacks, unless the group has it. A
-// new group may be MANUAL with any plan.
+// checkStartType refuses a start type that the customer's plan lacks, unless the group already has
+// it. A new group may be MANUAL under any plan.
 func (r Resource) checkStartType(from *operation.Caller, put *client.PutGroup) error {
 	has := "MANUAL"
 	if !put.Create {
@@ -144,7 +144,7 @@ func (r Resource) checkStartType(from *operation.Caller, put *client.PutGroup) e
 	return r.Plans.Check(from.View, from.Customer, needs)
 }
 
-// over is the command: what the body does not name is the group's as it is, or a new one's.
+// over makes the command. Members that the body leaves out stay as they are, or get a default.
 func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
 		StartType: "MANUAL"}
@@ -174,7 +174,7 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	return put, err
 }
 
-// left are the members that the body does not name.
+// left returns the members that the body leaves out.
 func (b *GroupInput) left() (left client.GroupMembers) {
 	for _, m := range []struct {
 		member client.GroupMembers
@@ -197,7 +197,7 @@ func (b *GroupInput) left() (left client.GroupMembers) {
 	return left
 }
 
-// alerts are those of a group that had others, and keeps the rows of so many runs.
+// alerts merges the body's alerts into had. retention is how many runs keep their rows.
 func (b *GroupInput) alerts(had *client.Alerts, retention int) (*client.Alerts, error) {
 	wants := client.Alerts{}
 	if had != nil {
@@ -232,14 +232,14 @@ func (b *GroupInput) alerts(had *client.Alerts, retention int) (*client.Alerts, 
 	return &wants, nil
 }
 
-// setNamed sets a value that a body names.
+// setNamed sets a value if the body contains it.
 func setNamed[T any](value, given *T) {
 	if given != nil {
 		*value = *given
 	}
 }
 
-// tableName makes a label of a group's name: lower-case letters, digits and single underscores.
+// tableName derives a label from a group's name: lower-case letters, digits and single underscores.
 func tableName(name string) string {
 	var label strings.Builder
 	gap := false

@@ -40,7 +40,7 @@ func (Resource) listShared() *operation.Operation {
 	})
 }
 
-// ShareInput is with whom a group is shared.
+// ShareInput is one recipient of a share.
 type ShareInput struct {
 	Email      string `json:"email" max:"254" required:"true" format:"email" doc:"Of a customer's profile; nobody has to have it yet"`
 	Permission string `json:"permission" enum:"READ" default:"READ"`

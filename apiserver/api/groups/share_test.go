@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// A group is shared by e-mail, listed by both sides, and revoked.
+// A group is shared by e-mail address, listed by both sides, and revoked.
 func TestShare(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")

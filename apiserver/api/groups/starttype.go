@@ -72,7 +72,7 @@ func (r Resource) putStartType() *operation.Operation {
 	})
 }
 
-// featureOf is what a customer's plan must have for a start type; "": nothing.
+// featureOf returns the plan feature that a start type needs; "": none.
 func featureOf(startType string) plans.Feature {
 	switch startType {
 	case "MANUAL":
@@ -85,7 +85,7 @@ func featureOf(startType string) plans.Feature {
 	return ""
 }
 
-// startTypes answers the scrapers of a group in parts, oldest first; nil at the end.
+// startTypes returns the scrapers of a group in parts, oldest first, and nil at the end.
 func startTypes(v *client.View, in *startTypeRequest) func() ([]StartTypeForGroup, error) {
 	var last client.Scraper
 	var withGroup api.Time

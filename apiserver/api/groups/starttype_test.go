@@ -41,7 +41,7 @@ func TestStartType(t *testing.T) {
 					"schedule": "", "nextStart": withGroup},
 				"1.scraperId": own.String(), "1.schedule": "5 5 * * *",
 				"1.nextStart": "2026-01-02T05:05:00.000Z",
-				"2.nextStart": nil}, Lacks: []string{"3"}}, // a list run has no address to begin at
+				"2.nextStart": nil}, Lacks: []string{"3"}}, // a list run has no start address
 		apitest.Scenario{Name: "no start yet", As: apitest.Reader,
 			Do: "GET /api/scraper/group/" + group.String() + "/starts", Status: 200,
 			Has: map[string]any{"scraperId": nil, "groupId": group.String(), "startType": "DAILY",
@@ -57,7 +57,7 @@ func TestStartType(t *testing.T) {
 		t.Fatalf("%+v", known)
 	}
 	s.Client.StartDue(t, group)
-	s.Client.StartDue(t, group) // the next one is known now
+	s.Client.StartDue(t, group) // the next start is known now
 	s.Run(t, apitest.Scenario{Name: "list", As: apitest.Reader, Do: "GET /api/scraper/group/list",
 		Status: 200, Has: map[string]any{"0.nextStart": "2026-01-02T03:04:05.002Z",
 			"0.scraperCount": 3, "0.startType": "DAILY"}},
@@ -107,7 +107,7 @@ func TestStarts(t *testing.T) {
 					"starts by schedule. Change the plan."}})
 }
 
-// A group of many scrapers is answered as it is read.
+// The scrapers of a large group are streamed.
 func TestStartTypeOfALargeGroup(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")

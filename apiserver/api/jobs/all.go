@@ -28,7 +28,7 @@ type allRequest struct {
 // Validate implements operation.Validator.
 func (in *allRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
-// exportedAtOnce are read from the history at a time.
+// exportedAtOnce is how many runs are read from the history at once.
 const exportedAtOnce = 1_000
 
 // all is GET /api/scraper/load-history/all.
@@ -80,7 +80,7 @@ func (r Resource) all() *operation.Operation {
 	})
 }
 
-// read is what a cursor of the call is bound to.
+// read is what a cursor of this call is bound to.
 func (in *allRequest) read(customer string) []string {
 	if in.GroupID.IsZero() {
 		return api.ReadWithin(in.From, in.To, "jobs", customer)
@@ -88,8 +88,8 @@ func (in *allRequest) read(customer string) []string {
 	return api.ReadWithin(in.From, in.To, "jobs", customer, in.GroupID.String())
 }
 
-// runsOf are a customer's own runs, in one group unless that is zero, or those of a group that is
-// shared with it.
+// runsOf selects the customer's own runs, in one group unless group is zero, or the runs of a group
+// that is shared with the customer.
 func runsOf(v *client.View, customer string, group ids.ID) client.RunsOf {
 	of := client.RunsOf{Customer: customer, Group: group}
 	if g := v.Group(group); g != nil && ownership.Reads(v, customer, g.Customer, group) {
@@ -98,8 +98,8 @@ func runsOf(v *client.View, customer string, group ids.ID) client.RunsOf {
 	return of
 }
 
-// behind reads runs behind a place in parts, nil at the end. It breaks off when they are not shared
-// with the caller any more.
+// behind reads the runs after a place in parts, and nil at the end. It fails once they are no
+// longer shared with the caller.
 func (r Resource) behind(from *operation.Caller, of client.RunsOf,
 	place *rowstore.PastPlace) func(ctx context.Context) ([]Job, error) {
 	view, customer := from.View, from.Customer

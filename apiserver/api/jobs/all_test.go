@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// TestAll reads all runs page by page, while history leaves the state and new runs come.
+// TestAll reads all runs page by page, while runs leave the state and new ones are launched.
 func TestAll(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})

@@ -22,10 +22,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// errorsAtOnce are read from the store at a time. More than one such part is sent as it is read.
+// errorsAtOnce is how many errors are read at once. Longer lists are streamed.
 const errorsAtOnce = 1_000
 
-// LinkError is a link of a run that ended with an error.
+// LinkError is a link of a run that failed.
 type LinkError struct {
 	URL    string     `json:"url"`
 	Status *uint16    `json:"status" doc:"HTTP status of the last answer; null without one"`
@@ -88,18 +88,17 @@ func (r Resource) errors() *operation.Operation {
 	})
 }
 
-// ErrorsOf reads the errors of a run that are kept, in parts, in the order of its list; nil at the
-// end.
+// ErrorsOf reads the stored errors of a run in parts, in the order of its list, and nil at the end.
 func ErrorsOf(v *client.View, store rowstore.Reads,
 	job *client.Job) func(context.Context) ([]LinkError, error) {
 	return errorsBehind(v, store, job, nil, math.MaxInt)
 }
 
-// errorsBehind reads as ErrorsOf does, behind a place, and at most so many of them.
+// errorsBehind is ErrorsOf after a place, with at most left errors.
 func errorsBehind(v *client.View, store rowstore.Reads, job *client.Job, after *model.Unit,
 	left int) func(context.Context) ([]LinkError, error) {
 	if job.Started*1000 < client.RowsSince(v) {
-		left = 0 // they expired, and go
+		left = 0 // they have expired
 	}
 	return func(ctx context.Context) (part []LinkError, err error) {
 		most := min(errorsAtOnce, left)
@@ -136,13 +135,13 @@ func newLinkError(e *rowstore.LinkError) LinkError {
 	return l
 }
 
-// parsePlace reads what newLinkError writes; nil for "".
+// parsePlace parses the place that newLinkError writes; nil for "".
 func parsePlace(text string) (*model.Unit, error) {
 	if text == "" {
 		return nil, nil
 	}
 	left, right, _ := strings.Cut(text, ".")
-	// lists are shorter, and stores keep places in signed numbers
+	// lists are shorter, and stores keep places as signed numbers
 	seq, err := strconv.ParseUint(left, 10, 31)
 	page, pageErr := strconv.ParseUint(right, 10, 32)
 	if err != nil || pageErr != nil {

@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// failing is a store of runs of which so many links have ended with an error.
+// failing is a store in which every run has the given number of failed links.
 type failing struct {
 	rowstore.Store
-	errors, most int // most that was asked for at once
+	errors, most int // most is the largest number asked for at once
 }
 
 func (f *failing) LinkErrors(_ context.Context, _ ids.ID, after *model.Unit,
@@ -32,7 +32,7 @@ func (f *failing) LinkErrors(_ context.Context, _ ids.ID, after *model.Unit,
 	return found, nil
 }
 
-// Errors are answered to the last, and never in memory at once.
+// All errors are returned, and never all in memory at once.
 func TestManyErrors(t *testing.T) {
 	store := &failing{Store: apitest.NewStore(t)}
 	r := startOn(t, store)

@@ -84,7 +84,7 @@ func (r Resource) history() *operation.Operation {
 	})
 }
 
-// undeleted leaves out the runs of scrapers that there are not any more.
+// undeleted excludes the runs of deleted scrapers.
 func undeleted(v *client.View,
 	wanted func(rowstore.PastKind) bool) func(rowstore.PastKind) bool {
 	return func(k rowstore.PastKind) bool {
@@ -92,7 +92,7 @@ func undeleted(v *client.View,
 	}
 }
 
-// parseFilter reads a filter on the three fields that jobs are found by; nil: all are wanted.
+// parseFilter parses a filter on the three fields that runs are found by; nil: no filter.
 func parseFilter(text string) (filter.Node, error) {
 	if text == "" {
 		return nil, nil
@@ -107,8 +107,8 @@ func parseFilter(text string) (filter.Node, error) {
 	return node, nil
 }
 
-// whose says which customer's runs a filter asks for, and which of them are wanted; nil: all are.
-// They are the caller's own, unless it names one group that is shared with the caller.
+// whose returns the owner of the runs that a filter selects, and the filter as a function; nil: all
+// runs. The owner is the caller, unless the filter names one group that is shared with the caller.
 func whose(v *client.View, customer string, node filter.Node) (owner string,
 	wanted func(rowstore.PastKind) bool) {
 	if node == nil {
@@ -126,7 +126,7 @@ func whose(v *client.View, customer string, node filter.Node) (owner string,
 	}
 }
 
-// namedGroup is the one group whose runs a filter lets pass, zero when it does not name one.
+// namedGroup returns the one group that a filter requires, or zero if it does not require one.
 func namedGroup(node filter.Node) (group ids.ID) {
 	switch n := node.(type) {
 	case filter.And:
@@ -138,13 +138,13 @@ func namedGroup(node filter.Node) (group ids.ID) {
 	case filter.Compare:
 		if n.Field == "groupId" && (n.Op == filter.Eq || n.Op == filter.In) &&
 			len(n.Values) == 1 && n.Values[0].Kind == filter.Text {
-			group, _ = ids.Parse(n.Values[0].Text) // which checkCompare has seen
+			group, _ = ids.Parse(n.Values[0].Text) // checkCompare has validated it
 		}
 	}
 	return group
 }
 
-// checkCompare refuses other fields, and malformed ids: a misspelt filter must not answer nothing.
+// checkCompare refuses other fields and malformed ids: a misspelt filter should not match nothing.
 func checkCompare(c filter.Compare) error {
 	switch c.Field {
 	case "state":
@@ -169,14 +169,14 @@ func checkCompare(c filter.Compare) error {
 	return nil
 }
 
-// order is what a page is sorted by.
+// order is the sort order of a page.
 type order struct {
 	by         rowstore.PastOrder
 	compare    func(a, b *client.Job) int
 	descending bool
 }
 
-// parseSort reads what runs are sorted by.
+// parseSort parses the sort of runs.
 func parseSort(text string) (order, error) {
 	field, descending, known := api.ReadSort(text)
 	if !known {

@@ -14,7 +14,7 @@ import (
 
 const group = "Scraper jobs"
 
-// Resource is the operations on runs that were launched, and what they use.
+// Resource has the operations on launched runs and their dependencies.
 type Resource struct {
 	Client  client.Client
 	Store   rowstore.Reads
@@ -22,7 +22,7 @@ type Resource struct {
 	Clock   clock.Clock
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.history(),
@@ -59,8 +59,8 @@ type Job struct {
 	QuarantineReason   *string           `json:"quarantineReason" doc:"Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back."`
 }
 
-// NewJob is a run's record, for its owner or a customer who may read it. What it costs is its
-// owner's alone.
+// NewJob converts a run's record to the API's form, for its owner or a reader. Only the owner sees
+// what it costs.
 func NewJob(v *client.View, j *client.Job, reader string) Job {
 	record := Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
 		Queued:  api.Time(j.Queued),
@@ -80,7 +80,7 @@ func NewJob(v *client.View, j *client.Job, reader string) Job {
 	return record
 }
 
-// charged is what a run was charged, for its owner; nil for others.
+// charged returns what a run was charged, for its owner; nil for others.
 func charged(j *client.Job, reader string) *int64 {
 	if j.Customer != reader {
 		return nil
@@ -89,7 +89,7 @@ func charged(j *client.Job, reader string) *int64 {
 	return &micros
 }
 
-// duration is nil until the run is closed.
+// duration returns the run's duration in milliseconds; nil until it is closed.
 func duration(j *client.Job) *int64 {
 	if !j.Closed {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// rig is an API with a row store, a group of alice and a scraper in it.
+// rig is an API with a row store, and one group of alice's with one scraper.
 type rig struct {
 	*apitest.Server
 	store          rowstore.Store
@@ -42,7 +42,7 @@ func (r *rig) newScraper(t *testing.T, name string, group ids.ID) ids.ID {
 	return put.ID
 }
 
-// launch makes a run of n links.
+// launch launches a run of n links.
 func (r *rig) launch(t *testing.T, scraper ids.ID, n uint32) ids.ID {
 	t.Helper()
 	most := int64(1_000)
@@ -53,7 +53,7 @@ func (r *rig) launch(t *testing.T, scraper ids.ID, n uint32) ids.ID {
 	return run.Job
 }
 
-// settleUnit ends a link with one page: delivered with that many rows, or errored with none.
+// settleUnit ends a link with one page, delivered with the given rows, or failed if rows is 0.
 func (r *rig) settleUnit(t *testing.T, job ids.ID, seq, rows uint32) {
 	t.Helper()
 	r.Client.Dispatch(t, job, seq)

@@ -18,8 +18,7 @@ func (r *rig) share(t *testing.T, group ids.ID) {
 		Emails: []string{"bob@x.test"}})
 }
 
-// The history of a shared group is read by a filter that names it, and by no other. Who reads it
-// has not launched its runs.
+// Only a filter that names a shared group reads its history. The reader has not launched its runs.
 func TestHistoryOfASharedGroup(t *testing.T) {
 	r := start(t)
 	elsewhere := r.NewGroup(t, "alice", "elsewhere")
@@ -68,14 +67,14 @@ func TestHistoryOfASharedGroup(t *testing.T) {
 	r.Run(t, history(apitest.Other, named, 0, map[string]any{}))
 }
 
-// All runs of a shared group are read by cursor, and as a file, in the state and in the history.
-// What they cost is their owner's alone.
+// All runs of a shared group can be read by cursor and as a file, from the state and the history.
+// Only the owner sees what they cost.
 func TestAllRunsOfASharedGroup(t *testing.T) {
 	r := start(t)
 	elsewhere := r.NewGroup(t, "alice", "elsewhere")
 	r.launch(t, r.newScraper(t, "other", elsewhere), 1)
 	const runs = 7
-	for range runs { // the free ones first
+	for range runs { // the first ones are free
 		r.Clock.Advance(time.Millisecond)
 		job := r.launch(t, r.scraper, 1)
 		r.settleUnit(t, job, 0, 1)
@@ -126,7 +125,7 @@ func TestAllRunsOfASharedGroup(t *testing.T) {
 		Do: all + "&cursor=" + url.QueryEscape(first.Text("nextCursor"))})
 }
 
-// A stream tells who may read the run, and ends before what comes after that was revoked.
+// A stream serves readers of the run, and ends before it shows anything newer than a revocation.
 func TestStreamOfASharedGroup(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, r.scraper, 4)

@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestSpans asks for runs by when they were queued, wherever they are kept.
+// TestSpans lists runs by time of queueing, wherever they are stored.
 func TestSpans(t *testing.T) {
 	r := start(t)
 	var runs []string
 	var times []time.Time
 	for i := range 7 {
-		if i%3 != 2 { // two at once
+		if i%3 != 2 { // some at the same time
 			r.Clock.Advance(time.Second)
 		}
 		scraper := r.newScraper(t, string(rune('a'+i)), r.group)
@@ -25,8 +25,8 @@ func TestSpans(t *testing.T) {
 		r.Client.CloseRun(t, job)
 		runs = append(runs, job.String())
 	}
-	slices.SortFunc(runs, func(a, b string) int { return strings.Compare(b, a) }) // ids begin with
-	slices.Reverse(times)                                                         // the second
+	slices.SortFunc(runs, func(a, b string) int { return strings.Compare(b, a) }) // ids sort by
+	slices.Reverse(times)                                                         // their second
 	for _, keep := range []int{7, 3, 0} {
 		r.Client.Archive(t, r.store, keep)
 		r.CheckSpans(t, "/api/scraper/load-history", runs, times)

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// frameEvery is the least time between two frames: changes that come sooner are told together.
+// frameEvery is the least time between two frames. Changes within it share a frame.
 const frameEvery = 200 * time.Millisecond
 
 // JobProgress is the data of a frame.
@@ -34,7 +34,7 @@ type JobProgress struct {
 	ChargedMicros  *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
 }
 
-// NewProgress is how it stands with a run, for its owner or a customer who may read it.
+// NewProgress is the progress of a run, for its owner or a reader.
 func NewProgress(j *client.Job, reader string) JobProgress {
 	return JobProgress{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		Duration:     duration(j),
@@ -43,8 +43,8 @@ func NewProgress(j *client.Job, reader string) JobProgress {
 		TotalLinks: j.Links, DeliveredPages: j.Delivered, ChargedMicros: charged(j, reader)}
 }
 
-// streamState is a job's state in the stream's words (decision 13). A run that still drains is
-// running here, so that the frame which ends the stream has the final counters.
+// streamState is a job's state in the stream (decision 13). A run that still drains is RUNNING
+// here, so that the last frame has the final counters.
 func streamState(j *client.Job) string {
 	switch {
 	case !j.Closed:
@@ -99,7 +99,7 @@ func (r Resource) streamOfScraper() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
 		id := in.ID
-		// A scraper has one active run at most, and it is the newest.
+		// A scraper has at most one active run, and that is the newest.
 		if read, err := ownership.ReadableScraper(from.View, from.Customer, id,
 			"id"); err == nil {
 			id = read.LastJob
@@ -112,7 +112,7 @@ func (r Resource) streamOfScraper() *operation.Operation {
 	})
 }
 
-// follow tells a customer of a job until it is closed, or is not shared with the customer any more.
+// follow streams a job to a customer until it is closed or no longer shared with the customer.
 func (r Resource) follow(job *client.Job, customer string) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
@@ -134,14 +134,14 @@ func (r Resource) follow(job *client.Job, customer string) operation.Events {
 	}
 }
 
-// newer waits for a change of a job, and is nil when the customer may not read it by then. This
-// node's copy of the state may be older than job, and not even have it yet.
+// newer waits for a change of a job. It returns nil if the customer may no longer read it. This
+// node's state may be older than job, and may not have it yet.
 func (r Resource) newer(ctx context.Context, to *operation.EventWriter, job *client.Job,
 	customer string) (*client.Job, error) {
 	for {
 		view := r.Client.View()
 		next, changed := view.WatchJob(job.ID)
-		if next == nil { // or it is history
+		if next == nil { // it has left the state, or is not known yet
 			var err error
 			if next, err = r.History.Run(ctx, view, job.ID); err != nil {
 				return nil, fmt.Errorf("run %s: %w", job.ID, err)

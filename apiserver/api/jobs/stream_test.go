@@ -50,7 +50,7 @@ func (r *rig) openAs(t *testing.T, who, path string) *frames {
 	return f
 }
 
-// next is the next frame; nil at the stream's end.
+// next returns the next frame; nil at the end of the stream.
 func (f *frames) next() (id string, data map[string]any) {
 	f.t.Helper()
 	for f.lines.Scan() {
@@ -84,7 +84,7 @@ func (f *frames) expect(want string) {
 	}
 }
 
-// tick moves the clock past the time between frames until the test's step is done.
+// tick advances the clock past the time between frames until step returns.
 func (r *rig) tick(t *testing.T, step func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -108,7 +108,7 @@ func TestStream(t *testing.T) {
 	f := r.open(t, "/api/scraper-job-status/"+job.String()+"/stream")
 	f.expect(`{"chargedMicros":0,"deliveredPages":0,"errorLinks":0,"itemsQuantity":0,"state":"RUNNING","successLinks":0,"totalLinks":3,"totalRequests":0}`)
 	r.settleUnit(t, job, 0, 5)
-	r.settleUnit(t, job, 1, 0) // told together
+	r.settleUnit(t, job, 1, 0) // both in one frame
 	r.tick(t, func() {
 		f.expect(`{"chargedMicros":0,"deliveredPages":1,"errorLinks":1,"itemsQuantity":5,"state":"RUNNING","successLinks":1,"totalLinks":3,"totalRequests":2}`)
 	})
@@ -123,7 +123,7 @@ func TestStream(t *testing.T) {
 		}
 		f.expect("null")
 	})
-	// A late caller gets the last frame at once, by whatever name it calls the run.
+	// A late caller gets the last frame at once, under any id of the run.
 	for _, path := range []string{"/api/scraper-job-status/" + job.String() + "/stream",
 		"/api/scraper/" + job.String() + "/stream-job-status",
 		"/api/scraper/" + r.scraper.String() + "/stream-job-status"} {
@@ -135,8 +135,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The streams of a blocked customer end, whatever their run does. So do those of a revoked key, and
-// of a token that has expired.
+// The streams of a blocked customer end, whatever their runs do. So do those of a revoked key and
+// of an expired token.
 func TestStreamsEndWithTheirCaller(t *testing.T) {
 	const expired = "expired"
 	for name, end := range map[string]func(r *rig){
@@ -165,7 +165,7 @@ func TestStreamsEndWithTheirCaller(t *testing.T) {
 				t.Fatal("the stream does not begin")
 			}
 			end(r)
-			r.settleUnit(t, job, 0, 5) // which it does not tell any more
+			r.settleUnit(t, job, 0, 5) // not streamed any more
 			r.tick(t, func() { f.expect("null") })
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// GeneratedKey is a new key, the only answer that has its secret.
+// GeneratedKey is a new key. No other answer contains its secret.
 type GeneratedKey struct {
 	ID        ids.ID      `json:"id"`
 	Prefix    string      `json:"prefix" doc:"7 characters"`
@@ -27,7 +27,7 @@ type GeneratedKey struct {
 type generateRequest struct {
 	Name  string      `query:"name" form:"filled-line" required:"true" min:"1" max:"64" doc:"Label of the key"`
 	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
-	// ExpiresAt is 0 when it is not given.
+	// ExpiresAt is 0 if it is missing.
 	ExpiresAt api.Time `query:"expiresAt" doc:"From when it is refused, a time to come; without it the key does not expire"`
 }
 

@@ -13,15 +13,15 @@ import (
 
 const group = "API keys"
 
-// Resource is the operations on API keys, and what they use.
+// Resource has the operations on API keys and their dependencies.
 type Resource struct {
 	Client  client.Proposer
 	IDs     ids.Source
 	Clock   clock.Clock
-	Touches *auth.Touches // when keys were used
+	Touches *auth.Touches // records when keys were used
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.whoAmI(),
@@ -39,12 +39,12 @@ type Key struct {
 	Scope      model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
 	CreatedAt  api.Time    `json:"createdAt"`
 	LastUsedAt api.Time    `json:"lastUsedAt"`
-	// LastUsedAddress is nil for a key that was never used, or whose caller is not known.
+	// LastUsedAddress is nil if the key was never used, or if its caller is unknown.
 	LastUsedAddress *string  `json:"lastUsedAddress" doc:"The caller's, as far as trusted proxies say"`
 	ExpiresAt       api.Time `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
 }
 
-// NewKey is a key as its customer sees it; touches know of later uses than the record.
+// NewKey converts a key to the API's form. touches may know later uses than the record.
 func NewKey(k *client.Key, touches *auth.Touches) Key {
 	use := touches.LastUse(k)
 	key := Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope,

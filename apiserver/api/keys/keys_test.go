@@ -109,7 +109,7 @@ func TestGenerate(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	s := apitest.Start(t)
-	s.Clock.Advance(time.Millisecond) // the newest is the last of the list
+	s.Clock.Advance(time.Millisecond) // the newest key is the last of the list
 	minted := s.Call(t, apitest.Scenario{As: apitest.User,
 		Do: "PUT /api/key/generate?name=short&scope=USER&expiresAt=2026-01-02T04:04:06.001%2B01:00"})
 	const at = "2026-01-02T03:04:06.001Z"
@@ -132,7 +132,7 @@ func TestExpiry(t *testing.T) {
 	)
 }
 
-// Who calls is who a trusted proxy says, and nobody else.
+// Only a trusted proxy can tell another caller's address.
 func TestLastUsedAddress(t *testing.T) {
 	for proxied, want := range map[bool]string{true: "192.0.2.1", false: "127.0.0.1"} {
 		s := apitest.Start(t, func(config *apiserver.Config) {
@@ -156,7 +156,7 @@ func TestLastUsedAddress(t *testing.T) {
 					}
 				}},
 		)
-		if err := s.Stop(); err != nil { // which tells the control plane
+		if err := s.Stop(); err != nil { // stopping reports uses to the control plane
 			t.Fatal(err)
 		}
 		for _, key := range s.Client.View().Keys("alice") {
@@ -192,7 +192,7 @@ func TestDelete(t *testing.T) {
 		return s.Call(t, apitest.Scenario{As: who, Do: "GET /api/key/whoami"}).Text("id")
 	}
 	user, llm, bob := id(apitest.User), id(apitest.LLM), id(apitest.Other)
-	s.Client.Freeze() // this node's own copy of the state lags from here on
+	s.Client.Freeze() // this node's copy of the state lags from here on
 	s.Run(t,
 		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: "DELETE /api/key/xyz",
 			Status: 400, Code: "invalid_id"},

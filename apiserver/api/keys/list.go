@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// KeyList is a customer's keys, oldest first.
+// KeyList lists a customer's keys, oldest first.
 type KeyList struct {
 	Keys []Key `json:"keys"`
 }

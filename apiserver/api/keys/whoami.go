@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Identity is what a credential is. A sign-in has no key: its id and prefix are empty, its scope is
-// USER.
+// Identity describes a credential. A sign-in has no key: its id and prefix are empty, and its scope
+// is USER.
 type Identity struct {
 	CustomerRef string      `json:"customerRef"`
 	Scope       model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`

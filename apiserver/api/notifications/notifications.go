@@ -1,5 +1,5 @@
-// Package notifications owns the operations on what a customer is told in the application
-// (specification 6). By which ways it is told is the customer's to set, in api/customers.
+// Package notifications owns the operations on notifications in the application (specification 6).
+// Customers choose their channels in api/customers.
 package notifications
 
 import (
@@ -18,10 +18,10 @@ import (
 
 const group = "Notifications"
 
-// Resource is the operations on notifications, and what they use.
+// Resource has the operations on notifications and their dependencies.
 type Resource struct{ Client client.Proposer }
 
-// Operations are all of the resource.
+// Operations lists all operations.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.list(),
@@ -31,7 +31,7 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Notification tells the customer of something that happened.
+// Notification tells the customer about an event.
 type Notification struct {
 	ID        ids.ID      `json:"id" doc:"Of what happened: the same wherever it is told, and however often"`
 	Event     model.Event `json:"event" doc:"One of the identifiers of the preferences, or MORE_NOTICES"`
@@ -43,15 +43,15 @@ type Notification struct {
 	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper, or the one whose start was refused"`
 	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
 	GroupID   *ids.ID     `json:"groupId" doc:"The group that it is about"`
-	// TransactionID is of the wallet's transactions.
+	// TransactionID is the id of a wallet transaction.
 	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
 	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
 	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
-	// Facts are also those of a webhook's call.
+	// Facts are the same as in a webhook's call.
 	Facts notices.NotificationFacts `json:"facts" doc:"What its title and text are made of: the member that the event is about"`
 }
 
-// NewNotification is a notice as its customer reads it.
+// NewNotification converts a notice to the API's form.
 func NewNotification(n *client.Notice) Notification {
 	told := Notification{ID: n.ID, Event: n.Event, Title: notices.Title(n), Text: notices.Text(n),
 		CreatedAt: api.Time(n.At), Read: n.Read, Count: 1, Facts: notices.FactsOf(n)}
@@ -77,7 +77,7 @@ func NewNotification(n *client.Notice) Notification {
 	return told
 }
 
-// UnreadNotifications is how many the customer has not read.
+// UnreadNotifications is the number of unread notifications.
 type UnreadNotifications struct {
 	Unread uint32 `json:"unread"`
 }
@@ -131,7 +131,7 @@ func (Resource) unread() *operation.Operation {
 	})
 }
 
-// NotificationInput is what a customer says of a notification.
+// NotificationInput is a change of a notification.
 type NotificationInput struct {
 	Read bool `json:"read" required:"true" doc:"Whether it was read"`
 }
@@ -151,7 +151,7 @@ func (r Resource) put() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (UnreadNotifications,
 		error) {
-		if in.ID.IsZero() { // which the command takes for all of them
+		if in.ID.IsZero() { // the command takes zero for all of them
 			return UnreadNotifications{},
 				fault.Invalid(fault.NotFound, "id", "no notice has this id")
 		}

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// key makes a key of a customer, of which it is told.
+// key makes a key for a customer, which causes a notification.
 func key(t *testing.T, s *apitest.Server, customer, name string) ids.ID {
 	t.Helper()
 	id := s.IDs.New()
@@ -19,7 +19,7 @@ func key(t *testing.T, s *apitest.Server, customer, name string) ids.ID {
 	return id
 }
 
-// start is a server whose customers have no notices of the keys that every test has.
+// start starts a server whose customers have no unread notices of the keys that every test has.
 func start(t *testing.T) *apitest.Server {
 	t.Helper()
 	s := apitest.Start(t)

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// CurlPreviewInput is the body of a preview of a request.
+// CurlPreviewInput is the body of a preview of a curl command.
 type CurlPreviewInput struct {
 	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
 	Name    string `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`

@@ -17,7 +17,7 @@ type FieldsPreviewInput struct {
 	Fields []string `json:"fields" unique:"true" each:"max=100 form=column" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
 }
 
-// FieldsPreview answers a preview of fields.
+// FieldsPreview is the answer to a preview of fields.
 type FieldsPreview struct {
 	URL       string         `json:"url"`
 	Fields    map[string]any `json:"fields" scraped:"url" doc:"What the page says, by the names asked for; null where it says nothing"`

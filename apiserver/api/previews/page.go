@@ -14,12 +14,12 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// PagePreviewInput is the body of a look at a page.
+// PagePreviewInput is the body of a page preview.
 type PagePreviewInput struct {
 	URL string `json:"url" max:"8192" required:"true" min:"1"`
 }
 
-// PagePreview is a page to pick fields on.
+// PagePreview is a page on which fields can be picked.
 type PagePreview struct {
 	URL           string            `json:"url" doc:"Where the page is, behind redirects"`
 	Nodes         []PageNode        `json:"nodes" doc:"What the page shows, in its order. The number of a node is its place here."`
@@ -31,14 +31,14 @@ type PagePreview struct {
 	ExpiresAt     api.Time          `json:"expiresAt" doc:"Until then it is kept"`
 }
 
-// PageNode is an element or a text of a page as it is shown. It has none of the page's attributes.
+// PageNode is an element or a text of the shown page, without attributes.
 type PageNode struct {
 	In   int    `json:"in" doc:"The number of the element around it; -1: none"`
 	Name string `json:"name,omitempty" doc:"Of an element: a name of HTML that runs, loads and sends nothing"`
 	Text string `json:"text,omitempty" scraped:"url" doc:"Of a text; of an img what stands for it"`
 }
 
-// PageCandidate is a recipe that could be saved as a scraper, and what it makes of the page.
+// PageCandidate is a recipe that could be saved as a scraper, and its rows for the page.
 type PageCandidate struct {
 	Type         model.ScraperType    `json:"type"`
 	SourceConfig model.SourceConfig   `json:"sourceConfig"`
@@ -112,7 +112,7 @@ func candidateOf(url string, found *extract.Proposal) PageCandidate {
 	return c
 }
 
-// show parses a customer's page, which needs a place: who finds none waits for one.
+// show parses a customer's page. It waits for a free place first.
 func (r Resource) show(ctx context.Context, customer string,
 	page *trial.Page) (*extract.Showing, error) {
 	var place turns.Place

@@ -23,7 +23,7 @@ const (
 	pick = "POST /api/scraper-simple/page/pick"
 )
 
-// looked is what a look at a page answers.
+// looked is the answer to a page preview.
 type looked struct {
 	Nodes []struct {
 		In         int
@@ -31,7 +31,7 @@ type looked struct {
 	}
 }
 
-// element is the number of the element around a text.
+// element returns the number of the element around a text.
 func (l *looked) element(t *testing.T, text string) int {
 	t.Helper()
 	for _, n := range l.Nodes {
@@ -45,7 +45,7 @@ func (l *looked) element(t *testing.T, text string) int {
 
 const address = `{"url":"https://shop.test/list"}`
 
-// look has a page looked at, once it was fetched.
+// look previews a page, after it was fetched.
 func (r *rig) look(t *testing.T, body string) looked {
 	t.Helper()
 	wait := r.page(t, "text/html", body)
@@ -59,19 +59,19 @@ func (r *rig) look(t *testing.T, body string) looked {
 	return found
 }
 
-// pickBody is a pick of an element; fields is JSON.
+// pickBody is a pick of an element. fields is JSON.
 func pickBody(fields string, element int) string {
 	return fmt.Sprintf(`{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS",`+
 		`"itemsConfig":%s,"element":%d}`, fields, element)
 }
 
-// larger is a rule that writes so many bytes for each one.
+// larger is a rule that replaces each character by times bytes.
 func larger(from, to string, times int) string {
 	return `{"kind":"REGEX_CLEAN","sourceField":"` + from + `","outputField":"` + to +
 		`","params":{"pattern":".","replacement":"` + strings.Repeat("x", times) + `"}}`
 }
 
-// A page is looked at once for its price; what is picked on it makes rows, and costs nothing.
+// A page is paid once for its preview. Picks on it make rows and cost nothing.
 func TestPicksOnAPage(t *testing.T) {
 	r := start(t)
 	r.Run(t, apitest.Scenario{Name: "before", As: apitest.Reader, Do: pick,
@@ -143,8 +143,7 @@ func TestPicksOnAPage(t *testing.T) {
 		Has: map[string]any{"errors.0.field": "url"}})
 }
 
-// Whoever looks at a page that the customer is looking at already gets it with that look, which
-// alone is paid.
+// Concurrent previews of the same page by one customer share the first one, and only that is paid.
 func TestLooksAtOncePayOnce(t *testing.T) {
 	r := start(t)
 	wait := r.page(t, "text/html", list)
@@ -169,8 +168,8 @@ func TestLooksAtOncePayOnce(t *testing.T) {
 		}})
 }
 
-// Two servers that know nothing of each other but the control plane pay once for one page. So does
-// who asks another server after the one that it had asked was killed.
+// Two servers that share only the control plane pay once for a page. So does a caller who asks
+// another server after the first one was killed.
 func TestLooksOnTwoServersPayOnce(t *testing.T) {
 	r := start(t)
 	other := r.Beside(t, apitest.WithStore(r.store))
@@ -192,11 +191,11 @@ func TestLooksOnTwoServersPayOnce(t *testing.T) {
 		}
 		wait()
 		calls.Wait()
-		third := r.Beside(t, apitest.WithStore(r.store)) // with nothing in its memory
+		third := r.Beside(t, apitest.WithStore(r.store)) // it has nothing cached
 		ask(third)
 		r.Clock.Advance(time.Minute)
 		wait = r.page(t, "text/html", list)
-		ask(r.Beside(t, apitest.WithStore(r.store))) // too late, and paid
+		ask(r.Beside(t, apitest.WithStore(r.store))) // too late, so it is paid
 		wait()
 	}
 	r.Run(t, apitest.Scenario{As: apitest.User, Do: "GET /api/wallet/transactions?size=20",
@@ -207,8 +206,8 @@ func TestLooksOnTwoServersPayOnce(t *testing.T) {
 		}})
 }
 
-// What came of a look is its caller's alone where its client hung up. Who waited for it on another
-// server looks for itself.
+// If a client hangs up, only its own caller sees that result. A caller who waited for it on another
+// server fetches the page itself.
 func TestLooksOfOthersThatCameToNothing(t *testing.T) {
 	r := start(t)
 	other := r.Beside(t, apitest.WithStore(r.store))
@@ -240,15 +239,15 @@ func TestLooksOfOthersThatCameToNothing(t *testing.T) {
 	<-waits
 	hangUp()
 	for r.Client.View().Job(first.ID).State != model.Stopped {
-		r.Clock.Advance(time.Second)        // after which a caller that waits is looked for
-		<-time.After(20 * time.Millisecond) // far fewer of them than the calls wait for
+		r.Clock.Advance(time.Second)        // after a second the server checks on waiting callers
+		<-time.After(20 * time.Millisecond) // much shorter than the calls wait
 	}
 	r.Client.CloseRun(t, first.ID)
 	r.page(t, "text/html", list)()
 	calls.Wait()
 }
 
-// halting is a store that cannot be read a few times.
+// halting is a store whose first reads fail.
 type halting struct {
 	rowstore.Store
 	calls atomic.Int32
@@ -261,7 +260,7 @@ func (h *halting) Horizon(ctx context.Context) (int64, error) {
 	return h.Store.Horizon(ctx)
 }
 
-// A trial of another call that is there and cannot be read is not asked for again and again.
+// Another call's trial that exists but cannot be read is not requested over and over.
 func TestLooksOfOthersThatCannotBeRead(t *testing.T) {
 	r := start(t)
 	wait := r.page(t, "text/html", list)

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// PagePickInput is the body of a pick: a recipe so far, and what is to be added to it.
+// PagePickInput is the body of a pick: the recipe so far, and the element to add.
 type PagePickInput struct {
 	URL              string                  `json:"url" max:"8192" required:"true" min:"1" doc:"As the page was asked for"`
 	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS"`
@@ -25,7 +25,7 @@ type PagePickInput struct {
 	Element          *int                    `json:"element" min:"0" max:"100000" doc:"The number of an element; a field is made of it"`
 }
 
-// PagePick is what a recipe makes of a page.
+// PagePick is the result of a recipe for a page.
 type PagePick struct {
 	ItemsConfig []model.Field `json:"itemsConfig" doc:"With the field that was picked as the last one"`
 	Choices     []PageChoice  `json:"choices" doc:"What of the picked element the field could be, its own first"`
@@ -34,7 +34,7 @@ type PagePick struct {
 	Rows        []api.Row     `json:"rows" doc:"The first rows, at most 20"`
 }
 
-// PageChoice is what of an element could be a field.
+// PageChoice is a part of an element that could become a field.
 type PageChoice struct {
 	Kind  model.FieldKind `json:"kind"`
 	Attr  string          `json:"attr,omitempty"`
@@ -111,7 +111,7 @@ func (r Resource) pick() *operation.Operation {
 
 const mostPickRows = 20
 
-// rowsOf makes the rows of a page by what was picked.
+// rowsOf makes the rows of a page with the picked fields.
 func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInput,
 	page extract.Page) error {
 	maker, err := extract.Compile(model.Recipe{Type: in.Type, Fields: answer.ItemsConfig})
@@ -138,7 +138,7 @@ func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInpu
 	return nil
 }
 
-// tooMuch is the caller's to mend: the page can be read.
+// tooMuch blames the recipe, not the page: the caller can fix it.
 func tooMuch(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

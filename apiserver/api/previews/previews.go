@@ -1,6 +1,6 @@
-// Package previews owns the operations that look at a page and propose scrapers for it, or show
-// what is on it (specification 4.2). They save nothing. What there is on a page is package
-// extract's to say; what a preview costs and keeps is package trial's.
+// Package previews owns the operations that propose scrapers for a page, or show what is on it
+// (specification 4.2). They save nothing. Package extract analyzes pages; package trial handles the
+// cost and the cache of a preview.
 package previews
 
 import (
@@ -19,20 +19,20 @@ import (
 
 const group = "Previews"
 
-// Resource is the operations that look at a page, and what they use.
+// Resource has the operations on previews and their dependencies.
 type Resource struct {
 	Trials *trial.Trials
 	Clock  clock.Clock
-	// ExchangeRates are what currency rules convert by.
+	// ExchangeRates are the rates of currency rules.
 	ExchangeRates ecb.Rates
-	// Places bounds how many pages are parsed at a time: each may take some 20 MB.
+	// Places bounds how many pages are parsed at once; each may take about 20 MB.
 	Places *turns.Places
 }
 
-// MostPages is a good number of Places for a server.
+// MostPages is a suitable number of Places for a server.
 const MostPages = 4
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.fromURL(),
@@ -43,15 +43,15 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// ScraperProposal is a scraper that could be saved, and what it makes of the page.
+// ScraperProposal is a scraper that could be saved, and its rows for the page.
 type ScraperProposal struct {
 	ScraperDTO       scrapers.Scraper `json:"scraperDTO" doc:"To be saved through PUT /api/scraper"`
 	SampleData       []api.Row        `json:"sampleData" doc:"The first rows that it makes of the page, at most 20"`
 	ExecutionTimeSec float64          `json:"executionTimeSec" doc:"How long the whole preview took"`
 }
 
-// propose answers the proposals of a detection, the best first. They read source, as far as a
-// proposal does not say more of it.
+// propose returns the proposals of a detection, best first. They use source, except for what a
+// proposal overrides.
 func (r Resource) propose(ctx context.Context, from *operation.Caller, id string,
 	d *trial.Detection, source model.SourceConfig) ([]ScraperProposal, error) {
 	began := r.Clock.Now()
@@ -71,7 +71,7 @@ func (r Resource) propose(ctx context.Context, from *operation.Caller, id string
 	return candidates, nil
 }
 
-// proposal is one in the form in which it can be saved.
+// proposal converts a proposal to the form in which it can be saved.
 func proposal(d *trial.Detection, source model.SourceConfig,
 	proposed *model.Scraper) scrapers.Scraper {
 	source.Pagination, source.TryWithHiddenData = proposed.SourceConfig.Pagination,

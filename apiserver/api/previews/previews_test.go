@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// rig is an API with a row store, a group of alice and money.
+// rig is an API with a row store, and one group of alice's with money.
 type rig struct {
 	*apitest.Server
 	store rowstore.Store
@@ -31,7 +31,7 @@ func start(t *testing.T) *rig {
 	return r
 }
 
-// page plays the loop for the next preview: a fetcher that gets this answer.
+// page fakes the fetch of the next preview with this answer.
 func (r *rig) page(t *testing.T, media, body string) func() *client.Job {
 	t.Helper()
 	return r.PlayTrial(t, r.store, func(recipe model.Recipe) *model.Page {

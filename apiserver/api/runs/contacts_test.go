@@ -148,9 +148,9 @@ func TestContactsRefuses(t *testing.T) {
 	}
 }
 
-// The scraper of a list of websites can be renamed, and nothing else be made of it. It becomes
-// neither another recipe nor a run by itself, which would lack the scope, the price and the limits
-// of website contacts.
+// The scraper of a list of websites can be renamed, but not changed otherwise. It cannot get
+// another recipe or run on its own, because such a run would lack the scope, price and limits of
+// website contacts.
 func TestContactsStayContacts(t *testing.T) {
 	r := start(t)
 	r.topUp(t, 10_000)
@@ -203,8 +203,8 @@ func TestContactsStayContacts(t *testing.T) {
 	}
 }
 
-// Who never topped up gets a run with a message: nothing is fetched or charged, and free requests
-// stay.
+// A customer who never topped up gets a failed run with a message. Nothing is fetched or charged,
+// and free requests remain.
 func TestContactsWithoutTopUp(t *testing.T) {
 	r := start(t)
 	a := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: r.contacts()})
@@ -235,7 +235,7 @@ func TestContactsWithoutTopUp(t *testing.T) {
 	)
 }
 
-// A rerun takes the websites that were not charged, also those that have a row.
+// A rerun takes the websites that were not charged, including those that have a row.
 func TestContactsAgain(t *testing.T) {
 	r := start(t)
 	r.topUp(t, 10_000)

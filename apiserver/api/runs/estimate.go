@@ -19,7 +19,7 @@ type estimateRequest struct {
 	Links uint32 `query:"links" min:"1" max:"5000000" doc:"Addresses that the run will have; those of the scraper or its site, or of the list last given, unless told"`
 }
 
-// RunEstimate is what a run launched now will probably cost. Money is in micros.
+// RunEstimate is the probable cost of a run launched now. Money is in micros.
 type RunEstimate struct {
 	Links          uint32 `json:"links" doc:"Addresses that the estimate is for"`
 	Pages          int64  `json:"pages" doc:"Pages delivered"`
@@ -57,7 +57,7 @@ func (r Resource) estimate() *operation.Operation {
 	})
 }
 
-// balanceOf is what the caller's wallet has.
+// balanceOf is the balance of the caller's wallet.
 func balanceOf(from *operation.Caller) int64 {
 	return wallet.New(from.View, from.Customer).BalanceMicros
 }

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// setPrices changes the prices of runs launched from now on.
+// setPrices changes the prices of future runs.
 func (r *rig) setPrices(t *testing.T, change func(price.List) price.List) {
 	t.Helper()
 	current := r.Client.View().CurrentPrices()
@@ -20,7 +20,7 @@ func (r *rig) setPrices(t *testing.T, change func(price.List) price.List) {
 		Rows: change(slices.Clone(current.Rows))})
 }
 
-// priceDomain gives a domain a price of its own, or takes it away: micros below 0.
+// priceDomain sets the price of a domain, or removes it if micros is below 0.
 func (r *rig) priceDomain(t *testing.T, domain string, micros int64) {
 	t.Helper()
 	key := price.DomainKey(domain)
@@ -34,7 +34,7 @@ func (r *rig) priceDomain(t *testing.T, domain string, micros int64) {
 	})
 }
 
-// An estimate goes by the prices of the domains that the addresses are of.
+// An estimate uses the prices of the domains of the addresses.
 func TestEstimateOfDomains(t *testing.T) {
 	r := start(t)
 	dear := r.newScraper(t, "dear", "https://www.dear.test/").String()
@@ -55,7 +55,7 @@ func TestEstimateOfDomains(t *testing.T) {
 	wants("a price that is gone", dear, 95*150, 95*150)
 }
 
-// A list over several domains costs what its past runs would today, as far as they tell.
+// A list over several domains costs what its past runs would today, as far as known.
 func TestEstimateOfAListOverDomains(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
@@ -76,7 +76,7 @@ func TestEstimateOfAListOverDomains(t *testing.T) {
 	r.priceDomain(t, "elsewhere.test", 5000)
 	wants("without history", 0, 150_000, 1_000_000, 1000, 150)
 	r.priceDomain(t, "dear.test", -1)
-	r.finish(t, run.Text("jobId"), 4, 0, 1, 2, 3) // launched before there was any price
+	r.finish(t, run.Text("jobId"), 4, 0, 1, 2, 3) // launched before the domain had a price
 	free = 1
 	wants("by a run by tiers", 1, 150_000*0.7, 150_000*1.3, 150, 150)
 	r.priceDomain(t, "dear.test", 1000)
@@ -86,13 +86,13 @@ func TestEstimateOfAListOverDomains(t *testing.T) {
 		Body: fmt.Sprintf(`{"scraperId":%q,"force":true}`, scraper)})
 	r.finish(t, again.Text("jobId"), 4, 0, 1, 2, 3)
 	free = 0
-	// 1,150 of two links each way, and a margin for two runs.
+	// 1,150 for two links each way, and the margin of two runs.
 	wants("by a run of that price, too", 2, 150_000*0.8, 1_000_000*1.2, 1000, 150)
 	r.priceDomain(t, "dear.test", -1)
 	wants("without the price", 2, 150_000*0.8, 150_000*1.2, 150, 150)
 }
 
-// After a run at the price of the domain nothing is in doubt.
+// After a run at the domain's price the estimate is certain.
 func TestEstimateByARunOverDomains(t *testing.T) {
 	r := start(t)
 	r.priceDomain(t, "dear.test", 1550)
@@ -104,7 +104,7 @@ func TestEstimateByARunOverDomains(t *testing.T) {
 	r.finish(t, run.Text("jobId"), 4, 0, 1, 2, 3)
 	estimate := apitest.Scenario{Name: "at that price", As: apitest.User, Status: 200,
 		Do: "POST /api/scraper/" + run.Text("scraperId") + "/estimate?links=4000",
-		Has: map[string]any{"minMicros": 2_000_000*7/10 - 1550, // a free request is left
+		Has: map[string]any{"minMicros": 2_000_000*7/10 - 1550, // one free request is left
 			"maxMicros": 2_000_000*13/10 - 150}}
 	r.Run(t, estimate)
 	r.priceDomain(t, "dear.test", 550)
@@ -113,7 +113,7 @@ func TestEstimateByARunOverDomains(t *testing.T) {
 	r.Run(t, estimate)
 }
 
-// Pages of a list that is no longer kept may be of any domain.
+// Pages of a list that no longer exists may be of any domain.
 func TestEstimateOfAListThatIsGone(t *testing.T) {
 	r := start(t)
 	r.priceDomain(t, "elsewhere.test", 5000)
@@ -136,7 +136,7 @@ func TestEstimateOfAListThatIsGone(t *testing.T) {
 	r.Run(t, estimate)
 }
 
-// What was fetched by a tier that is disabled now costs what the tiers do that are left.
+// Pages that a disabled tier fetched are estimated at the prices of the remaining tiers.
 func TestEstimateWithoutATier(t *testing.T) {
 	r := start(t)
 	both := model.TiersOf(model.Plain, model.Render)
@@ -172,7 +172,7 @@ func TestEstimateWithoutATier(t *testing.T) {
 	wants("without one", 150)
 }
 
-// However much a run may cost, the answer is a number that every client reads exactly.
+// Whatever a run may cost, every client can read the answer exactly.
 func TestEstimateIsExact(t *testing.T) {
 	r := start(t)
 	r.setPrices(t, func(rows price.List) price.List {

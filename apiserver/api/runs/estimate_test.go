@@ -51,7 +51,7 @@ func TestEstimateOfAList(t *testing.T) {
 	}
 	r.Run(t, apitest.Scenario{Name: "a run under way is no history", As: apitest.User, Do: path,
 		Status: 200, Has: map[string]any{"links": 4, "runsConsidered": 0}})
-	// Three of four links are delivered, and free requests pay: they count all the same.
+	// Three of four links are delivered. They count although free requests pay for them.
 	r.finish(t, run.Text("jobId"), 4, 0, 1, 2)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1})
 	r.Run(t, apitest.Scenario{Name: "by one run", As: apitest.User, Do: path + "?links=1000",
@@ -68,7 +68,7 @@ func TestEstimateOfAList(t *testing.T) {
 			"minMicros": 90_000, "maxMicros": 180_000}})
 }
 
-// What is not launched, since an admin has disabled what reads its pages, is not said to be free.
+// A run that cannot be launched, because its tier is disabled, is not estimated as free.
 func TestEstimateOfWhatIsDisabled(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.RegisterNode{Name: "f", Boot: r.IDs.New(), Capacity: 1,

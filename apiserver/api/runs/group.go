@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// RunsOfGroup is what became of the scrapers of a group.
+// RunsOfGroup is the outcome for each scraper of a group.
 type RunsOfGroup struct {
 	GroupID      ids.ID           `json:"groupId"`
 	Jobs         []LaunchedRun    `json:"jobs" doc:"Runs that were launched, or stopped"`
@@ -105,7 +105,7 @@ func (r Resource) stopGroup() *operation.Operation {
 
 const groupEstimateID = "svc_estimate_group"
 
-// GroupEstimate is what a run of a group launched now will probably cost. Money is in micros.
+// GroupEstimate is the probable cost of a run of a group launched now. Money is in micros.
 type GroupEstimate struct {
 	GroupID            ids.ID `json:"groupId"`
 	Scrapers           int    `json:"scrapers" doc:"That would be launched"`

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// put saves a scraper of alice.
+// put saves a scraper for alice.
 func (r *rig) put(t *testing.T, name string, spec model.Scraper, list bool) string {
 	t.Helper()
 	spec.Name = name
@@ -24,7 +24,7 @@ func (r *rig) put(t *testing.T, name string, spec model.Scraper, list bool) stri
 	return put.ID.String()
 }
 
-// reasons are those of an answer by scraper.
+// reasons maps each skipped scraper of an answer to its reason.
 func reasons(a apitest.Answer) map[string]string {
 	all := map[string]string{}
 	skipped, _ := a.JSON.(map[string]any)["skipped"].([]any)
@@ -35,7 +35,7 @@ func reasons(a apitest.Answer) map[string]string {
 	return all
 }
 
-// launchedIn are the scrapers of an answer's jobs.
+// launchedIn returns the scrapers and the jobs of an answer.
 func launchedIn(a apitest.Answer) (scrapers, jobs []string) {
 	all, _ := a.JSON.(map[string]any)["jobs"].([]any)
 	for _, j := range all {
@@ -48,7 +48,7 @@ func launchedIn(a apitest.Answer) (scrapers, jobs []string) {
 	return scrapers, jobs
 }
 
-// A group of scrapers of which each that cannot run has another reason.
+// mixed makes a group of scrapers. Those that cannot run each have a different reason.
 func (r *rig) mixed(t *testing.T) (good []string, want map[string]string) {
 	t.Helper()
 	good = []string{r.newScraper(t, "a", "https://shop.test/").String(),
@@ -78,7 +78,7 @@ func (r *rig) mixed(t *testing.T) (good []string, want map[string]string) {
 	return good, want
 }
 
-// without is a search on a server that has no engine.
+// searching is a search; the server has no engine for it.
 var searching = model.Scraper{Type: model.SearchEngineSearch,
 	SourceConfig: model.SourceConfig{Queries: []string{"x"}}}
 
@@ -87,7 +87,7 @@ func (r *rig) gone(t *testing.T, name string) ids.ID {
 	return r.newScraper(t, name, "https://shop.invalid/")
 }
 
-// hasLedgerOf reads the ledger an entry at a time, in which the runs of one command are neighbours.
+// hasLedgerOf reads the ledger entry by entry. The runs of one command are adjacent in it.
 func (r *rig) hasLedgerOf(t *testing.T, jobs []string) {
 	t.Helper()
 	var entered []string
@@ -188,7 +188,7 @@ func (r *rig) nameOf(t *testing.T, scraper string) string {
 	return r.Client.View().Scraper(id).Spec.Name
 }
 
-// The cap of a group's run goes by what pages of all domains of a site cost, whichever is read
+// The cap of a group's run counts the prices of all domains of a site, whichever link is read
 // first.
 func TestRunOfAGroupOverDomains(t *testing.T) {
 	r := start(t)
@@ -215,7 +215,7 @@ func TestRunOfAGroupOverDomains(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// site gives a new scraper a site of some links.
+// site gives a new scraper a site with some links.
 func (r *rig) site(t *testing.T, name string, links ...string) {
 	t.Helper()
 	scraper := r.newScraper(t, name, "https://other.test/")
@@ -228,12 +228,12 @@ func (r *rig) site(t *testing.T, name string, links ...string) {
 			`{"links":[%s],"name":%q,"scraperRef":%q}`, strings.Join(list, ","), name, scraper)})
 }
 
-// Whoever cannot pay for a page hears so of each scraper.
+// A customer who cannot pay for a page gets that reason for each scraper.
 func TestRunOfAGroupWithoutMoney(t *testing.T) {
 	r := start(t)
 	one := r.newScraper(t, "a", "https://shop.test/").String()
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 300})
-	for i := range clienttest.FreeGrant { // the free requests go
+	for i := range clienttest.FreeGrant { // use up the free requests
 		id := r.newScraper(t, fmt.Sprint("free", i), "https://shop.test/").String()
 		run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + id + "/run"})
 		r.finish(t, run.Text("jobId"), 1, 0)
@@ -255,7 +255,7 @@ func TestRunOfAGroupWithoutMoney(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// A call without a key leaves no record of one.
+// A call without an idempotency key leaves no claim.
 func TestRunOfAGroupWithoutKey(t *testing.T) {
 	r := start(t)
 	r.newScraper(t, "a", "https://shop.test/")
@@ -267,8 +267,8 @@ func TestRunOfAGroupWithoutKey(t *testing.T) {
 	}
 }
 
-// When nobody knows whether the runs were made, nothing is taken back, and the key answers the
-// rest.
+// If it is unknown whether the runs were created, nothing is undone, and the same key returns the
+// result later.
 func TestRunOfAGroupWithUnknownOutcome(t *testing.T) {
 	r := start(t)
 	r.newScraper(t, "a", "https://shop.test/")
@@ -278,7 +278,7 @@ func TestRunOfAGroupWithUnknownOutcome(t *testing.T) {
 		r.Client.Lose(n)
 		r.Run(t, apitest.Scenario{Name: c, As: apitest.User, Do: path, Header: key(c),
 			Status: 503})
-		r.Clock.Advance(3 * time.Minute) // a claim that nobody renews is gone
+		r.Clock.Advance(3 * time.Minute) // an unrenewed claim has expired
 		r.Client.Tick(t)
 		a := r.Call(t, apitest.Scenario{As: apitest.User, Do: path, Header: key(c)})
 		if a.Status != 200 {
@@ -294,7 +294,7 @@ func TestRunOfAGroupWithUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A store that fails launches nothing, and nothing is left.
+// If the store fails, nothing is launched, and nothing is left behind.
 func TestRunOfAGroupWithoutARowStore(t *testing.T) {
 	for _, step := range []string{"create", "add", "finish"} {
 		broken := &flaky{step: step}
@@ -312,7 +312,7 @@ func TestRunOfAGroupWithoutARowStore(t *testing.T) {
 	}
 }
 
-// Of a group of more scrapers than an answer names, as many run as may.
+// In a group with more scrapers than an answer can list, as many run as are allowed.
 func TestRunOfAHugeGroup(t *testing.T) {
 	const scrapers = client.MaxSkips + client.MaxRunsAtOnce + 100
 	r := start(t)
@@ -336,7 +336,7 @@ func TestRunOfAHugeGroup(t *testing.T) {
 	e := r.Call(t, apitest.Scenario{As: apitest.User,
 		Do: "POST /api/scraper/group/" + r.group.String() + "/estimate"})
 	if e.Status != 200 || e.JSON.(map[string]any)["scrapers"] != float64(0) {
-		t.Errorf("%s", e.Body) // there is no room
+		t.Errorf("%s", e.Body) // no more runs are allowed
 	}
 }
 
@@ -346,7 +346,7 @@ func TestEstimateOfAGroup(t *testing.T) {
 		r.newScraper(t, fmt.Sprint("s", i), "https://shop.test/")
 	}
 	path := "POST /api/scraper/group/" + r.group.String() + "/estimate"
-	// 150 pages of 150 to 750 micros, less 5 that free requests pay
+	// 150 pages at 150, less 5 that free requests pay
 	r.Run(t, apitest.Scenario{Name: "all", As: apitest.Reader, Do: path, Status: 200,
 		Has: map[string]any{"scrapers": 150, "scrapersConsidered": 100, "links": 150, "pages": 150,
 			"minMicros": 150*150 - 5*150, "maxMicros": 150*150 - 5*150, "affordable": false}},

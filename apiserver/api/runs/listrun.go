@@ -21,7 +21,7 @@ import (
 
 const listRunID = "svc_run_scraper_url_list"
 
-// listRunTime is how long the intake of the largest list may take.
+// listRunTime is how long receiving the largest list may take.
 const listRunTime = 20 * time.Minute
 
 // ListRun is the body of a list run.
@@ -39,7 +39,7 @@ type ListRun struct {
 	MaxChargeMicros   *int64            `json:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
-// LaunchedListRun answers a list run.
+// LaunchedListRun is the answer to a list run.
 type LaunchedListRun struct {
 	JobID             ids.ID         `json:"jobId"`
 	ScraperID         ids.ID         `json:"scraperId"`
@@ -55,7 +55,7 @@ type listRunRequest struct {
 	Stream *operation.Stream `stream:"text/uri-list,application/x-ndjson"`
 }
 
-// Validate implements operation.Validator: what needs neither state nor addresses.
+// Validate implements operation.Validator. It checks what depends on neither state nor addresses.
 func (r *listRunRequest) Validate() fault.List {
 	b := &r.Body
 	if b.EndpointTag != "" && b.EndpointTag != model.WebsiteContacts &&

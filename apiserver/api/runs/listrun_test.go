@@ -18,7 +18,7 @@ import (
 
 const listPath = "POST /api/scraper/url-list-run"
 
-// body is a list run of the rig's group, with members changed; a nil value leaves a member out.
+// body is a list run of the rig's group with changed members. A nil value removes a member.
 func (r *rig) body(changes ...any) string {
 	members := map[string]any{"groupId": r.group, "name": "list",
 		"urls":        []string{"https://shop.test/1", "https://shop.test/2"},
@@ -37,7 +37,7 @@ func (r *rig) body(changes ...any) string {
 	return string(text)
 }
 
-// list launches a list run that must succeed.
+// list launches a list run, which must succeed.
 func (r *rig) list(t *testing.T, body string) apitest.Answer {
 	t.Helper()
 	a := r.Call(t, apitest.Scenario{As: apitest.User, Do: listPath, Body: body})
@@ -79,7 +79,7 @@ func TestListRun(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// A list that a plugin reads has its tag, and its scraper runs again under it.
+// A list that a plugin reads has the plugin's tag, and runs again with it.
 func TestListRunOfAPlugin(t *testing.T) {
 	r := start(t)
 	const tag = "/plugin/marketplace/search"
@@ -103,8 +103,8 @@ func TestListRunOfAPlugin(t *testing.T) {
 	)
 }
 
-// What a list is charged as follows from what reads it: from a template's plugin, too, and from the
-// plugin that its scraper has now.
+// The price of a list depends on what reads it. That includes a template's plugin, and the current
+// plugin of its scraper.
 func TestListRunIsChargedAsItIsRead(t *testing.T) {
 	r := start(t)
 	const pdp, list = "/plugin/marketplace/pdp", "/plugin/marketplace/search"
@@ -158,7 +158,7 @@ func TestListRunIsChargedAsItIsRead(t *testing.T) {
 		Body: r.body("itemsConfig", nil, "endpointTag", pdp, "name", "unpriced")})
 }
 
-// Every refused list names what is at fault and leaves nothing behind.
+// Every refused list names the fault and leaves nothing behind.
 func TestListRunRefuses(t *testing.T) {
 	r := start(t)
 	foreign := r.NewGroup(t, "bob", "g")
@@ -247,7 +247,7 @@ func media(contentType string) map[string]string {
 	return map[string]string{"Content-Type": contentType}
 }
 
-// A streamed list is compared by its bytes when its key is used again, not by its length alone.
+// If a key is used again, a streamed list is compared by its bytes, not only by its length.
 func TestStreamedListIsRepeated(t *testing.T) {
 	r := start(t)
 	sc := apitest.Scenario{Name: "first", As: apitest.User, Do: r.stream("one"), Status: 200,
@@ -325,7 +325,7 @@ func TestListRunStreams(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// The name is refused before the body is read: the client is still sending.
+// The name is refused before the body is read, while the client is still sending.
 func TestListRunRefusesEarly(t *testing.T) {
 	r := start(t)
 	r.list(t, r.body())
@@ -344,7 +344,7 @@ func TestListRunRefusesEarly(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle leaves nothing behind.
+// A client that leaves in the middle leaves nothing behind.
 func TestListRunBreaksOff(t *testing.T) {
 	r := start(t)
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
@@ -404,8 +404,8 @@ func TestListRunTemplate(t *testing.T) {
 	}
 }
 
-// The deepest scraper that a body can hold is kept, read, taken as a template and run again. One
-// level more is refused.
+// The deepest scraper that fits a body can be saved, read, used as a template and run again. One
+// more level is refused.
 func TestTheDeepestScraperRuns(t *testing.T) {
 	r := start(t)
 	const most, around = 32, 5 // body, rules, rule, params, mapping
@@ -481,7 +481,7 @@ func TestListRunAgain(t *testing.T) {
 		[]string{"https://shop.test/9", "https://SHOP.test/3#x", urls[1]})),
 		"https://shop.test/9", urls[1])
 	r.finish(t, job, 2, 0)
-	// What a rerun left of a list is none that was given: force takes the one before it.
+	// The rest of a rerun is not a given list: force uses the list before it.
 	job = takes(r.list(t, again("force", true)), urls...)
 	r.finish(t, job, 4, 0, 1, 2, 3)
 	job = takes(r.list(t, again("rerun", true, "urls",

@@ -16,10 +16,10 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-// ReExtractInput says which run's bodies are read anew, and by what.
+// ReExtractInput names the run whose bodies are read again, and the recipe for it.
 type ReExtractInput struct {
 	JobID ids.ID `json:"jobId" required:"true" doc:"A run of the scraper that has ended, whose bodies were kept"`
-	// What is null is the scraper's.
+	// A null member means the scraper's own.
 	Type             *model.ScraperType       `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF" doc:"In place of the scraper's; null: that one"`
 	ItemsConfig      *[]model.Field           `json:"itemsConfig" min:"1" max:"500" doc:"In place of the scraper's; null: those"`
 	PostProcessRules *[]model.PostProcessRule `json:"postProcessRules" max:"100" doc:"In place of the scraper's; null: those"`
@@ -66,7 +66,7 @@ func (r Resource) reExtract() *operation.Operation {
 	})
 }
 
-// read is the command that makes the run.
+// read makes the command that begins the run.
 func (r Resource) read(ctx context.Context, from *operation.Caller,
 	in *reExtractRequest) (begin client.BeginReExtract, err error) {
 	if faults := r.check(ctx, &in.Body); len(faults) > 0 {
@@ -101,7 +101,7 @@ func (r Resource) read(ctx context.Context, from *operation.Caller,
 		Scraper: scraper.ID, From: job.ID, Links: job.Links, Recipe: recipe}, nil
 }
 
-// check is what is wrong with a body whatever the scraper is.
+// check validates a body independently of the scraper.
 func (r Resource) check(ctx context.Context, in *ReExtractInput) (faults fault.List) {
 	if in.Type != nil && in.ItemsConfig != nil {
 		faults = extract.Validate(model.Recipe{Type: *in.Type, Fields: *in.ItemsConfig})
@@ -112,7 +112,7 @@ func (r Resource) check(ctx context.Context, in *ReExtractInput) (faults fault.L
 	return faults
 }
 
-// recipe is what reads the bodies.
+// recipe is the recipe that reads the bodies.
 func (r Resource) recipe(ctx context.Context, from *operation.Caller, scraper *client.Scraper,
 	in *ReExtractInput) (recipe model.Recipe, err error) {
 	spec := scraper.Spec

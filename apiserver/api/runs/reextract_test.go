@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// startKeeping is a rig with a place for bodies.
+// startKeeping starts a rig with a store for bodies.
 func startKeeping(t *testing.T) *rig {
 	t.Helper()
 	blobs, err := blobstore.OpenDirectory(t.TempDir())
@@ -29,8 +29,8 @@ func startKeeping(t *testing.T) *rig {
 	return r
 }
 
-// TestReExtract: a run that has ended is read again, by the scraper or by what is given, and the
-// scraper stays as it is.
+// TestReExtract: an ended run is read again, by the scraper or with replacements, and the scraper
+// stays as it is.
 func TestReExtract(t *testing.T) {
 	r := startKeeping(t)
 	scraper, other := r.newScraper(t, "shop", "https://shop.test/"),
@@ -103,7 +103,7 @@ func TestReExtract(t *testing.T) {
 		"jobId", 400)
 }
 
-// TestReExtractWithoutAPlace: where no bodies are kept none can be read.
+// TestReExtractWithoutAPlace: without a store for bodies there is nothing to read.
 func TestReExtractWithoutAPlace(t *testing.T) {
 	r := start(t)
 	id := r.newScraper(t, "shop", "https://shop.test/").String()

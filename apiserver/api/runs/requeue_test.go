@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// An admin has what failed of a customer's run run again, as that customer's.
+// An admin reruns the failed links of a customer's run, as the customer's run.
 func TestRequeue(t *testing.T) {
 	r := start(t)
 	r.topUp(t, 10_000)

@@ -22,8 +22,7 @@ type runRequest struct {
 
 const runID = "svc_run_scraper"
 
-// runTime is how long the launch of a run may take. That of a site of a million links takes
-// longest.
+// runTime is how long launching a run may take. A site of a million links takes longest.
 const runTime = 5 * time.Minute
 
 // start is GET and POST /api/scraper/{id}/run.

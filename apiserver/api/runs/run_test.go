@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 		}})
 }
 
-// A call without a key leaves no record of one.
+// A call without an idempotency key leaves no claim.
 func TestRunWithoutKey(t *testing.T) {
 	r := start(t)
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
@@ -86,7 +86,7 @@ func TestRunWithoutKey(t *testing.T) {
 	}
 }
 
-// A list that takes long to come in keeps its claim.
+// A list that arrives slowly keeps its claim.
 func TestClaimIsRenewed(t *testing.T) {
 	slow := &flaky{}
 	r := &rig{store: apitest.NewStore(t)}
@@ -108,7 +108,7 @@ func TestClaimIsRenewed(t *testing.T) {
 		Header: key("k"), Status: 200})
 }
 
-// A claim whose call ended without hearing of it expires, although others of the node live on.
+// The claim of a call that ended without a result expires, although other calls of the node go on.
 func TestClaimOfADeadCallExpires(t *testing.T) {
 	slow := &flaky{}
 	r := &rig{store: apitest.NewStore(t)}
@@ -146,8 +146,8 @@ func TestClaimOfADeadCallExpires(t *testing.T) {
 	r.Run(t, dead)
 }
 
-// When nobody knows whether the run was made, nothing of it is taken back; the key answers the
-// rest.
+// If it is unknown whether the run was created, nothing is undone, and the same key returns the
+// result later.
 func TestRunWithUnknownOutcome(t *testing.T) {
 	broken := &flaky{}
 	r := &rig{store: apitest.NewStore(t)}
@@ -173,7 +173,7 @@ func TestRunWithUnknownOutcome(t *testing.T) {
 func TestRunWithoutMoney(t *testing.T) {
 	r := start(t)
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
-	for range 5 { // the free requests
+	for range 5 { // use up the free requests
 		run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/" + id + "/run"})
 		r.finish(t, run.Text("jobId"), 1, 0)
 	}
@@ -210,8 +210,8 @@ func TestRunFailsHalfWay(t *testing.T) {
 		Status: 200, Headers: map[string]string{"Idempotency-Replayed": ""}})
 }
 
-// A run may use what its scraper allows of what the server has; with nothing left it is refused
-// before anything is taken in.
+// A run may use the tiers that both its scraper and the server have. If there is none, it is
+// refused before its list is stored.
 func TestTiersOfRuns(t *testing.T) {
 	r := start(t)
 	save := func(name string, tiers []string, pagination *model.Pagination) string {

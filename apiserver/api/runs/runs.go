@@ -1,5 +1,5 @@
 // Package runs owns the operations that start and stop runs (specification 4.1, decisions 8 and 9).
-// How runs come to be is package launch's; what became of one is in package jobs.
+// Package launch creates runs; package jobs reports on them.
 package runs
 
 import (
@@ -16,25 +16,25 @@ import (
 
 const group = "Runs"
 
-// Resource is the operations that start and stop runs, and what they use.
+// Resource has the operations that start and stop runs, and their dependencies.
 type Resource struct {
 	Launcher *launch.Launcher
 	Trials   *trial.Trials
 	Client   Client
 	Clock    clock.Clock
-	// ExchangeRates are what currency rules convert by.
+	// ExchangeRates are the rates of currency rules.
 	ExchangeRates ecb.Rates
-	// KeepsBodies says that there is a place for bodies that are to be kept.
+	// KeepsBodies says that there is a store for bodies.
 	KeepsBodies bool
 }
 
-// Client is what stops a run, and sees it stop.
+// Client stops a run and watches it stop.
 type Client interface {
 	client.Proposer
 	client.Reader
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.start(),

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// rig is an API with a row store and a group of alice.
+// rig is an API with a row store and one group of alice's.
 type rig struct {
 	*apitest.Server
 	store rowstore.Store
@@ -31,7 +31,7 @@ func start(t *testing.T) *rig {
 
 var fields = []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}
 
-// newScraper saves a scraper of alice with one start address.
+// newScraper saves a scraper with one start address for alice.
 func (r *rig) newScraper(t *testing.T, name, url string) ids.ID {
 	t.Helper()
 	put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
@@ -41,7 +41,7 @@ func (r *rig) newScraper(t *testing.T, name, url string) ids.ID {
 	return put.ID
 }
 
-// urls are the addresses of a job's list.
+// urls returns the addresses of a job's list.
 func (r *rig) urls(t *testing.T, job string) []string {
 	t.Helper()
 	id, err := ids.Parse(job)
@@ -59,7 +59,7 @@ func (r *rig) urls(t *testing.T, job string) []string {
 	return urls
 }
 
-// nothingLeft fails when a list is there that no job runs, or a claim that nobody holds.
+// nothingLeft fails if there is a list without a job, or a claim without a call.
 func (r *rig) nothingLeft(t *testing.T) {
 	t.Helper()
 	lists, err := r.store.AllLists(t.Context())
@@ -76,8 +76,8 @@ func (r *rig) nothingLeft(t *testing.T) {
 	}
 }
 
-// finish ends a job of n links: those in good are delivered, the others errored, or websites that
-// are not charged.
+// finish ends a job of n links. Those in good are delivered; the others fail, or are websites
+// without a charge.
 func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 	t.Helper()
 	id, err := ids.Parse(job)
@@ -103,7 +103,7 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 			page.PriceRow, page.Quantity = prices.At(j.Charge,
 				address.AuthorityOf(links[0].URL)).Of(model.Plain)
 			page.Rows = [][]byte{[]byte(fmt.Sprintf(`{"n":%d}`, seq))}
-		} else if j.Charge.PaidOnly { // a website that is not charged has its row, too
+		} else if j.Charge.PaidOnly { // a website without a charge has a row, too
 			page.Outcome, page.Code, page.Status, page.Rows = model.Delivered, "", 200,
 				[][]byte{[]byte(`{"n":null}`)}
 		}
@@ -126,7 +126,7 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 
 func key(text string) map[string]string { return map[string]string{"Idempotency-Key": text} }
 
-// flaky is a store whose lists fail at a step, or wait.
+// flaky is a store whose list operations fail at a step, or wait.
 type flaky struct {
 	rowstore.Store
 	step             string

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// loop plays the loop for the next trial: page is what becomes of its one address.
+// loop fakes the fetch loop for the next trial, with page as the result of its address.
 func (r *rig) loop(t *testing.T, page *model.Page) func() *client.Job {
 	t.Helper()
 	return r.PlayTrial(t, r.store, func(model.Recipe) *model.Page { return page })
@@ -124,8 +124,8 @@ func TestSampleOfAList(t *testing.T) {
 	}
 }
 
-// TestCachedSampleIsOfTheListAsItIs: a list that was given anew is no change of the scraper, but
-// its first address is another.
+// TestCachedSampleIsOfTheListAsItIs: a new list does not change the scraper, but changes its first
+// address.
 func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
@@ -141,7 +141,7 @@ func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
 	}
 	sample("https://shop.test/2", "before")
 	r.finish(t, first.Text("jobId"), 1, 0)
-	r.Clock.Advance(time.Millisecond) // of runs of one moment neither is the newer one
+	r.Clock.Advance(time.Millisecond) // runs must not have the same time, or neither is newer
 	r.list(t, r.body("groupId", nil, "name", nil, "itemsConfig", nil, "scraperId",
 		first.Text("scraperId"),
 		"urls", []string{"https://shop.test/5"}))
@@ -152,7 +152,7 @@ func TestSampleWithoutMoney(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: -1})
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
-	for n := range 5 { // the free requests
+	for n := range 5 { // use up the free requests
 		wait := r.loop(t, delivered(`{"title":"a"}`))
 		r.Run(t, apitest.Scenario{Name: fmt.Sprint("free ", n), As: apitest.User,
 			Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 200})
@@ -199,7 +199,7 @@ func TestSampleUnderACap(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// A read key has twenty billable samples a day.
+// A read key may make twenty billable samples a day.
 func TestSamplesOfADay(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
@@ -218,7 +218,7 @@ func TestSamplesOfADay(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// Who hangs up, or waits too long, ends the run.
+// A caller who hangs up, or waits too long, ends the run.
 func TestSampleIsGivenUp(t *testing.T) {
 	r := start(t)
 	id := r.newScraper(t, "shop", "https://shop.test/")
@@ -276,7 +276,7 @@ func TestSampleIsGivenUp(t *testing.T) {
 	r.nothingLeft(t)
 }
 
-// Who waits for the sample of another call waits no longer, and begins none of its own then.
+// A caller who waits for another call's sample gives up in time, and starts none of its own.
 func TestJoinedSampleEndsInTime(t *testing.T) {
 	for begun, wants := range map[bool]string{false: "not asked for within 55s",
 		true: "asked for late"} {
@@ -321,7 +321,7 @@ func TestJoinedSampleEndsInTime(t *testing.T) {
 	}
 }
 
-// What a trial's caller sees of a page with many rows is bounded.
+// The rows that a trial returns are bounded.
 func TestSampleIsBounded(t *testing.T) {
 	r := start(t)
 	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() +

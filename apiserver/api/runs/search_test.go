@@ -37,7 +37,7 @@ func (r *rig) newSearch(t *testing.T, name, source string) string {
 	return made.Text("id")
 }
 
-// Each query becomes an address of the engine, which the run keeps.
+// Each query becomes an address of the engine, which stays the run's engine.
 func TestSearch(t *testing.T) {
 	r := startSearch(t, withEngines)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})

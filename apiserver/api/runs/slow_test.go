@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// trickle sends the beginning of a request whose body has no end yet.
+// trickle sends the beginning of a request and leaves its body open.
 func (r *rig) trickle(t *testing.T, path, media, begin string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
@@ -30,8 +30,8 @@ func (r *rig) trickle(t *testing.T, path, media, begin string) net.Conn {
 	return c
 }
 
-// One address that is none refuses a list while the rest of it is still under way, and nothing of
-// the list stays.
+// One invalid address refuses a list while the rest is still arriving, and nothing of the list is
+// kept.
 func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 	r := start(t)
 	for media, c := range map[string]struct{ begin, line string }{
@@ -56,11 +56,11 @@ func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 	}
 }
 
-// However many bodies of one customer trickle in, those of others are taken: large JSON bodies and
-// streamed ones.
+// However many slow bodies one customer sends, large JSON bodies and streams of others are
+// accepted.
 func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
 	r := start(t)
-	const lists = 36 // more than are taken in at a time
+	const lists = 36 // more than are received at once
 	for i := range lists {
 		_, path, _ := strings.Cut(r.stream(fmt.Sprint("slow", i)), " ")
 		r.trickle(t, path, "text/uri-list", strings.Repeat("https://shop.test/1\n", 8_000))

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// While disks are short, what takes room is refused by name, and all else is answered. The same
-// calls, under the same keys, succeed once there is room.
+// While disks are short, calls that need space are refused with that code, and all others are
+// answered. The same calls with the same keys succeed once there is space.
 func TestCallsWithoutSpace(t *testing.T) {
 	r := start(t)
 	shop := r.newScraper(t, "shop", "https://shop.test/").String()
@@ -44,12 +44,12 @@ func TestCallsWithoutSpace(t *testing.T) {
 		Has: map[string]any{"space": "ok"}})
 	for _, call := range calls {
 		call.As, call.Status, call.Header = apitest.User, 200, with(call.Header, call.Name)
-		call.Headers = map[string]string{"Idempotency-Replayed": ""} // made now, not before
+		call.Headers = map[string]string{"Idempotency-Replayed": ""} // not replayed
 		r.Run(t, call)
 	}
 }
 
-// with is a header with an idempotency key.
+// with adds an idempotency key to headers.
 func with(header map[string]string, name string) map[string]string {
 	all := key(name)
 	for member, value := range header {
@@ -58,7 +58,7 @@ func with(header map[string]string, name string) map[string]string {
 	return all
 }
 
-// A streamed list leaves the disk of the server that takes it in its floor, to the byte.
+// A streamed list leaves exactly the floor free on the disk of the receiving server.
 func TestStreamedListLeavesTheFloor(t *testing.T) {
 	const step, floor = 4 << 20, 1 << 20
 	var free atomic.Uint64

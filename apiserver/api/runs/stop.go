@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// drainTime is how long a stop waits for what the run has out.
+// drainTime is how long a stop waits for the run's out set to empty.
 const drainTime = 10 * time.Second
 
 type stopRequest struct {
@@ -47,7 +47,7 @@ func (r Resource) stop() *operation.Operation {
 	})
 }
 
-// drained waits until nothing of a run is out any more; false says that the time was up first.
+// drained waits until nothing of a run is out. It returns false if the deadline or ctx comes first.
 func drained(ctx context.Context, c client.Reader, id ids.ID, deadline <-chan time.Time) bool {
 	for {
 		job, changed := c.View().WatchJob(id)

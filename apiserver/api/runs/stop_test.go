@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// await waits until a job is as wanted.
+// await waits until wanted accepts the job.
 func (r *rig) await(t *testing.T, id ids.ID, wanted func(*client.Job) bool) {
 	t.Helper()
 	for {
@@ -77,7 +77,7 @@ func TestStop(t *testing.T) {
 	r.Run(t, stop)
 }
 
-// launch runs a scraper and sends its page out.
+// launch runs a scraper and dispatches its page.
 func (r *rig) launch(t *testing.T, scraper ids.ID) ids.ID {
 	t.Helper()
 	run := r.Call(t, apitest.Scenario{As: apitest.User,
@@ -90,7 +90,7 @@ func (r *rig) launch(t *testing.T, scraper ids.ID) ids.ID {
 	return id
 }
 
-// A page that takes too long is not waited for.
+// A stop does not wait for a page that takes too long.
 func TestStopGivesUpWaiting(t *testing.T) {
 	r := start(t)
 	scraper := r.newScraper(t, "shop", "https://shop.test/")

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Who has neither money nor free requests launches nothing while billing is on, and everything
-// while it is off. Estimates are 0 then.
+// A customer with neither money nor free requests can launch nothing while billing is on, and
+// everything while it is off. Estimates are 0 then.
 func TestLaunchesWhileBillingIsOff(t *testing.T) {
 	r := start(t)
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
@@ -17,7 +17,7 @@ func TestLaunchesWhileBillingIsOff(t *testing.T) {
 	launch := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
 		Scraper: spent, List: r.IDs.New(), Links: 5, Tiers: model.TiersOf(model.Plain)}
 	r.Client.Must(t, launch)
-	for seq := range uint32(5) { // the free requests
+	for seq := range uint32(5) { // use up the free requests
 		r.Client.Dispatch(t, launch.Job, seq)
 		if err := r.Client.Settle(t.Context(), []model.Receipt{{Job: launch.Job,
 			Unit: model.Unit{Seq: seq}, Outcome: model.Delivered, PriceRow: "tier:plain",

@@ -66,7 +66,7 @@ type listRequest struct {
 // Validate implements operation.Validator.
 func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
-// of are those of a list that are asked for.
+// of returns the entries of a list that the request asks for.
 func (in *listRequest) of(list []*client.Schema) ([]SchemaListEntry, error) {
 	wanted, err := api.Named[*client.Schema]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
 		Name:    func(s *client.Schema) string { return s.Name },

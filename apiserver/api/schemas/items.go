@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// CommonField is a common field: its name and its JSON type.
+// CommonField is a common field with its JSON type.
 type CommonField struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// common are field names that extraction knows how to find, by type.
+// common lists the field names that extraction can find, by type.
 const common = `string name title description brand manufacturer model sku mpn gtin isbn availability condition color size
 	material category currency image url author publisher articleBody reviewBody language seller telephone email
 	streetAddress addressLocality postalCode addressRegion addressCountry location datePublished dateModified startDate

@@ -52,7 +52,7 @@ func (r Resource) putGlobal() *operation.Operation {
 	})
 }
 
-// save saves a schema of a customer, "" for a global one.
+// save saves a schema of a customer; customer is "" for a global one.
 func (r Resource) save(ctx context.Context, from *operation.Caller, customer string,
 	b *Schema) (Schema, error) {
 	var content bytes.Buffer
@@ -72,7 +72,7 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, customer str
 	return NewSchema(&saved), nil
 }
 
-// nameOf is what a list calls a schema.
+// nameOf is the name of a schema in lists.
 func nameOf(b *Schema) string {
 	var titled struct {
 		Title any `json:"title"`
@@ -89,7 +89,7 @@ func nameOf(b *Schema) string {
 	return fmt.Sprintf("%s v%d", b.Type, b.Version)
 }
 
-// maxName bounds a name, in characters.
+// maxName bounds a name, characters.
 const maxName = 200
 
 func truncate(name string) string {

@@ -1,5 +1,5 @@
 // Package schemas owns the operations on extraction schemas (specification 4.8): the customers'
-// own, and the global ones that admins keep.
+// own, and the admins' global ones.
 package schemas
 
 import (
@@ -16,13 +16,13 @@ import (
 
 const group = "Schemas"
 
-// Resource is the operations on schemas, and what they use.
+// Resource has the operations on schemas and their dependencies.
 type Resource struct {
 	Client client.Proposer
 	IDs    ids.Source
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.put(),
@@ -62,7 +62,7 @@ func (s *Schema) Validate() fault.List {
 	return faults
 }
 
-// problems are the faults of a document.
+// problems converts the error of a document to faults.
 func problems(err error) fault.List {
 	var list fault.List
 	if !errors.As(err, &list) {
@@ -79,7 +79,7 @@ type SchemaListEntry struct {
 	Version int64  `json:"version"`
 }
 
-// NewSchema is a schema with its document.
+// NewSchema converts a schema with its document to the API's form.
 func NewSchema(s *client.Schema) Schema {
 	made := Schema{ID: s.ID, Name: s.Name, Version: s.Version, Type: s.Type, Content: s.Content,
 		Description: s.Description,

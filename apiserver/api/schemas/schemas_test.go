@@ -148,7 +148,7 @@ func TestGlobal(t *testing.T) {
 	)
 }
 
-// newSchema makes a schema of alice.
+// newSchema makes a schema for alice.
 func newSchema(t *testing.T, s *apitest.Server) string {
 	t.Helper()
 	return s.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/schema/customer",
@@ -229,8 +229,8 @@ func TestDelete(t *testing.T) {
 	)
 }
 
-// TestScrapersOfASchema: AI_CONF scrapers are saved with a schema that the customer may read, and
-// no others.
+// TestScrapersOfASchema: AI_CONF scrapers can be saved only with a schema that the customer may
+// read.
 func TestScrapersOfASchema(t *testing.T) {
 	s := apitest.Start(t)
 	own, group := newSchema(t, s), s.NewGroup(t, "alice", "g")

@@ -30,8 +30,8 @@ func (c *checker) invalid(field, format string, args ...any) {
 	c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation, field, format, args...))
 }
 
-// check is everything that is wrong with a scraper, each fault with its field. known is the one
-// that it replaces, nil for a new one. The scraper of a list run has its addresses in a list
+// check returns everything that is wrong with a scraper, each fault with its field. known is the
+// scraper that it replaces, nil for a new one. A list run's scraper has its addresses in a list
 // instead of sourceConfig.url.
 func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	known *client.Scraper) fault.List {
@@ -70,8 +70,8 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	return c.faults
 }
 
-// upload refuses what the scraper of an upload has none of. It fetches no page and is never
-// scheduled (specification 4.9), and keeps the rows of a file as they are.
+// upload refuses the members that an upload's scraper cannot have. Such a scraper fetches no pages,
+// is never scheduled (specification 4.9), and keeps a file's rows as they are.
 func (c *checker) upload(spec *model.Scraper) {
 	source, config := &spec.SourceConfig, &model.ScraperConfig{}
 	if spec.Config != nil {
@@ -104,7 +104,7 @@ func (c *checker) upload(spec *model.Scraper) {
 	}
 }
 
-// schedule checks when the scraper starts by itself.
+// schedule checks when the scraper starts automatically.
 func (c *checker) schedule(spec *model.Scraper, listed bool) {
 	switch {
 	case spec.Schedule == "":
@@ -121,7 +121,7 @@ func (c *checker) schedule(spec *model.Scraper, listed bool) {
 	}
 }
 
-// stays refuses to make of a list run's scraper what its list cannot be read by.
+// stays refuses changes after which a list run's scraper could not read its list.
 func (c *checker) stays(spec *model.Scraper, known *client.Scraper) {
 	switch {
 	case known.ListRun && spec.Type == model.SearchEngineSearch:
@@ -162,7 +162,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	}
 }
 
-// curl checks the command, where it leads, and that there is a rule for each of its placeholders.
+// curl checks the command, its address, and that each placeholder has a token rule.
 func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
 	request, err := curl.Parse(command)
 	if err != nil {
@@ -187,7 +187,7 @@ func detail(err error) string {
 	return "is no address that can be crawled"
 }
 
-// pagination checks decision 14.
+// pagination checks the rules of decision 14.
 func (c *checker) pagination(source *model.SourceConfig) {
 	const field = "sourceConfig.pagination"
 	p := source.Pagination
@@ -228,8 +228,8 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	}
 }
 
-// PaginationMembers are the members that each type of pagination has. Selectors and paths are
-// checked with the fields.
+// PaginationMembers lists the members of each type of pagination. Selectors and paths are checked
+// with the fields.
 func PaginationMembers() map[model.PaginationType][]string {
 	return map[model.PaginationType][]string{
 		model.PaginationNone: {},
@@ -243,8 +243,8 @@ func PaginationMembers() map[model.PaginationType][]string {
 	}
 }
 
-// template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host:
-// what it says is meant for that one.
+// template checks the addresses of URL_TEMPLATE. Those of a curl command must stay on its host,
+// because the command's data is meant only for that host.
 func (c *checker) template(field string, source *model.SourceConfig) {
 	template := source.Pagination.Template
 	if !strings.Contains(template, model.PagePlaceholder) {
@@ -262,7 +262,7 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	}
 	base, err := address.Canonical(start)
 	if err != nil {
-		return // the address is at fault
+		return // the address itself is at fault
 	}
 	page, err := address.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
 	if err == nil {
@@ -276,8 +276,8 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	}
 }
 
-// recipe checks type and fields by the code that will use them. tag is what reads the pages
-// instead, if anything does.
+// recipe checks type and fields with the code that will use them. tag names a plugin that reads the
+// pages instead; "": none.
 func (c *checker) recipe(spec *model.Scraper, tag string) {
 	recipe, known := c.view.RecipeOf(c.customer, spec, tag)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// deliver runs a scraper of alice: one link, delivered with items rows, or errored when items is 0.
+// deliver runs a scraper of alice's: one link is delivered with items rows, or fails if items is 0.
 func deliver(t *testing.T, s *apitest.Server, scraper ids.ID, items uint32) {
 	t.Helper()
 	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice",

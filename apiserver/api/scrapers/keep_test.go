@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// Bodies may be kept for 1 to 30 days, where there is a place for them; both forms say so.
+// Bodies may be kept for 1 to 30 days if there is a store for them. Both forms show it.
 func TestKeepBodyDays(t *testing.T) {
 	blobs, err := blobstore.OpenDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = blobs.Close() }) // a directory's lock
+	t.Cleanup(func() { _ = blobs.Close() }) // releases the directory's lock
 	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)),
 		func(config *apiserver.Config) { config.Blobs = blobs })
 	group := s.NewGroup(t, "alice", "g")

@@ -34,14 +34,14 @@ type listRequest struct {
 // Validate implements operation.Validator.
 func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
-// placeName bounds what a cursor has of a name, which names are ordered by.
+// placeName is how many bytes of a name a cursor contains if names are the order.
 const placeName = 256
 
 // listPlace is the last scraper of the page before.
 type listPlace struct {
 	CreatedAt int64  `json:"c"`
 	ID        ids.ID `json:"i"`
-	Name      []byte `json:"n,omitempty"` // whatever its case, when names are the order
+	Name      []byte `json:"n,omitempty"` // case-folded; only if names are the order
 }
 
 // list is GET /api/scraper/list.
@@ -94,7 +94,7 @@ func (r Resource) list() *operation.Operation {
 	})
 }
 
-// order is what scrapers are listed by.
+// order is the order of a list of scrapers.
 type order struct{ name, descending, stored bool }
 
 func (in *listRequest) order() (o order, err error) {
@@ -105,7 +105,7 @@ func (in *listRequest) order() (o order, err error) {
 	return o, err
 }
 
-// place is where a scraper stands.
+// place is the position of a scraper in the order.
 func (o order) place(s *client.Scraper) listPlace {
 	place := listPlace{CreatedAt: s.CreatedAt, ID: s.ID}
 	if o.name {
@@ -115,7 +115,7 @@ func (o order) place(s *client.Scraper) listPlace {
 	return place
 }
 
-// compare has the newest of equal ones first.
+// compare compares two positions. Equal ones come newest first.
 func (o order) compare(a, b listPlace) int {
 	first := cmp.Compare(a.CreatedAt, b.CreatedAt)
 	if o.name {
@@ -127,8 +127,8 @@ func (o order) compare(a, b listPlace) int {
 	return cmp.Or(first, cmp.Compare(b.CreatedAt, a.CreatedAt), bytes.Compare(b.ID[:], a.ID[:]))
 }
 
-// of are a customer's scrapers that are wanted, in order, behind a place (nil: all). An order that
-// the state does not have sorts them at each page: there are at most 100,000.
+// of returns the customer's scrapers that wanted accepts, in order, after a place (nil: all).
+// Orders that the state does not keep are sorted for each page, of at most 100,000 scrapers.
 func (o order) of(v *client.View, customer string, after *listPlace,
 	wanted func(*client.Scraper) bool) iter.Seq[*client.Scraper] {
 	behind := func(yield func(*client.Scraper) bool) {
@@ -177,7 +177,7 @@ func (in *listRequest) filter(v *client.View, now time.Time) func(*client.Scrape
 	}
 }
 
-// since is the Unix milliseconds that hasRunWithin reaches back to.
+// since is the begin of hasRunWithin in Unix milliseconds.
 func (in *listRequest) since(now time.Time) int64 {
 	if in.HasRunWithin == "" {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestListSorted: by name or by age, and of a span, page by page while others come and go.
+// TestListSorted: by name or age, or within a span, page by page, while scrapers come and go.
 func TestListSorted(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -55,7 +55,7 @@ func TestListSorted(t *testing.T) {
 	}
 	at := func(n int) string { return times[n].UTC().Format(time.RFC3339Nano) }
 	for query, want := range map[string]string{
-		"sort=name": "2403165", "sort=name,desc": "6513042", // begin alike: newest first
+		"sort=name": "2403165", "sort=name,desc": "6513042", // equal beginnings: newest first
 		"sort=createdAt,desc": "6543210", "sort=createdAt": "0123456",
 		"sort=name&q=ALPHA": "24", "from=" + at(2): "65432", "to=" + at(2): "10",
 		"from=" + at(1) + "&to=" + at(4):                           "321",
@@ -74,7 +74,7 @@ func TestListSorted(t *testing.T) {
 	if got := read("sort=name", 2, func() {
 		came++
 		s.Clock.Advance(time.Second)
-		newScraper(fmt.Sprintf("a%d", came)) // before all that were read
+		newScraper(fmt.Sprintf("a%d", came)) // sorts before all that were read
 	}); got != "2403165" {
 		t.Errorf("while others come: %s", got)
 	}
@@ -112,7 +112,7 @@ func TestList(t *testing.T) {
 			t.Fatalf("made: %s", a.Body)
 		}
 		made = append(made, id)
-		if i != 1 { // two of one moment
+		if i != 1 { // two of the same time
 			s.Clock.Advance(time.Second)
 		}
 	}
@@ -146,7 +146,7 @@ func TestList(t *testing.T) {
 		apitest.Scenario{Name: "not a cursor", As: apitest.Reader, Do: list + "?cursor=abc",
 			Status: 400, Code: "invalid_cursor"},
 	)
-	// Page by page, everything comes once.
+	// Page by page, each scraper comes once.
 	seen, cursor := []string{}, ""
 	for range 10 {
 		a := s.Call(t, apitest.Scenario{As: apitest.Reader, Do: list + "?limit=1&cursor=" + cursor})

@@ -26,14 +26,14 @@ type UploadLimits struct {
 	MinUploadBitsPerSec int64       `json:"minUploadBitsPerSecond"`
 }
 
-// UploadSizes are the sizes of the largest files.
+// UploadSizes are size limits of files, bytes by format.
 type UploadSizes struct {
 	CSV   int64 `json:"csv"`
 	JSONL int64 `json:"jsonl"`
 	XLSX  int64 `json:"xlsx"`
 }
 
-// SizesOf are those of a customer.
+// SizesOf returns the size limits of a customer.
 func SizesOf(v *client.View, customer string) UploadSizes {
 	return UploadSizes{CSV: limits.UploadBytes(v, customer, upload.CSV),
 		JSONL: limits.UploadBytes(v, customer, upload.JSONL),

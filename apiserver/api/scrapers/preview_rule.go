@@ -25,7 +25,7 @@ type previewRuleRequest struct {
 	} `body:"json"`
 }
 
-// RulePreview is what a rule makes of a value.
+// RulePreview is the result of a rule for one value.
 type RulePreview struct {
 	Output   json.RawMessage `json:"output" doc:"What would be written to outputField; null, too, where nothing would be"`
 	Rate     json.RawMessage `json:"rate,omitempty" doc:"Of CURRENCY_CONVERT: what one unit of the source is worth, a number"`
@@ -91,11 +91,11 @@ func (r Resource) previewRule() *operation.Operation {
 	})
 }
 
-// goneEvery is how often the caller of a preview is looked for.
+// goneEvery is the interval of checks that the caller of a preview is still there.
 const goneEvery = 200 * time.Millisecond
 
-// whileThere is a context that ends when the caller has gone. What it answers must be called before
-// the handler ends.
+// whileThere returns a context that ends when the caller has gone. The returned function must be
+// called before the handler ends.
 func whileThere(ctx context.Context, now clock.Clock, gone func() bool) (context.Context, func()) {
 	ctx, leave := context.WithCancel(ctx)
 	var watch sync.WaitGroup

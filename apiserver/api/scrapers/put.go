@@ -90,7 +90,7 @@ func (r Resource) putV2() *operation.Operation {
 	})
 }
 
-// save makes or replaces a scraper whose body is right.
+// save creates or replaces a scraper with a valid body.
 func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) (*client.Scraper,
 	error) {
 	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig,
@@ -134,19 +134,19 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 	return &saved, err
 }
 
-// taken adds to the refusal of a name which scraper has it.
+// taken adds to a refusal which scraper has the name.
 func taken(v *client.View, put *client.PutScraper, refusal error) error {
 	other := v.UploadByName(put.Customer, put.Group, put.Spec.Name)
 	if other == nil {
 		other = v.ScraperByName(put.Customer, put.Spec.Name)
 	}
-	if other == nil || other.ID == put.ID { // it was freed meanwhile
+	if other == nil || other.ID == put.ID { // the name was freed meanwhile
 		return refusal
 	}
 	return &operation.TakenName{ScraperID: other.ID, Type: string(other.Spec.Type), Err: refusal}
 }
 
-// noGroup answers 400, as all validation of a scraper's body does.
+// noGroup is a 400, like all validation of a scraper's body.
 func noGroup() *fault.Error {
 	return fault.Invalid(fault.SchemaValidation, "groupRef", "there is no such group")
 }

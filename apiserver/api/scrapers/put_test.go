@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// body is a scraper of a group, with members changed; a nil value leaves a member out.
+// body is a scraper of a group with changed members. A nil value removes a member.
 func body(group ids.ID, changes ...any) string {
 	members := map[string]any{"name": "shop", "groupRef": group, "type": "SINGLE_PRODUCT",
 		"sourceConfig": map[string]any{"url": "https://shop.test/p/1"},
@@ -102,7 +102,7 @@ func TestPutCreates(t *testing.T) {
 	}
 }
 
-// Each refused scraper names what is at fault, all of it.
+// A refusal names all faults of a scraper.
 func TestPutRefuses(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -341,8 +341,8 @@ func TestPutTakesPagination(t *testing.T) {
 	}
 }
 
-// A scraper may ask for one request in 30 seconds, and 0 is the server's default. What is between
-// them is refused (TestPutRefuses).
+// A scraper may ask for one request in 30 seconds, and 0 means the server's default. Rates in
+// between are refused (TestPutRefuses).
 func TestPutTakesSlowPaces(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -357,7 +357,7 @@ func TestPutTakesSlowPaces(t *testing.T) {
 	}
 }
 
-// A curl command is the source instead of an address; a page parameter may stand in its body.
+// A curl command can be the source instead of an address. A page parameter may be in its body.
 func TestPutTakesCurl(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -384,7 +384,7 @@ func TestPutTakesCurl(t *testing.T) {
 		Has: map[string]any{"sourceConfig": cursor}})
 }
 
-// Rules are kept as they were written, whatever their values are.
+// Rules are stored as written, whatever their values are.
 func TestPutTakesRules(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
@@ -397,7 +397,7 @@ func TestPutTakesRules(t *testing.T) {
 		Has:    map[string]any{"postProcessRules": rules}})
 }
 
-// What an XPath selector is refused for is named with its field: functions, axes, extensions,
+// A refused XPath selector is named with its field and the reason: functions, axes, extensions,
 // variables.
 func TestRefusedXPathIsNamed(t *testing.T) {
 	s := apitest.Start(t)

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// RetentionInput says how many runs keep their rows.
+// RetentionInput sets how many runs keep their rows.
 type RetentionInput struct {
 	RetentionCount *int `json:"retentionCount" required:"true" min:"1" doc:"Keep the rows of this many newest runs; null: of all"`
 }

@@ -1,5 +1,5 @@
-// Package scrapers owns the operations on saved scrapers (specification 4.1) but for running them:
-// what a scraper's body may say, and its two public forms.
+// Package scrapers owns the operations on saved scrapers (specification 4.1), except running them.
+// It defines what a scraper's body may contain, and its two public forms.
 package scrapers
 
 import (
@@ -20,10 +20,10 @@ import (
 
 const group = "Scrapers"
 
-// statsRuns is how many of a scraper's ended runs its statistics are made of.
+// statsRuns is how many ended runs a scraper's statistics cover.
 const statsRuns = 10
 
-// Resource is the operations on saved scrapers, and what they use.
+// Resource has the operations on saved scrapers and their dependencies.
 type Resource struct {
 	Client client.Proposer
 	Reader client.Reader
@@ -32,26 +32,26 @@ type Resource struct {
 	IDs    ids.Source
 	Guard  Guard
 	Plans  *plans.Source
-	// ExchangeRates are what currency rules convert by.
+	// ExchangeRates are the rates of currency rules.
 	ExchangeRates ecb.Rates
 	Ceilings      Ceilings
-	// KeepsBodies says that there is a place for bodies that are to be kept.
+	// KeepsBodies says that there is a store for bodies.
 	KeepsBodies bool
 }
 
 // Guard is the address check, without DNS.
 type Guard interface {
-	// CheckURL says whether an address can be crawled at all. Its error has the code INVALID_URL.
+	// CheckURL reports whether an address can be crawled. Its error has the code INVALID_URL.
 	CheckURL(url string) error
 }
 
-// Ceilings are the most politeness that a scraper may ask for (decision 17).
+// Ceilings are the upper limits of a scraper's politeness settings (decision 17).
 type Ceilings struct {
 	RequestsPerSecond float64
 	Connections       int
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.put(),
@@ -68,7 +68,7 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Recipe is what the two public forms of a scraper share.
+// Recipe has the members that both public forms of a scraper share.
 type Recipe struct {
 	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: create"`
 	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer, that of a FILE scraper in its group"`
@@ -93,8 +93,8 @@ type Scraper struct {
 	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched."`
 }
 
-// EnrichedScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted
-// and ignored, so that what was read can be changed and sent back.
+// EnrichedScraper is the specification's ScraperSuperDTO. Its additional members are accepted and
+// ignored, so that an answer can be edited and sent back.
 type EnrichedScraper struct {
 	Recipe
 	Schema      *SchemaWithContent `json:"schema"`
@@ -116,7 +116,7 @@ type ScraperGroup struct {
 	DataTable string `json:"dataTable"`
 }
 
-// RunStats sums up a scraper's last ended runs.
+// RunStats summarizes a scraper's last ended runs.
 type RunStats struct {
 	LastNRuns int     `json:"lastNRuns" doc:"Ended runs counted here, at most the last 10"`
 	Successes int     `json:"successes" doc:"Of them, those COMPLETED"`
@@ -158,7 +158,7 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 	return r
 }
 
-// lastRun is when a scraper's last run was queued, and what has become of it.
+// lastRun returns when a scraper's last run was queued, and its state.
 func lastRun(v *client.View, s *client.Scraper) (queued int64, state model.JobState, ran bool) {
 	if job := v.Job(s.LastJob); job != nil {
 		return job.Queued, job.State, true
@@ -169,7 +169,7 @@ func lastRun(v *client.View, s *client.Scraper) (queued int64, state model.JobSt
 	return s.Past.Newest, s.Past.State, true
 }
 
-// NewScraper is a scraper in a view.
+// NewScraper converts a scraper to the API's form.
 func NewScraper(v *client.View, s *client.Scraper) Scraper {
 	return Scraper{Recipe: newRecipe(v, s), Schema: s.Spec.Schema}
 }

@@ -2,8 +2,8 @@ package scrapers
 
 import "shoal.dev/shoal/pkg/model"
 
-// search checks what only scrapers of the type SEARCH_ENGINE_SEARCH have, and what they cannot
-// have.
+// search checks the members that only SEARCH_ENGINE_SEARCH scrapers have, and those that they
+// cannot have.
 func (c *checker) search(spec *model.Scraper) {
 	source := &spec.SourceConfig
 	if spec.Type != model.SearchEngineSearch {

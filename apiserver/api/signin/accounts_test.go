@@ -14,7 +14,7 @@ import (
 
 const next = "staple battery horse"
 
-// open signs in, and answers the session's cookie.
+// open signs in and returns the session's cookie.
 func open(t *testing.T, s *apitest.Server, body string) string {
 	t.Helper()
 	a := s.Call(t, apitest.Scenario{Do: "POST /api/auth/sign-in", Body: body})
@@ -27,20 +27,20 @@ func open(t *testing.T, s *apitest.Server, body string) string {
 
 func by(cookie string) map[string]string { return map[string]string{"Cookie": cookie} }
 
-// whoami asks with a session, which is good or has ended.
+// whoami calls with a session, valid or not.
 func whoami(cookie string, status int) apitest.Scenario {
 	return apitest.Scenario{Name: "who am I", Do: "GET /api/key/whoami", Header: by(cookie),
 		Status: status}
 }
 
-// only is the id of the account that start makes.
+// only is the id of the only account, which start created.
 func only(t *testing.T, s *apitest.Server) string {
 	t.Helper()
 	a := s.Call(t, apitest.Scenario{As: apitest.Admin, Do: "GET /api/admin/accounts?q=ANN@"})
 	return a.JSON.(map[string]any)["content"].([]any)[0].(map[string]any)["id"].(string)
 }
 
-// Admins list, disable, enable and remove accounts. Sessions end with that, at once.
+// Admins list, disable, enable and remove accounts. Disabling and removing end sessions at once.
 func TestAccountsAreKept(t *testing.T) {
 	s := start(t)
 	s.Run(t, apitest.Scenario{Name: "another", As: apitest.Admin, Do: "POST /api/admin/accounts",
@@ -91,7 +91,7 @@ func TestAccountsAreKept(t *testing.T) {
 				"items.3.action": "svc_admin_disable_account"}})
 }
 
-// Admins who have signed in by account do not disable themselves.
+// Admins who have signed in with an account cannot disable it.
 func TestAdminsDoNotDisableThemselves(t *testing.T) {
 	s := apitest.Start(t)
 	s.Run(t, apitest.Scenario{Name: "make the account", As: apitest.Admin,
@@ -102,7 +102,7 @@ func TestAdminsDoNotDisableThemselves(t *testing.T) {
 		Status: 400, Code: "invalid_request"})
 }
 
-// A person changes the password with the one of now. The session stays, and all others end.
+// Changing a password needs the current one. The session stays, and all others end.
 func TestChangeOfPassword(t *testing.T) {
 	s := start(t)
 	const change = "POST /api/auth/password"
@@ -146,7 +146,7 @@ func TestChangeOfPassword(t *testing.T) {
 		Body: with(next, password), Status: 429, Code: "rate_limited"})
 }
 
-// browser is one without JavaScript.
+// browser is a browser without JavaScript.
 type browser struct {
 	*http.Client
 	t *testing.T
@@ -162,7 +162,7 @@ func newBrowser(t *testing.T, s *apitest.Server) *browser {
 	return &browser{&http.Client{Jar: jar}, t, s}
 }
 
-// get opens a page, and post sends a form; both are held to the rules of pages.
+// get opens a page and post sends a form. Both check the rules that all pages follow.
 func (b *browser) get(path string, status int) string { return b.do("GET", path, nil, status) }
 func (b *browser) post(path string, form url.Values, status int) string {
 	return b.do("POST", path, form, status)
@@ -184,7 +184,7 @@ func (b *browser) do(method, path string, form url.Values, status int) string {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.Request.URL.Path == "/portal" { // whose page is another's: who has signed in?
+	if response.Request.URL.Path == "/portal" { // the portal's page does not tell who has signed in
 		return b.get("/sign-in", status)
 	}
 	body, err := io.ReadAll(response.Body)
@@ -202,14 +202,14 @@ func (b *browser) do(method, path string, form url.Values, status int) string {
 	return string(body)
 }
 
-// scripted says whether a page runs the script of passkeys.
+// scripted reports whether a page runs the passkeys script.
 func scripted(page string) bool {
 	return strings.Contains(page, `<script src="/sign-in/passkeys.js" defer></script>`)
 }
 
 var formToken = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// token is that of a page's forms.
+// token returns the token in a page's forms.
 func (b *browser) token(page string) string {
 	b.t.Helper()
 	found := formToken.FindStringSubmatch(page)
@@ -226,11 +226,11 @@ func (b *browser) wants(page, text string) {
 	}
 }
 
-// A browser changes the password by a form.
+// A browser changes the password with a form.
 func TestPasswordPage(t *testing.T) {
 	b := newBrowser(t, start(t))
 	page := b.get("/sign-in/password", 200)
-	b.wants(page, "<h1>Sign in</h1>") // led there
+	b.wants(page, "<h1>Sign in</h1>") // redirected there
 	token := b.token(page)
 	b.post("/sign-in", url.Values{"token": {token}, "email": {email}, "password": {password}}, 200)
 	token = b.token(b.get("/sign-in/password", 200))

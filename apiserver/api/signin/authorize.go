@@ -14,11 +14,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// authorizePath is where a program sends the person whom it works for.
+// authorizePath is where a program sends its user for authorization.
 const authorizePath = "/oauth/authorize"
 
-// base is this service's own address, as its caller knows it: the issuer (RFC 8414), and whom
-// tokens are for.
+// base is this service's own address as the caller knows it. It is the issuer (RFC 8414) and the
+// audience of tokens.
 func base(from *operation.Caller) (string, error) {
 	if from.Way == operation.InTheClear {
 		return "", errClear
@@ -30,12 +30,12 @@ func base(from *operation.Caller) (string, error) {
 	return own, nil
 }
 
-// consent is what the page of a program says.
+// consent is the content of the page on which a person authorizes a program.
 type consent struct {
 	Asked  grants.Asked
 	Name   string // of the program
-	To     string // whom the answer goes to
-	Full   bool   // it asks for more than reading
+	To     string // where the answer goes
+	Full   bool   // it asks for write access, too
 	Refuse bool   // nothing can be granted
 }
 
@@ -77,7 +77,7 @@ func (r Resource) authorize() *operation.Operation {
 	})
 }
 
-// asking is a valid request of a program to who has signed in.
+// asking is a program's valid request to a person who has signed in.
 type asking struct {
 	asked   *grants.Asked
 	request *grants.Request
@@ -85,7 +85,7 @@ type asking struct {
 	shown   shown
 }
 
-// examine looks at what a program asks for. Where nobody can be asked, it answers, and there is no
+// examine checks a program's request. If nobody can be asked, it returns an answer instead of an
 // asking.
 func (r Resource) examine(ctx context.Context, from *operation.Caller,
 	asked *grants.Asked) (*asking, operation.Raw, error) {
@@ -104,8 +104,8 @@ func (r Resource) examine(ctx context.Context, from *operation.Caller,
 		if !errors.As(err, &refusal) {
 			return nil, operation.Raw{}, err
 		}
-		// Anyone may register any address: nobody is led there without a word of theirs (RFC 9700,
-		// 4.11.2).
+		// Anyone may register any address, so people are not redirected there without their consent
+		// (RFC 9700, 4.11.2).
 		raw, err := r.render(from, "consent", shown{Problem: refusal.Code + ": " + refusal.Detail,
 			Consent: &consent{Refuse: true}}, http.StatusBadRequest)
 		return nil, raw, err
@@ -120,7 +120,7 @@ func (r Resource) examine(ctx context.Context, from *operation.Caller,
 	return ask, operation.Raw{}, nil
 }
 
-// again is the address that asks the same once more.
+// again is the address that repeats the request.
 func again(a *grants.Asked) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"response_type": a.ResponseType,
@@ -134,13 +134,13 @@ func again(a *grants.Asked) string {
 	return authorizePath + "?" + query.Encode()
 }
 
-// lead leads a browser on.
+// lead redirects a browser.
 func lead(to string) operation.Raw {
 	return operation.Raw{ContentType: "text/html; charset=utf-8", Status: http.StatusSeeOther,
 		Location: to, Forms: true}
 }
 
-// ask makes the page on which a person decides.
+// ask renders the page on which a person decides.
 func (r Resource) ask(from *operation.Caller, a *asking, problem string,
 	status int) (operation.Raw, error) {
 	s := a.shown
@@ -198,7 +198,7 @@ func (r Resource) decide() *operation.Operation {
 	})
 }
 
-// allow leads back to the program with a code.
+// allow redirects to the program with a code.
 func (r Resource) allow(ctx context.Context, from *operation.Caller, ask *asking,
 	scope model.Scope) (operation.Raw, error) {
 	code, err := r.Grants.Allow(ctx, &from.Principal, ask.request, scope)

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// AccountInput is an account that is to be made.
+// AccountInput is a new account.
 type AccountInput struct {
 	Email       string `json:"email" required:"true" max:"254" format:"email" doc:"Never changes"`
 	Password    string `json:"password" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
@@ -28,7 +28,7 @@ type accountRequest struct {
 // Validate implements operation.Validator.
 func (r *accountRequest) Validate() fault.List { return api.CheckEmail(r.Body.Email) }
 
-// Account is a person who signs in here.
+// Account is the account of a person who signs in here.
 type Account struct {
 	ID                ids.ID   `json:"id"`
 	Email             string   `json:"email"`
@@ -39,7 +39,7 @@ type Account struct {
 	PasswordChangedAt api.Time `json:"passwordChangedAt" doc:"Null: it is the first password"`
 }
 
-// NewAccount is an account as it is shown.
+// NewAccount converts an account to the API's form.
 func NewAccount(a *client.Account) Account {
 	return Account{ID: a.ID, Email: a.Email, CustomerRef: a.Customer, Admin: a.Admin,
 		CreatedAt: api.Time(a.CreatedAt), DisabledAt: api.Time(a.DisabledAt),

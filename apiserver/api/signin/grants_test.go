@@ -19,7 +19,7 @@ import (
 
 const loopback = "http://127.0.0.1:4711/back?of=agent"
 
-// agent is a program with the browser of ann, who has signed in.
+// agent is a program and the browser of ann, who has signed in.
 type agent struct {
 	*browser
 	oauth2.Config
@@ -27,7 +27,7 @@ type agent struct {
 	state    string
 }
 
-// register is what a server answers to a program's registration.
+// register returns the answer to a program's registration.
 func register(t *testing.T, s *apitest.Server, body string) apitest.Answer {
 	t.Helper()
 	return s.Call(t, apitest.Scenario{Do: "POST /oauth/register", Body: body})
@@ -54,7 +54,7 @@ func newAgent(t *testing.T, s *apitest.Server) *agent {
 	return a
 }
 
-// signIn signs ann in, on the page that path leads to.
+// signIn signs ann in on the page at path.
 func (a *agent) signIn(path string) (page string) {
 	a.t.Helper()
 	page = a.get(path, 200)
@@ -66,13 +66,13 @@ func (a *agent) signIn(path string) (page string) {
 	return a.post("/sign-in", form, 200)
 }
 
-// question is the path of what the agent asks for.
+// question is the path of the agent's authorization request.
 func (a *agent) question(more ...oauth2.AuthCodeOption) string {
 	options := append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier)}, more...)
 	return strings.TrimPrefix(a.AuthCodeURL(a.state, options...), a.s.URL)
 }
 
-// decide answers a question with a decision, and is the answer to the program.
+// decide answers an authorization request, and returns what the program receives.
 func (a *agent) decide(question, decision string) url.Values {
 	a.t.Helper()
 	page := a.get(question, 200)
@@ -86,7 +86,7 @@ func (a *agent) decide(question, decision string) url.Values {
 	return a.answer("POST", "/oauth/authorize", form)
 }
 
-// answer is what the agent is told at its own address.
+// answer returns what the agent receives at its redirect address.
 func (a *agent) answer(method, path string, form url.Values) url.Values {
 	a.t.Helper()
 	request, err := http.NewRequestWithContext(a.t.Context(), method, a.s.URL+path,
@@ -115,7 +115,7 @@ func (a *agent) answer(method, path string, form url.Values) url.Values {
 	return said
 }
 
-// refusedWith says what OAuth's error is.
+// refusedWith returns the OAuth error code.
 func refusedWith(err error) string {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
@@ -124,7 +124,7 @@ func refusedWith(err error) string {
 	return ""
 }
 
-// allowed is the grant of a whole run.
+// allowed returns the token of a complete authorization.
 func (a *agent) allowed(decision string) *oauth2.Token {
 	a.t.Helper()
 	code := a.decide(a.question(), decision).Get("code")
@@ -135,7 +135,7 @@ func (a *agent) allowed(decision string) *oauth2.Token {
 	return token
 }
 
-// calls says as whom a token calls.
+// calls makes a call with a token.
 func (a *agent) calls(token, do string, status int) apitest.Answer {
 	a.t.Helper()
 	answer := a.s.Call(a.t, apitest.Scenario{As: token, Do: do})
@@ -147,8 +147,8 @@ func (a *agent) calls(token, do string, status int) apitest.Answer {
 
 const whoAmI = "GET /api/key/whoami"
 
-// An agent finds its way from the metadata to a call, with another's library: registration,
-// sign-in, consent, tokens, refresh, revocation.
+// An agent gets from the metadata to a call with a standard library: registration, sign-in,
+// consent, tokens, refresh, revocation.
 func TestTheWholeWayOfAnAgent(t *testing.T) {
 	s := start(t)
 	a := newAgent(t, s)
@@ -193,7 +193,7 @@ func TestTheWholeWayOfAnAgent(t *testing.T) {
 	a.calls(token.AccessToken, "PUT /api/key/generate?name=n&scope=USER", 403)
 	a.calls(token.AccessToken, "POST /api/auth/sign-out", 403)
 	a.calls(token.AccessToken, "GET /api/admin/accounts", 401)
-	token.Expiry = time.Unix(1, 0) // the library refreshes what has expired
+	token.Expiry = time.Unix(1, 0) // the library refreshes expired tokens
 	newer, err := a.TokenSource(t.Context(), token).Token()
 	if err != nil || newer.RefreshToken == token.RefreshToken {
 		t.Fatalf("%+v, %v", newer, err)
@@ -232,13 +232,13 @@ func (a *agent) form(path string, form url.Values, status int) apitest.Answer {
 	return answer
 }
 
-// refresh has the library show a refresh token.
+// refresh makes the library use a refresh token.
 func (a *agent) refresh(token *oauth2.Token) (*oauth2.Token, error) {
 	return a.TokenSource(context.Background(),
 		&oauth2.Token{RefreshToken: token.RefreshToken}).Token()
 }
 
-// What a person lets an agent do is all that it may: one that asked for everything may be let read.
+// An agent may do only what was granted, even if it asked for more.
 func TestAgentsMayDoWhatWasGranted(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
@@ -270,7 +270,7 @@ func TestAgentsMayDoWhatWasGranted(t *testing.T) {
 	}
 }
 
-// Where a code may not be sent nothing is sent at all: the page says so.
+// If a code cannot be sent safely, nothing is sent, and the page says so.
 func TestQuestionsThatGoNowhere(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
@@ -301,8 +301,8 @@ func TestQuestionsThatGoNowhere(t *testing.T) {
 	a.get(a.question(), 400)
 }
 
-// What is wrong with a question is told to the person. Nobody is led to an address that anyone may
-// have registered without a word of theirs.
+// An invalid request is explained to the person. Anyone may have registered the address, so nobody
+// is redirected there without consent.
 func TestQuestionsThatAreRefused(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
@@ -325,7 +325,7 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// The table of what gets no tokens for a code or a refresh token.
+// Invalid codes and refresh tokens get no tokens.
 func TestTokensAreRefused(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
@@ -402,7 +402,7 @@ func TestTokensAreRefused(t *testing.T) {
 	a.calls(made.Text("access_token"), whoAmI, 401)
 }
 
-// A person ends what an agent may, on a page, by the API, and by signing out everywhere.
+// Grants end on a page, through the API, and by signing out everywhere.
 func TestGrantsAreEnded(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
@@ -420,11 +420,11 @@ func TestGrantsAreEnded(t *testing.T) {
 	a.wants(a.post("/sign-in/programs", form, 400), "The form was too old")
 	form.Set("token", a.token(page))
 	a.post("/sign-in/programs", form, 200)
-	a.post("/sign-in/programs", form, 200) // again
+	a.post("/sign-in/programs", form, 200) // repeated
 	a.calls(first.AccessToken, whoAmI, 401)
 	listed := a.calls(second.AccessToken, "GET /api/auth/grants", 200)
 	end := "DELETE /api/auth/grants/" + listed.Text("grants.0.id")
-	a.calls(second.AccessToken, end, 403) // it may read
+	a.calls(second.AccessToken, end, 403) // it has read access only
 	a.calls(a.s.Secrets[apitest.Other], end, 400)
 	a.calls(a.s.Secrets[apitest.User], end, 204)
 	a.calls(second.AccessToken, whoAmI, 401)
@@ -436,8 +436,8 @@ func TestGrantsAreEnded(t *testing.T) {
 	a.wants(a.post("/sign-in/programs", form, 200), "<h1>Sign in</h1>")
 }
 
-// The consent's form is one that this browser was given, by who is still signed in. No link leads
-// from the sign-in page to another place.
+// The consent form must come from this browser, from someone who is still signed in. No link
+// redirects from the sign-in page to other sites.
 func TestConsentIsAPersons(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.wants(a.signIn("/sign-in?next=https%3A%2F%2Fevil.example%2Foauth%2Fauthorize"), "You are signed in")
@@ -459,8 +459,8 @@ func TestConsentIsAPersons(t *testing.T) {
 	a.wants(a.post("/oauth/authorize", form, 200), "<h1>Sign in</h1>")
 }
 
-// Behind a proxy the issuer of tokens is what the operator says, whatever name a call has. Another
-// name in its place would have a program trust another issuer.
+// Behind a proxy the issuer of tokens is the public address, whatever Host a call has. Otherwise a
+// program could be made to trust another issuer.
 func TestTheIssuerIsThePublicOne(t *testing.T) {
 	s := start(t, mailing, func(c *apiserver.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}

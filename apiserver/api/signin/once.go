@@ -27,7 +27,7 @@ func (r Resource) oncePage() *operation.Operation {
 	})
 }
 
-// renderOnce makes the page of a link. One that is not good gets a page that says so.
+// renderOnce renders the page of a one-time link. For an invalid link the page says so.
 func (r Resource) renderOnce(from *operation.Caller, link string, s shown,
 	status int) (operation.Raw, error) {
 	if s.Clear = from.Way != operation.OnTheSpot; !s.Clear && s.Problem == "" {
@@ -67,7 +67,7 @@ func (r Resource) enterOnce() *operation.Operation {
 	})
 }
 
-// openOnce begins the session, if the form is one that this browser was given.
+// openOnce begins the session if the form was issued to this browser.
 func (r Resource) openOnce(ctx context.Context, from *operation.Caller, in *onceForm) error {
 	switch {
 	case from.Way != operation.OnTheSpot:

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// The demo's link signs one browser in, once. Looking at it uses nothing up.
+// The demo's link signs in one browser, once. Opening it does not use it up.
 func TestOnceSignsInOnce(t *testing.T) {
 	token := regexp.MustCompile(`name="token" value="([^"]+)"`)
 	var link string
@@ -37,7 +37,7 @@ func TestOnceSignsInOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = response.Body.Close() }() // it was read
+		defer func() { _ = response.Body.Close() }() // it was only read
 		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)

@@ -25,42 +25,42 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Where a browser goes to sign in at the issuer, where it comes back, and where it signs up.
+// Paths of the sign-in at the issuer: to the issuer, back from it, and the sign-up after it.
 const (
 	openIDPath     = pagePath + "/openid"
 	callbackPath   = openIDPath + "/callback"
 	openIDSignPath = openIDPath + "/sign-up"
 )
 
-// How long a person may take at the issuer, and at the page after it. The cookies live as long.
+// How long a person may take at the issuer, and on the sign-up page. The cookies last as long.
 const (
 	askedLife  = 10 * time.Minute
 	signUpLife = 30 * time.Minute
 )
 
 const (
-	askedCookie  = "shoal-openid"   // what the browser has to show when it comes back
-	signUpCookie = "shoal-stranger" // whom the issuer has signed in, who is no customer yet
+	askedCookie  = "shoal-openid"   // proves that the returning browser began the sign-in
+	signUpCookie = "shoal-stranger" // the issuer's user who is not a customer yet
 )
 
-// maxKeptNext is the longest place to go then, in bytes, that fits a cookie with all else: browsers
-// drop one of more than 4,096. From a longer one people come to the portal's first page.
+// maxKeptNext is the longest next address that a cookie has room for, bytes: browsers drop cookies
+// of more than 4,096. After a longer one, people arrive at the portal's first page.
 const maxKeptNext = 1_800
 
-// OpenID is the issuer at which people sign in.
+// OpenID configures the issuer at which people sign in.
 type OpenID struct {
 	Issuer *oidc.Issuer
-	Key    []byte // 32 bytes that seal what browsers keep, the same for all servers
+	Key    []byte // 32 bytes that encrypt cookies; all servers have the same key
 	Clock  clock.Clock
 }
 
-// asked is what a browser keeps while its person is at the issuer.
+// asked is what the browser stores while its user is at the issuer.
 type asked struct {
 	oidc.Asked
 	Next string `json:"x,omitempty"`
 }
 
-// stranger is who has to sign up.
+// stranger is a user of the issuer who has to sign up.
 type stranger struct {
 	Subject string `json:"s"`
 	Email   string `json:"e"`
@@ -68,7 +68,7 @@ type stranger struct {
 	Next    string `json:"x,omitempty"`
 }
 
-// sealed is what a browser keeps, until when. Nobody reads or changes it.
+// sealed is an encrypted value in the browser, with its expiry. Nobody can read or change it.
 type sealed[T any] struct {
 	Until int64 `json:"u"`
 	Value T     `json:"v"`
@@ -86,12 +86,12 @@ func (o *OpenID) cipher() cipher.AEAD {
 	return aead
 }
 
-// keep has the browser keep a value for a time.
+// keep stores an encrypted value in the browser for a time.
 func keep[T any](o *OpenID, from *operation.Caller, cookie string, value T,
 	life time.Duration) error {
 	var text bytes.Buffer
 	writer := json.NewEncoder(&text)
-	writer.SetEscapeHTML(false) // an & of a query would take six bytes
+	writer.SetEscapeHTML(false) // an & would take six bytes
 	if err := writer.Encode(sealed[T]{o.Clock.Now().Add(life).UnixMilli(), value}); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func keep[T any](o *OpenID, from *operation.Caller, cookie string, value T,
 	return nil
 }
 
-// kept is what the browser keeps, if this service has sealed it and it is good still.
+// kept returns the value in the browser, if this service encrypted it and it has not expired.
 func kept[T any](o *OpenID, from *operation.Caller, cookie string) (value T, good bool) {
 	var s sealed[T]
 	data, err := base64.RawURLEncoding.DecodeString(from.Cookie(cookie))
@@ -115,16 +115,16 @@ func kept[T any](o *OpenID, from *operation.Caller, cookie string) (value T, goo
 	return s.Value, true
 }
 
-// openIDOperations are how people sign in where an issuer signs them in. What is left of the pages
-// is signing out.
+// openIDOperations are the operations if people sign in at an issuer. Of the local pages, only
+// signing out remains.
 func (r Resource) openIDOperations() []*operation.Operation {
 	return []*operation.Operation{r.signOut(), r.signOutEverywhere(), r.list(), r.disable(),
 		r.enable(), r.remove(), r.page(), r.leave(), r.ownPages(), r.beginOpenID(), r.callback(),
 		r.strangerPage(), r.enterStranger()}
 }
 
-// ownPages leads from the pages of passwords, passkeys and programs, which portals know, to the one
-// that says who has signed in.
+// ownPages redirects the pages for passwords, passkeys and programs, which portals link to, to the
+// sign-in page.
 func (r Resource) ownPages() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_own_pages", Group: group, Routes: operation.Routes("GET "+passwordPath,
@@ -160,7 +160,7 @@ func (r Resource) beginOpenID() *operation.Operation {
 	})
 }
 
-// refuseOpenID tells a person on the sign-in page why it did not work.
+// refuseOpenID shows on the sign-in page why the sign-in failed.
 func (r Resource) refuseOpenID(ctx context.Context, from *operation.Caller, next string,
 	err error) (operation.Raw, error) {
 	entry := fault.Lookup(fault.CodeOf(err))
@@ -171,7 +171,7 @@ func (r Resource) refuseOpenID(ctx context.Context, from *operation.Caller, next
 	return r.show(ctx, from, shown{Problem: sentence(coded.Detail), Next: next}, entry.Status)
 }
 
-// sentence begins with a capital letter and ends with a stop.
+// sentence capitalizes a text and ends it with a period.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if text = strings.ToUpper(string(first)) + text[size:]; !strings.HasSuffix(text, ".") {
@@ -207,7 +207,7 @@ func (r Resource) callback() *operation.Operation {
 		error) {
 		ask, good := kept[asked](r.OpenID, from, askedCookie)
 		if !good || subtle.ConstantTimeCompare([]byte(ask.State), []byte(in.State)) != 1 {
-			// the cookie stays: another site's link does not end a sign-in that is under way
+			// keep the cookie: another site's link must not end a sign-in under way
 			return r.refuseOpenID(ctx, from, "", errState)
 		}
 		from.SetCookie(askedCookie, "", 0)
@@ -220,7 +220,7 @@ func (r Resource) callback() *operation.Operation {
 	})
 }
 
-// comeBack says whom the issuer has signed in.
+// comeBack returns the identity that the issuer has authenticated.
 func (r Resource) comeBack(ctx context.Context, from *operation.Caller, in *callbackRequest,
 	ask asked) (oidc.Identity, error) {
 	switch {
@@ -236,7 +236,7 @@ func (r Resource) comeBack(ctx context.Context, from *operation.Caller, in *call
 	return who, err
 }
 
-// admit begins the session of a person, or leads who is no customer yet to sign up.
+// admit begins the person's session, or redirects someone who is not a customer yet to sign up.
 func (r Resource) admit(ctx context.Context, from *operation.Caller, who stranger) (operation.Raw,
 	error) {
 	err := r.openForeign(ctx, from, who, nil)
@@ -249,7 +249,7 @@ func (r Resource) admit(ctx context.Context, from *operation.Caller, who strange
 	return lead(cmp.Or(r.onward(who.Next), r.Portal, pagePath)), nil
 }
 
-// openForeign begins the session of a person of the issuer.
+// openForeign begins the session of an issuer's user.
 func (r Resource) openForeign(ctx context.Context, from *operation.Caller, who stranger,
 	profile *accounts.Profile) error {
 	opened, err := r.Accounts.SignInForeign(ctx, accounts.Foreign{
@@ -296,7 +296,7 @@ type strangerForm struct {
 // maxName is the longest first or last name, in characters (interface, 4.12).
 const maxName = 100
 
-// profile is what the form says, or what is wrong with it.
+// profile returns the profile in the form, or what is wrong with it.
 func (f *strangerForm) profile() (*accounts.Profile, error) {
 	p := &accounts.Profile{Firstname: strings.TrimSpace(f.Body.Firstname),
 		Lastname: strings.TrimSpace(f.Body.Lastname)}
@@ -312,7 +312,7 @@ func (f *strangerForm) profile() (*accounts.Profile, error) {
 	return p, nil
 }
 
-// isLine says whether a text has no control characters.
+// isLine reports whether a text contains no control characters.
 func isLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool {
 		return c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029'
@@ -356,7 +356,7 @@ func (r Resource) enterStranger() *operation.Operation {
 	})
 }
 
-// at is the issuer as a person reads it: the host of its name.
+// at names the issuer for people: the host of its name.
 func (o *OpenID) at() string {
 	name, err := url.Parse(o.Issuer.Name())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// atIssuer is a server whose people sign in at an issuer; the subject "chief" is an admin by list.
+// atIssuer starts a server with sign-in at an issuer. The subject "chief" is listed as an admin.
 func atIssuer(t *testing.T) (*apitest.Server, *oidctest.Issuer) {
 	t.Helper()
 	at := oidctest.Start(t)
@@ -32,14 +32,14 @@ func atIssuer(t *testing.T) (*apitest.Server, *oidctest.Issuer) {
 	}), at
 }
 
-// visitor is the browser of a person, which follows no answer by itself.
+// visitor is the browser of a person. It does not follow redirects on its own.
 type visitor struct {
 	t      *testing.T
 	s      *apitest.Server
 	client *http.Client
 }
 
-// seen is what a browser gets.
+// seen is the answer that a browser got.
 type seen struct {
 	status   int
 	body, to string
@@ -74,7 +74,7 @@ func (b *visitor) do(method, path string, form url.Values) seen {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // it was read
+	defer func() { _ = response.Body.Close() }() // it was only read
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		b.t.Fatal(err)
@@ -82,7 +82,7 @@ func (b *visitor) do(method, path string, form url.Values) seen {
 	return seen{response.StatusCode, string(body), response.Header.Get("Location")}
 }
 
-// begin leads the browser to the issuer.
+// begin redirects the browser to the issuer.
 func (b *visitor) begin(next string) string {
 	b.t.Helper()
 	got := b.do("GET", "/sign-in/openid?"+url.Values{"next": {next}}.Encode(), nil)
@@ -92,7 +92,7 @@ func (b *visitor) begin(next string) string {
 	return got.to
 }
 
-// signUp fills the form of the first time in.
+// signUp fills in the form of the first sign-in.
 func (b *visitor) signUp(first string) seen {
 	b.t.Helper()
 	page := b.do("GET", "/sign-in/openid/sign-up", nil)
@@ -104,7 +104,7 @@ func (b *visitor) signUp(first string) seen {
 		"firstname": {first}, "lastname": {"S"}, "agree": {"yes"}})
 }
 
-// wants checks what a browser got.
+// wants checks an answer.
 func (b *visitor) wants(what string, got seen, status int, text string) {
 	b.t.Helper()
 	if got.status != status || !strings.Contains(got.body+got.to, text) {
@@ -113,8 +113,8 @@ func (b *visitor) wants(what string, got seen, status int, text string) {
 	}
 }
 
-// A person signs in at the issuer, signs up at the first time, and comes back to where it was. Keys
-// of the issuer change meanwhile. A sign-out on all devices ends every session.
+// A person signs in at the issuer, signs up the first time, and returns to the original page. The
+// issuer's keys change meanwhile. Signing out on all devices ends every session.
 func TestPeopleSignInAtAnIssuer(t *testing.T) {
 	s, at := atIssuer(t)
 	b := newVisitor(t, s)
@@ -148,7 +148,7 @@ func TestPeopleSignInAtAnIssuer(t *testing.T) {
 	chief.wants("the trail", chief.do("GET", "/api/admin/audit", nil), 200, "sign-in")
 }
 
-// What does not hold signs nobody in, and the page says so in words.
+// An invalid answer signs nobody in, and the page explains why.
 func TestIssuersAnswersHaveToHold(t *testing.T) {
 	s, at := atIssuer(t)
 	claim := func(name string, value any) func(map[string]any) {
@@ -176,7 +176,7 @@ func TestIssuersAnswersHaveToHold(t *testing.T) {
 		b.wants(name, b.do("GET", back, nil), c.status, c.says)
 		b.wants(name, b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
 	}
-	// dora's alone is told beside the token
+	// the issuer returns dora's address only beside the token
 	dora := newVisitor(t, s)
 	dora.wants("told elsewhere", dora.do("GET", at.SignIn(t, dora.begin(""), "dora",
 		s.Clock.Now(), claim("email", nil)), nil), 303, "sign-up")
@@ -186,7 +186,7 @@ func TestIssuersAnswersHaveToHold(t *testing.T) {
 	b.wants("within the leeway", b.do("GET", back, nil), 303, "sign-up")
 }
 
-// A code is good in the browser that has asked for it, once, within ten minutes.
+// A code is valid only in the browser that asked for it, once, within ten minutes.
 func TestSignInsAreBoundToTheirBrowser(t *testing.T) {
 	s, at := atIssuer(t)
 	b, other := newVisitor(t, s), newVisitor(t, s)
@@ -217,7 +217,7 @@ func TestSignInsAreBoundToTheirBrowser(t *testing.T) {
 	b.wants("denied", b.do("GET", denied, nil), 401, "signed nobody in")
 }
 
-// Nobody is led to another site by a sign-in.
+// A sign-in never redirects to another site.
 func TestSignInsLeadNowhereElse(t *testing.T) {
 	s, at := atIssuer(t)
 	b := newVisitor(t, s)
@@ -232,7 +232,7 @@ func TestSignInsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// An issuer that is away is told on the page. It is used again when it is back.
+// The page reports an unreachable issuer. The issuer is used again once it is back.
 func TestIssuerIsAwayFromBrowsers(t *testing.T) {
 	s, at := atIssuer(t)
 	b := newVisitor(t, s)
@@ -251,8 +251,8 @@ func TestIssuerIsAwayFromBrowsers(t *testing.T) {
 		nil), 303, "sign-up")
 }
 
-// What the issuer says of an admin holds from the next sign-in on, and ends the sessions of before.
-// An account that is disabled does not sign in.
+// The issuer's admin role takes effect at the next sign-in, and older sessions end. A disabled
+// account cannot sign in.
 func TestIssuersAdmins(t *testing.T) {
 	s, at := atIssuer(t)
 	roles := func(names ...string) func(map[string]any) {
@@ -277,9 +277,9 @@ func TestIssuersAdmins(t *testing.T) {
 	}
 }
 
-// A session of a person of an issuer ends after half a day, used or not. The portal leads to the
-// issuer then, where who is signed in has nothing to enter, and back to where the person was. Who
-// has signed out is asked first.
+// A session from an issuer ends after half a day, used or not. The portal then redirects to the
+// issuer and back to the same page; a user still signed in there enters nothing. After a sign-out
+// the user is asked first.
 func TestIssuersAreAskedAgain(t *testing.T) {
 	s, at := atIssuer(t)
 	b := newVisitor(t, s)
@@ -303,8 +303,8 @@ func TestIssuersAreAskedAgain(t *testing.T) {
 	b.wants("is asked", b.do("GET", "/sign-in?next=/portal/runs", nil), 200, "Sign in at")
 }
 
-// Another e-mail address at the issuer is the account's from the next sign-in on, without an end of
-// its sessions. An address that another account has stays there, and locks nobody out.
+// A changed e-mail address at the issuer becomes the account's at the next sign-in, and sessions
+// continue. An address of another account stays with that account, and nobody is locked out.
 func TestIssuersAddressesChange(t *testing.T) {
 	s, at := atIssuer(t)
 	known := func(address string) func(map[string]any) {
@@ -329,8 +329,8 @@ func TestIssuersAddressesChange(t *testing.T) {
 	}
 }
 
-// What the issuer tells beside a token counts for the token's subject alone, and where the token
-// has no address. Nothing of it that was not verified counts.
+// Data beside a token counts only for the token's subject, and only if the token has no address.
+// Only verified data counts.
 func TestWhatIsToldBesideATokenHasToHold(t *testing.T) {
 	s, at := atIssuer(t)
 	silent := func(claims map[string]any) { delete(claims, "email") }
@@ -366,8 +366,8 @@ func TestWhatIsToldBesideATokenHasToHold(t *testing.T) {
 	b.wants("the token's counts", b.do("GET", "/api/customer", nil), 200, "dora@shop.test")
 }
 
-// A browser keeps a cookie of 4,096 bytes at most. However long the address is where somebody comes
-// from, the sign-in works; who comes from a short one is led back there.
+// A browser keeps cookies of at most 4,096 bytes. The sign-in works from any address, and people
+// return to it if it is short enough.
 func TestSignInsFromLongAddresses(t *testing.T) {
 	s, at := atIssuer(t)
 	for n, c := range []struct{ query, to string }{
@@ -399,8 +399,8 @@ func TestSignInsFromLongAddresses(t *testing.T) {
 	}
 }
 
-// What a browser keeps to sign up is good for that. It is no way in later, past a sign-out, or as
-// an admin who is none any more.
+// The sign-up cookie is valid only for signing up. It is no way in later, after a sign-out, or with
+// a revoked admin role.
 func TestSignUpsAreNoWayInAgain(t *testing.T) {
 	s, at := atIssuer(t)
 	b, other := newVisitor(t, s), newVisitor(t, s)
@@ -427,8 +427,8 @@ func TestSignUpsAreNoWayInAgain(t *testing.T) {
 	thief.wants("no session", thief.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
 }
 
-// An address that an account of before has makes no customer whom nobody can sign in as. An account
-// that was given a password while there was no issuer is the issuer's again.
+// An address of an older account does not create a customer that nobody can use. An account that
+// got a password while there was no issuer belongs to the issuer again.
 func TestAccountsFromBeforeTheIssuer(t *testing.T) {
 	s, at := atIssuer(t)
 	old := s.IDs.New()
@@ -450,8 +450,8 @@ func TestAccountsFromBeforeTheIssuer(t *testing.T) {
 	b.wants("again", b.do("GET", "/api/key/whoami", nil), 200, "carla")
 }
 
-// Whose account is disabled has no way in by tokens either, whatever the role, with a leader or
-// without. Nor has the ticket that such a token has asked for before.
+// Tokens of a disabled account are refused, whatever their role, with or without a leader. So is a
+// ticket that such a token requested earlier.
 func TestTokensOfDisabledAccounts(t *testing.T) {
 	s, at := atIssuer(t)
 	b := newVisitor(t, s)

@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// where the page is; a browser comes back to it.
+// pagePath is the sign-in page. Browsers are redirected back to it.
 const pagePath = "/sign-in"
 
 //go:embed *.html
@@ -31,29 +31,29 @@ var pageFiles embed.FS
 //go:embed passkeys.js
 var script []byte
 
-// pages are a part of the program, and hold.
+// pages are embedded, so they always parse.
 var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
 
-// shown is what a page says.
+// shown is the content of a page.
 type shown struct {
-	Done                bool   // what the page is for is done
-	Clear               bool   // nothing can be entered
-	Customer            string // who has signed in, "": nobody
+	Done                bool   // the task of the page is done
+	Clear               bool   // the connection is not secure: nothing can be entered
+	Customer            string // who has signed in; "": nobody
 	Admin               bool
-	Token               string // of the forms
-	Email               string // as it was entered, or the link's
-	Link                string // that came by e-mail and is good
-	Silent              bool   // no letters are sent
-	SignUp              bool   // people make accounts for themselves
-	New                 bool   // the link's account is one that is made
-	Agreed              bool   // who signs up agrees with the operator's terms
+	Token               string // of the forms, against forgery
+	Email               string // as entered, or of the link
+	Link                string // a valid link from an e-mail
+	Silent              bool   // no e-mails are sent
+	SignUp              bool   // people may create accounts themselves
+	New                 bool   // the link creates an account
+	Agreed              bool   // signing up includes agreeing to the operator's terms
 	Problem             string
-	Next                string   // where to go then, "": the portal
-	Portal              string   // its path, "": there is none
-	OpenID              string   // the host of the issuer at which people sign in, "": they do here
-	OpenURL             string   // where a browser goes then
-	Firstname, Lastname string   // as they were entered
-	Consent             *consent // what a program asks for
+	Next                string   // where to go afterwards; "": the portal
+	Portal              string   // its path; "": there is none
+	OpenID              string   // host of the issuer at which people sign in; "": here
+	OpenURL             string   // the path to the issuer
+	Firstname, Lastname string   // as entered
+	Consent             *consent // a program's request
 	Grants              []*client.Grant
 	Passkeys            []*client.Passkey
 }
@@ -62,11 +62,11 @@ type pageRequest struct {
 	Next string `query:"next" max:"16384" doc:"Where to go once somebody has signed in: a program's question, or a place of the portal"`
 }
 
-// place is one of the portal, below its path. None leads out of it.
+// place matches a path below the portal's. None leads out of it.
 var place = regexp.MustCompile(`^(?:/[0-9A-Za-z-]+)*$`)
 
-// onward is the address of a program's question or of a place of the portal. It is "" for any
-// other: no link leads elsewhere by it.
+// onward accepts the address of a program's request or of a place in the portal. It returns "" for
+// any other, so that no link redirects elsewhere.
 func (r Resource) onward(text string) string {
 	at, err := url.Parse(text)
 	if err != nil || at.Scheme != "" || at.Host != "" {
@@ -95,14 +95,14 @@ func (r Resource) page() *operation.Operation {
 		}
 		if r.OpenID != nil && s.Next != "" && s.Customer == "" && s.Problem == "" &&
 			from.Cookie(operation.SessionCookie) != "" {
-			// its session has ended: who is signed in at the issuer still comes straight back
+			// its session has ended: someone signed in at the issuer returns at once
 			return lead(s.OpenURL), nil
 		}
 		return r.render(from, "sign-in", s, 0)
 	})
 }
 
-// show makes the sign-in page, with what is known of the caller.
+// show renders the sign-in page for the caller.
 func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
 	if err := r.look(ctx, from, &s); err != nil {
@@ -111,7 +111,7 @@ func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 	return r.render(from, "sign-in", s, status)
 }
 
-// look finds out who has signed in in the caller's browser. That is the caller then.
+// look finds out who has signed in in the caller's browser, and makes that the caller.
 func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) error {
 	s.Clear, s.SignUp = from.Way == operation.InTheClear, r.Accounts.SignsUp()
 	s.Portal = r.Portal
@@ -139,8 +139,8 @@ func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) er
 	return nil
 }
 
-// showOwn makes the page of something that the account has which has signed in, or leads to the
-// sign-in page. fill says what the page has.
+// showOwn renders a page about the signed-in account, or redirects to the sign-in page. fill sets
+// the content.
 func (r Resource) showOwn(ctx context.Context, from *operation.Caller, s shown, status int,
 	page string, fill func(*client.View, *shown)) (operation.Raw, error) {
 	if err := r.look(ctx, from, &s); err != nil {
@@ -157,7 +157,7 @@ func (r Resource) showOwn(ctx context.Context, from *operation.Caller, s shown, 
 	return r.render(from, page, s, status)
 }
 
-// endOwn takes the form of such a page: it ends the one of an id, and shows the others.
+// endOwn handles the form of such a page: it ends the item with an id and shows the others.
 func (r Resource) endOwn(ctx context.Context, from *operation.Caller, token, text string,
 	show func(context.Context, *operation.Caller, shown, int) (operation.Raw, error),
 	end func(context.Context, *auth.Principal, ids.ID) error) (operation.Raw, error) {
@@ -177,7 +177,7 @@ func (r Resource) endOwn(ctx context.Context, from *operation.Caller, token, tex
 	return show(ctx, from, shown{}, 0)
 }
 
-// render makes a page.
+// render renders a page.
 func (r Resource) render(from *operation.Caller, name string, s shown, status int) (operation.Raw,
 	error) {
 	s.Token = r.formToken(from)
@@ -190,7 +190,7 @@ func (r Resource) render(from *operation.Caller, name string, s shown, status in
 			name == "sign-in" && s.Customer == "" && s.OpenID == "" && !s.Clear}, nil
 }
 
-// formToken is what a browser has as a cookie, and in its forms.
+// formToken returns the token that the browser has in a cookie and in its forms.
 func (r Resource) formToken(from *operation.Caller) string {
 	token := from.Cookie(formCookie)
 	if token == "" {
@@ -212,7 +212,7 @@ type enterRequest struct {
 var errForm = fault.New(fault.InvalidRequest, "The form was too old, or your browser keeps no "+
 	"cookies. Try again.")
 
-// fresh says whether a form is one that this browser was given.
+// fresh reports whether a form was issued to this browser.
 func fresh(from *operation.Caller, token string) bool {
 	given := from.Cookie(formCookie)
 	return given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
@@ -241,13 +241,13 @@ func (r Resource) enter() *operation.Operation {
 	})
 }
 
-// back leads to the page.
+// back redirects to the sign-in page.
 func back() operation.Raw {
 	return operation.Raw{ContentType: "text/html; charset=utf-8", Status: http.StatusSeeOther,
 		Location: pagePath, Forms: true}
 }
 
-// problemText is what a fault says to a person, as a sentence.
+// problemText explains a fault to a person, as a sentence.
 func problemText(err error) string {
 	var coded *fault.Error
 	if !errors.As(err, &coded) {
@@ -282,7 +282,7 @@ func (r Resource) leave() *operation.Operation {
 		p, _, err := r.Sessions.Authenticate(ctx,
 			"Bearer "+from.Cookie(operation.SessionCookie), "")
 		switch code := fault.CodeOf(err); {
-		case code == fault.Unauthorized || code == fault.CustomerBlocked: // there is nothing to end
+		case code == fault.Unauthorized || code == fault.CustomerBlocked: // nothing to end
 			forget(from)
 			return back(), nil
 		case err != nil:

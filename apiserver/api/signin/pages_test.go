@@ -2,8 +2,8 @@ package signin
 
 import "testing"
 
-// The sign-in page leads to questions of programs and to places of the portal, and nowhere else. A
-// link that does something by GET would be followed with the session of whom it is sent to.
+// The sign-in page redirects only to requests of programs and places of the portal. A link to an
+// operation that acts on GET would run in its recipient's session.
 func TestOnward(t *testing.T) {
 	r := Resource{Portal: "/portal"}
 	for text, want := range map[string]string{

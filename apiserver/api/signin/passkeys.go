@@ -16,7 +16,7 @@ import (
 
 const passkeys = "Passkeys"
 
-// bytesOf reads base64url, as browsers write what is of authenticators (RFC 4648, section 5).
+// bytesOf decodes base64url, the encoding of authenticators' data (RFC 4648, section 5).
 func bytesOf(field, text string) ([]byte, error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(data) == 0 {
@@ -27,7 +27,7 @@ func bytesOf(field, text string) ([]byte, error) {
 
 func textOf(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// Passkey lets a person sign in without the password.
+// Passkey is a credential with which a person signs in without a password.
 type Passkey struct {
 	ID        ids.ID    `json:"id"`
 	Name      string    `json:"name" doc:"As the person calls it"`
@@ -36,7 +36,7 @@ type Passkey struct {
 	UsedAt    *api.Time `json:"usedAt" doc:"null: never"`
 }
 
-// NewPasskey is a passkey as it is shown.
+// NewPasskey converts a passkey to the API's form.
 func NewPasskey(p *client.Passkey) Passkey {
 	shown := Passkey{ID: p.ID, Name: p.Name, Synced: p.Synced, CreatedAt: api.Time(p.CreatedAt)}
 	if p.UsedAt != 0 {
@@ -46,7 +46,7 @@ func NewPasskey(p *client.Passkey) Passkey {
 	return shown
 }
 
-// PasskeyList is the passkeys of an account.
+// PasskeyList lists the passkeys of an account.
 type PasskeyList struct {
 	Passkeys []Passkey `json:"passkeys"`
 }
@@ -75,8 +75,8 @@ type passkeyChallengeRequest struct {
 	} `body:"json" limit:"4096"`
 }
 
-// NewPasskeyChallenge is what a browser's navigator.credentials.create needs. All else of its
-// options follows: a discoverable credential, user verification required, no attestation.
+// NewPasskeyChallenge has what navigator.credentials.create needs. The other options are fixed: a
+// discoverable credential, user verification required, no attestation.
 type NewPasskeyChallenge struct {
 	Challenge      string   `json:"challenge" doc:"base64url; good for 5 minutes"`
 	RelyingParty   string   `json:"rpId" doc:"The name that the passkey is bound to"`
@@ -87,7 +87,7 @@ type NewPasskeyChallenge struct {
 	TimeoutSeconds int      `json:"timeoutSeconds"`
 }
 
-// challengeSeconds is for how long a browser waits for a person.
+// challengeSeconds is how long a browser waits for a person.
 const challengeSeconds = 240
 
 // askForPasskey is POST /api/auth/passkeys/challenge.
@@ -123,7 +123,7 @@ func (r Resource) askForPasskey() *operation.Operation {
 	})
 }
 
-// relyingParty is the name that passkeys of the caller's browser are bound to.
+// relyingParty is the name to which passkeys of the caller's browser are bound.
 func relyingParty(from *operation.Caller) (string, error) {
 	place, err := base(from)
 	if err != nil {
@@ -132,7 +132,7 @@ func relyingParty(from *operation.Caller) (string, error) {
 	return accounts.RelyingParty(place)
 }
 
-// NewPasskeyInput is what navigator.credentials.create has answered.
+// NewPasskeyInput is the result of navigator.credentials.create.
 type NewPasskeyInput struct {
 	Name        string `json:"name" required:"true" min:"1" max:"64" pattern:"[^ ]" doc:"What the person calls it"`
 	ID          string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
@@ -173,7 +173,7 @@ func (r Resource) addPasskey() *operation.Operation {
 	})
 }
 
-// part is a member of an authenticator's answer, and where its bytes go.
+// part is a member of an authenticator's answer, and the destination of its bytes.
 type part struct {
 	field, text string
 	to          *[]byte
@@ -205,7 +205,7 @@ func (r Resource) removePasskey() *operation.Operation {
 	})
 }
 
-// PasskeyChallenge is what a browser's navigator.credentials.get needs.
+// PasskeyChallenge has what navigator.credentials.get needs.
 type PasskeyChallenge struct {
 	Challenge      string `json:"challenge" doc:"base64url; good for 5 minutes, in this browser"`
 	RelyingParty   string `json:"rpId"`
@@ -231,7 +231,7 @@ func (r Resource) askPasskey() *operation.Operation {
 	})
 }
 
-// PasskeySignInInput is what navigator.credentials.get has answered.
+// PasskeySignInInput is the result of navigator.credentials.get.
 type PasskeySignInInput struct {
 	ID            string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
 	ClientData    string `json:"clientDataJSON" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`

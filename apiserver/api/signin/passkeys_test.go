@@ -21,20 +21,20 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// key is a passkey of an authenticator without a device (Web Authentication, Level 3, sections 6
-// and 8.7), and what it does wrong.
+// key is a passkey of a software authenticator (Web Authentication, Level 3, sections 6 and 8.7).
+// Its fields can make it misbehave.
 type key struct {
 	t       *testing.T
 	private *ecdsa.PrivateKey
 	id      []byte
 	user    string
 	count   uint32
-	flags   byte   // of its data
-	origin  string // "": that of the browser
-	party   string // "": as asked
+	flags   byte   // of the authenticator data
+	origin  string // "": the browser's
+	party   string // "": as requested
 }
 
-const verified = 1<<0 | 1<<2 // the person is there, and was recognised
+const verified = 1<<0 | 1<<2 // user present and user verified
 
 func newKey(t *testing.T) *key {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -46,7 +46,7 @@ func newKey(t *testing.T) *key {
 
 func web(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// answers are the client's data and the authenticator's, for a challenge.
+// answers returns the client data and the authenticator data for a challenge.
 func (k *key) answers(b *browser, kind string, asked map[string]any, more []byte) (client,
 	data []byte) {
 	origin, party := "http://"+b.host(), asked["rpId"].(string)
@@ -64,7 +64,7 @@ func (k *key) answers(b *browser, kind string, asked map[string]any, more []byte
 	return client, append(data, more...)
 }
 
-// attest makes the passkey.
+// attest creates the passkey.
 func (k *key) attest(b *browser, asked map[string]any) map[string]any {
 	k.user = asked["userId"].(string)
 	public, err := cbor.Marshal(map[int]any{1: 2, 3: -7, -1: 1,
@@ -74,7 +74,7 @@ func (k *key) attest(b *browser, asked map[string]any) map[string]any {
 	}
 	made := binary.BigEndian.AppendUint16(make([]byte, 16), uint16(len(k.id)))
 	flags := k.flags
-	k.flags |= 1 << 6 // it brings a key
+	k.flags |= 1 << 6 // attested credential data included
 	client, data := k.answers(b, "webauthn.create", asked, append(append(made, k.id...), public...))
 	k.flags = flags
 	attestation, err := cbor.Marshal(map[string]any{"fmt": "none", "attStmt": map[string]any{},
@@ -99,7 +99,7 @@ func (k *key) assert(b *browser, asked map[string]any) map[string]any {
 		"authenticatorData": web(data), "signature": web(signature)}
 }
 
-// host is the server by its name, as passkeys want it.
+// host is the server by name, because passkeys need one.
 func (b *browser) host() string {
 	at, err := url.Parse(b.s.URL)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *browser) host() string {
 	return "localhost:" + at.Port()
 }
 
-// call calls the API as the script of a page does.
+// call calls the API as a page's script does.
 func (b *browser) call(do string, body any, status int) (answer map[string]any) {
 	b.t.Helper()
 	method, path, _ := strings.Cut(do, " ")
@@ -131,7 +131,7 @@ func (b *browser) call(do string, body any, status int) (answer map[string]any) 
 		b.t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	_ = json.NewDecoder(response.Body).Decode(&answer) // none, where there is no body
+	_ = json.NewDecoder(response.Body).Decode(&answer) // it stays nil without a body
 	if response.StatusCode != status {
 		b.t.Errorf("%s: %d %v", do, response.StatusCode, answer)
 	}
@@ -145,7 +145,7 @@ const (
 	signNow = "POST /api/auth/sign-in/passkey"
 )
 
-// signedIn is a browser that ann has signed in with.
+// signedIn is a browser in which ann has signed in.
 func signedIn(t *testing.T, s *apitest.Server) *browser {
 	b := newBrowser(t, s)
 	b.call("POST /api/auth/sign-in", map[string]string{"email": email, "password": password}, 200)
@@ -161,7 +161,7 @@ func (b *browser) has(k *key) (id string) {
 	return fmt.Sprint(made["id"])
 }
 
-// signs has another browser of the same person sign in.
+// signs signs in with another browser of the same person.
 func (b *browser) signs(k *key, status int) {
 	b.t.Helper()
 	b.call(signNow, k.assert(b, b.call(askSign, nil, 200)), status)
@@ -194,12 +194,12 @@ func TestPasskeysSignIn(t *testing.T) {
 		Lacks: []string{"items.2.changes.0.after.publicKey"}})
 	newBrowser(t, s).signs(k, 401)
 	id := mine.has(newKey(t))
-	for range 2 { // what is not there is removed already
+	for range 2 { // removing it again succeeds, too
 		mine.call("DELETE /api/auth/passkeys/"+id, nil, 204)
 	}
 }
 
-// wantsPasskey looks at the pages, and removes a passkey by them.
+// wantsPasskey checks the pages, and removes a passkey with them.
 func (b *browser) wantsPasskey(name string) {
 	b.t.Helper()
 	b.s.URL = "http://" + b.host()
@@ -215,7 +215,7 @@ func (b *browser) wantsPasskey(name string) {
 	b.wants(b.post("/sign-in/passkeys", form, 200), "There are none yet")
 }
 
-// Answers that are not for this place, this browser, now, or not by the key, sign nobody in.
+// An answer signs nobody in if it has the wrong site, browser, time or key.
 func TestPasskeysRefuse(t *testing.T) {
 	s := start(t)
 	mine, k := signedIn(t, s), newKey(t)
@@ -241,11 +241,11 @@ func TestPasskeysRefuse(t *testing.T) {
 	asked := b.call(askSign, nil, 200)
 	answer := k.assert(b, asked)
 	thief := newBrowser(t, s)
-	thief.call(askSign, nil, 200) // it has a cookie of its own
+	thief.call(askSign, nil, 200) // it has its own cookie
 	thief.call(signNow, answer, 401)
-	newBrowser(t, s).call(signNow, answer, 401) // and one without any
+	newBrowser(t, s).call(signNow, answer, 401) // and a browser without any
 	b.call(signNow, answer, 200)
-	b.call(signNow, answer, 401) // a challenge is good once
+	b.call(signNow, answer, 401) // a challenge is valid only once
 	asked = b.call(askSign, nil, 200)
 	s.Clock.Advance(5 * time.Minute)
 	b.call(signNow, k.assert(b, asked), 401)
@@ -261,7 +261,7 @@ func TestPasskeysRefuse(t *testing.T) {
 		Code: "invalid_request"})
 }
 
-// A passkey comes from who has signed in, knows the password, and was asked for it just now.
+// Adding a passkey needs a session, the password, and a recent challenge.
 func TestPasskeysAreAddedByTheirPeople(t *testing.T) {
 	s := start(t)
 	mine := signedIn(t, s)
@@ -283,7 +283,7 @@ func TestPasskeysAreAddedByTheirPeople(t *testing.T) {
 	nameless["name"] = " "
 	mine.call(addNew, nameless, 400)
 	mine.call(addNew, k.attest(mine, map[string]any{"rpId": "localhost", "userId": k.user,
-		"challenge": mine.call(askSign, nil, 200)["challenge"]}), 400) // it is for signing in
+		"challenge": mine.call(askSign, nil, 200)["challenge"]}), 400) // a challenge to sign in
 	newBrowser(t, s).call(addNew, k.attest(mine, asked), 401)
 	mine.call(addNew, k.attest(mine, asked), 200)
 	mine.call(addNew, k.attest(mine, asked), 409)

@@ -14,7 +14,7 @@ import (
 // passwordPath is where a person changes the password.
 const passwordPath = "/sign-in/password"
 
-// PasswordInput is a password that is to be changed.
+// PasswordInput is a change of password.
 type PasswordInput struct {
 	CurrentPassword string `json:"currentPassword" required:"true" max:"256"`
 	NewPassword     string `json:"newPassword" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
@@ -61,7 +61,7 @@ func (r Resource) passwordPage() *operation.Operation {
 	})
 }
 
-// showPassword makes the page for who has signed in.
+// showPassword renders the page for a person who has signed in.
 func (r Resource) showPassword(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
 	if err := r.look(ctx, from, &s); err != nil {

@@ -13,10 +13,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// programsPath is where a person sees what it has granted.
+// programsPath is where people see which programs they have authorized.
 const programsPath = "/sign-in/programs"
 
-// Grant is a program that may call in the customer's stead.
+// Grant is a program that may call on the customer's behalf.
 type Grant struct {
 	ID        ids.ID      `json:"id"`
 	Name      string      `json:"name" doc:"As the program calls itself"`
@@ -26,13 +26,13 @@ type Grant struct {
 	UsedAt    api.Time    `json:"usedAt" doc:"When it last got tokens"`
 }
 
-// NewGrant is a grant as it is shown.
+// NewGrant converts a grant to the API's form.
 func NewGrant(g *client.Grant) Grant {
 	return Grant{ID: g.ID, Name: g.Name, Scope: g.Scope, AccountID: g.Account,
 		CreatedAt: api.Time(g.CreatedAt), UsedAt: api.Time(g.UsedAt)}
 }
 
-// GrantList is what a customer has granted.
+// GrantList lists the grants of a customer.
 type GrantList struct {
 	Grants []Grant `json:"grants"`
 }
@@ -86,7 +86,7 @@ func (r Resource) programsPage() *operation.Operation {
 	})
 }
 
-// showPrograms makes the page of what the caller has granted.
+// showPrograms renders the page of the account's grants.
 func (r Resource) showPrograms(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
 	return r.showOwn(ctx, from, s, status, "programs", func(v *client.View, s *shown) {

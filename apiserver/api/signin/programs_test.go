@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// What registers is held to its bounds.
+// Registrations are checked against their limits.
 func TestRegistrations(t *testing.T) {
 	s := start(t)
 	uris := func(uris ...string) string {
@@ -60,8 +60,8 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// Agents that run in a browser find their way from a page of any site. Who grants access is public,
-// and a header of their protocol bars nobody.
+// Agents in a browser can read the metadata from a page of any site. It is public, and a protocol
+// header does not prevent it.
 func TestMetadataIsReadFromAnywhere(t *testing.T) {
 	s := start(t)
 	from := map[string]string{"Origin": "https://agent.example", "Sec-Fetch-Site": "cross-site"}
@@ -79,9 +79,9 @@ func TestMetadataIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// What takes no cookie is open to pages of other sites: a page that calls it knows a credential. A
-// service of this machine is open to pages of this machine alone, and one in the clear to none. All
-// else is open to no page.
+// Operations that accept no cookies are open to pages of other sites, which must know a credential.
+// A service on this machine accepts only pages of this machine, and one in the clear accepts none.
+// All other operations are closed to pages.
 func TestPagesOfOtherSites(t *testing.T) {
 	s := start(t, mailing, func(c *apiserver.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -147,7 +147,7 @@ func TestPagesOfOtherSites(t *testing.T) {
 	}
 }
 
-// A cookie is no credential where pages of other sites may call.
+// Where pages of other sites may call, a cookie is not a credential.
 func TestNoCookieIsTakenFromOtherSites(t *testing.T) {
 	s := start(t)
 	in := s.Call(t, apitest.Scenario{Do: "POST /api/auth/sign-in", Body: entered})

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// recoverPath is where a person asks for a link to set a new password.
+// recoverPath is where people request a link to set a new password.
 const recoverPath = "/sign-in/recover"
 
 // recoverPage is GET /sign-in/recover.
@@ -63,7 +63,7 @@ func (r Resource) enterRecover() *operation.Operation {
 	})
 }
 
-// askLetter has a letter sent, if the form is one that may ask.
+// askLetter requests an e-mail with a link, if the form is valid.
 func (r Resource) askLetter(ctx context.Context, from *operation.Caller, in *recoverRequest,
 	signUp bool) error {
 	switch {
@@ -105,7 +105,7 @@ func (r Resource) newPasswordPage() *operation.Operation {
 	})
 }
 
-// renderNewPassword makes the page of a link. One that is not good gets a page that says so.
+// renderNewPassword renders the page of a link. For an invalid link the page says so.
 func (r Resource) renderNewPassword(ctx context.Context, from *operation.Caller, link string,
 	s shown, status int) (operation.Raw, error) {
 	if s.Clear = from.Way == operation.InTheClear; s.Clear {
@@ -156,7 +156,7 @@ func (r Resource) enterNewPassword() *operation.Operation {
 	})
 }
 
-// useLink sets the new password, or makes the account, if the form is one that may.
+// useLink sets the new password or creates the account, if the form is valid.
 func (r Resource) useLink(ctx context.Context, from *operation.Caller,
 	in *newPasswordForm) (made bool, err error) {
 	switch {
@@ -172,7 +172,7 @@ func (r Resource) useLink(ctx context.Context, from *operation.Caller,
 	if err != nil {
 		return false, err
 	}
-	forget(from) // it has ended, if it was of the account
+	forget(from) // the session has ended if it was of the account
 	from.SetCookie(deviceCookie, used.Device, deviceLife)
 	return used.Made, nil
 }

@@ -15,10 +15,10 @@ import (
 
 const public = "https://shoal.test"
 
-// mailing has a server send letters.
+// mailing makes a server send e-mails.
 func mailing(c *apiserver.Config) { c.PublicURL, c.Mails = public, true }
 
-// letters are those that wait, and their links, below the server.
+// letters returns the e-mails in the queue, and their links as paths.
 func letters(t *testing.T, s *apitest.Server) (all []client.Letter, links []string) {
 	t.Helper()
 	to, err := apiserver.LetterLinks(s.DataDir, "")
@@ -32,14 +32,14 @@ func letters(t *testing.T, s *apitest.Server) (all []client.Letter, links []stri
 	return all, links
 }
 
-// asks asks for a letter from a browser.
+// asks requests a recovery e-mail from a browser.
 func (b *browser) asks(email string, status int) string {
 	b.t.Helper()
 	token := b.token(b.get("/sign-in/recover", 200))
 	return b.post("/sign-in/recover", url.Values{"token": {token}, "email": {email}}, status)
 }
 
-// A person who has forgotten the password asks for a link, and sets a new one with it, once.
+// A person who forgot the password requests a link and sets a new one with it, once.
 func TestRecovery(t *testing.T) {
 	s := start(t, mailing)
 	session := open(t, s, entered)
@@ -56,7 +56,7 @@ func TestRecovery(t *testing.T) {
 	}
 	link := links[0]
 	b.get(link, 200)
-	page := b.get(link, 200) // looking uses nothing up
+	page := b.get(link, 200) // opening it does not use it up
 	b.wants(page, `value="`+email+`"`)
 	_, text, _ := strings.Cut(link, "=")
 	form := url.Values{"token": {b.token(page)}, "link": {text}, "next": {next}, "again": {"other"}}
@@ -91,7 +91,7 @@ func TestRecovery(t *testing.T) {
 	open(t, s, strings.Replace(entered, password, next, 1))
 }
 
-// A link ends after its half hour.
+// A link expires after half an hour.
 func TestLinksEnd(t *testing.T) {
 	s := start(t, mailing)
 	b := newBrowser(t, s)
@@ -104,8 +104,8 @@ func TestLinksEnd(t *testing.T) {
 	b.wants(b.get("/sign-in/new-password", 200), "not good any more")
 }
 
-// Whoever asks for letters fills no mailbox, and keeps nobody from the link. From one network few
-// can be asked for, and a browser that signed in before is counted for itself.
+// Requests for e-mails cannot fill a mailbox, and cannot keep the owner from a link. One network
+// can request only a few; a browser that signed in before has its own count.
 func TestLettersAreLimited(t *testing.T) {
 	s := start(t, mailing, func(c *apiserver.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -150,7 +150,7 @@ func TestLettersAreLimited(t *testing.T) {
 	}
 }
 
-// Where no e-mails are sent the page says what helps, and the form is refused.
+// If no e-mails are sent, the page says what to do instead, and the form is refused.
 func TestRecoveryWithoutLetters(t *testing.T) {
 	for name, option := range map[string]apitest.Option{
 		"no address": func(c *apiserver.Config) { c.Mails = true },
@@ -171,7 +171,7 @@ func TestRecoveryWithoutLetters(t *testing.T) {
 	}
 }
 
-// What cannot be an address is told, and forms of other sites are refused.
+// Invalid addresses are reported, and forms of other sites are refused.
 func TestRecoveryForms(t *testing.T) {
 	s := start(t, mailing)
 	b := newBrowser(t, s)
@@ -190,7 +190,7 @@ func TestRecoveryForms(t *testing.T) {
 	}
 }
 
-// An admin makes a link for a person, or sets the password. Sessions end.
+// An admin makes a link for a person, or sets the password. Both end sessions.
 func TestAdminsReset(t *testing.T) {
 	s := start(t)
 	id := only(t, s)

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// PasswordLink is the address of a page at which a person sets the password of an account.
+// PasswordLink is the address of a page that sets the password of an account.
 type PasswordLink struct {
 	Link      string   `json:"link" doc:"Begins with / where the server is not told under which address browsers find it"`
 	ExpiresAt api.Time `json:"expiresAt"`
@@ -34,7 +34,7 @@ func (r Resource) handLink() *operation.Operation {
 	})
 }
 
-// NewPasswordInput is a password that an admin gives an account.
+// NewPasswordInput is a password that an admin sets for an account.
 type NewPasswordInput struct {
 	Password string `json:"password" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
 }

@@ -1,6 +1,6 @@
-// Package signin is how people sign in at the service itself: the operations for programs, and the
-// pages for browsers. They do without JavaScript, but for passkeys. Where an OpenID Connect issuer
-// signs people in, the pages lead there and back. What is decided is in package accounts.
+// Package signin has the operations and pages with which people sign in. Only passkeys need
+// JavaScript. If an OpenID Connect issuer signs people in, the pages redirect there and back.
+// Package accounts makes the decisions.
 package signin
 
 import (
@@ -18,40 +18,40 @@ import (
 
 const group = "Sign-in"
 
-// Cookies of a browser beside its session.
+// Cookies of a browser besides its session.
 const (
-	deviceCookie = "shoal-device" // says that it signed in before
-	formCookie   = "shoal-form"   // is in its forms, too
+	deviceCookie = "shoal-device" // marks a browser that has signed in before
+	formCookie   = "shoal-form"   // also in the browser's forms
 )
 
-// How long browsers keep cookies.
+// Lifetimes of cookies.
 const (
 	sessionLife = client.SessionMillis * time.Millisecond
-	deviceLife  = 400 * 24 * time.Hour // the most that they keep one
+	deviceLife  = 400 * 24 * time.Hour // the longest that browsers allow
 	formLife    = 24 * time.Hour
 )
 
-// Sessions finds out whose session a secret is.
+// Sessions authenticates session secrets.
 type Sessions interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
 		*client.View, error)
 }
 
-// Resource is how people sign in.
+// Resource has the operations of sign-in and their dependencies.
 type Resource struct {
 	Client   client.Client
 	Accounts *accounts.Service
 	Sessions Sessions
 	Grants   *grants.Service
-	// Portal is the path of the web portal, to which people are led; "": there is none.
+	// Portal is the path of the web portal; "": there is none.
 	Portal string
-	// Agreement says that there is one that customers agree with.
+	// Agreement says that there are terms that customers agree to.
 	Agreement bool
-	// OpenID is the issuer at which people sign in, and not here; nil: they do here.
+	// OpenID is the issuer at which people sign in; nil: they sign in here.
 	OpenID *OpenID
 }
 
-// Operations implements the catalogue's resource.
+// Operations implements the catalogue's resource interface.
 func (r Resource) Operations() []*operation.Operation {
 	if r.OpenID != nil {
 		return r.openIDOperations()
@@ -74,7 +74,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.passkeysPage(), r.dropPasskey(), r.passkeysScript())
 }
 
-// SignInInput is who signs in.
+// SignInInput is the credential of a sign-in.
 type SignInInput struct {
 	Email    string `json:"email" required:"true" max:"254"`
 	Password string `json:"password" required:"true" max:"256"`
@@ -84,7 +84,7 @@ type signInRequest struct {
 	Body SignInInput `body:"json" limit:"4096"`
 }
 
-// SignedIn is who has signed in.
+// SignedIn is the person who has signed in.
 type SignedIn struct {
 	CustomerRef string `json:"customerRef"`
 	Admin       bool   `json:"admin"`
@@ -114,7 +114,7 @@ func (r Resource) signIn() *operation.Operation {
 	})
 }
 
-// open begins a session in the caller's browser.
+// open begins a session in the caller's browser with a password.
 func (r Resource) open(ctx context.Context, from *operation.Caller, email,
 	password string) (client.Account, error) {
 	if from.Way == operation.InTheClear {
@@ -153,7 +153,7 @@ func (r Resource) ending(id, route, summary string, everywhere bool) *operation.
 	})
 }
 
-// end ends the caller's session, or all of its account.
+// end ends the caller's session, or all sessions of the account.
 func (r Resource) end(ctx context.Context, from *operation.Caller, everywhere bool) error {
 	if err := r.Accounts.SignOut(ctx, &from.Principal, from.Address, everywhere); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r Resource) end(ctx context.Context, from *operation.Caller, everywhere bo
 	return nil
 }
 
-// forget takes the session from a browser, and what pages have stored there for its person.
+// forget removes the session cookie, and what pages stored in the browser.
 func forget(from *operation.Caller) {
 	from.SetCookie(operation.SessionCookie, "", 0)
 	from.Forget()

@@ -26,7 +26,7 @@ const (
 	entered  = `{"email":"` + email + `","password":"` + password + `"}`
 )
 
-// start runs a server with an account of the customer alice.
+// start starts a server with an account of the customer alice.
 func start(t *testing.T, options ...apitest.Option) *apitest.Server {
 	t.Helper()
 	s := apitest.Start(t, options...)
@@ -70,7 +70,7 @@ func TestAccountsAreMadeByAdmins(t *testing.T) {
 			}})
 }
 
-// cookies are what an answer sets, by name.
+// cookies returns the cookies that an answer sets, by name.
 func cookies(a apitest.Answer) map[string]*http.Cookie {
 	set := map[string]*http.Cookie{}
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
@@ -144,7 +144,7 @@ func TestSignInAndOut(t *testing.T) {
 }
 
 // A session ends after seven days without a call, and after thirty in any case. A blocked customer
-// has none.
+// has no sessions.
 func TestSessionsEnd(t *testing.T) {
 	s := start(t)
 	open := func() string {
@@ -176,8 +176,8 @@ func TestSessionsEnd(t *testing.T) {
 		Status: 403, Code: "customer_blocked"})
 }
 
-// Guesses from one network leave those of others alone, and a browser that signed in before goes on
-// whatever strangers do.
+// Guesses from one network do not affect others. A browser that has signed in before is not
+// affected by strangers.
 func TestGuesses(t *testing.T) {
 	s := start(t, func(c *apiserver.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -220,7 +220,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// A password is not taken in the clear, and the page says what to do.
+// A password is refused in the clear, and the page says what to do.
 func TestInTheClear(t *testing.T) {
 	s := start(t, func(c *apiserver.Config) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -239,7 +239,7 @@ func TestInTheClear(t *testing.T) {
 			}})
 }
 
-// A browser without JavaScript signs in and out by forms.
+// A browser without JavaScript signs in and out with forms.
 func TestPages(t *testing.T) {
 	s := start(t)
 	jar, err := cookiejar.New(nil)
@@ -265,7 +265,7 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		if response.Request.URL.Path == "/portal" { // whose page is another's: who has signed in?
+		if response.Request.URL.Path == "/portal" { // that page does not tell who has signed in
 			return do("GET", "/sign-in", nil, status)
 		}
 		var body strings.Builder
@@ -305,7 +305,7 @@ func TestPages(t *testing.T) {
 	filled.Set("token", "another")
 	do("POST", "/sign-in", filled, 400)
 	filled.Set("token", form)
-	page := do("POST", "/sign-in", filled, 200) // led back to the page
+	page := do("POST", "/sign-in", filled, 200) // redirected back to the page
 	if !strings.Contains(page, "<code>alice</code>") {
 		t.Fatalf("signed in: %s", page)
 	}
@@ -317,10 +317,10 @@ func TestPages(t *testing.T) {
 	if page := do("POST", "/sign-out", out, 200); !strings.Contains(page, `type="password"`) {
 		t.Errorf("signed out: %s", page)
 	}
-	do("POST", "/sign-out", out, 200) // again
+	do("POST", "/sign-out", out, 200) // repeated
 }
 
-// Where an OpenID Connect issuer signs people in there is no other way in.
+// If an OpenID Connect issuer signs people in, there is no other way in.
 func TestWithAnIssuer(t *testing.T) {
 	at := oidctest.Start(t)
 	s := apitest.Start(t, func(c *apiserver.Config) {

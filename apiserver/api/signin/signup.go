@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// signUpPath is where people make accounts for themselves.
+// signUpPath is where people create accounts for themselves.
 const signUpPath = "/sign-up"
 
 // signUpPage is GET /sign-up.

@@ -15,8 +15,8 @@ func allow(t *testing.T, s *apitest.Server, on string) {
 		Do: "PUT /api/admin/settings", Body: `{"signUpEnabled":` + on + `}`, Status: 200})
 }
 
-// People make accounts for themselves where the operator lets them: by a link that comes by e-mail,
-// with a password of their choice.
+// People create their own accounts if the operator allows it: with a link from an e-mail, and a
+// password of their choice.
 func TestSignUp(t *testing.T) {
 	s := start(t, mailing, func(c *apiserver.Config) { c.UserAgreement = []byte("<p>Terms</p>") })
 	b := newBrowser(t, s)
@@ -53,7 +53,7 @@ func TestSignUp(t *testing.T) {
 	b.post("/sign-in/new-password", form, 401)
 	allow(t, s, "true")
 	b.wants(b.post("/sign-in/new-password", form, 200), "The account is made")
-	b.post("/sign-in/new-password", form, 401) // again
+	b.post("/sign-in/new-password", form, 401) // repeated
 	page = b.post("/sign-in", url.Values{"token": {token}, "email": {"NEW@x.test"},
 		"password": {next}}, 200)
 	b.wants(page, "You are signed in")
@@ -64,7 +64,7 @@ func TestSignUp(t *testing.T) {
 			"items.1.actor.subject": customer}})
 }
 
-// From one network few accounts are made in a day.
+// One network can create only a few accounts a day.
 func TestSignUpsAreLimited(t *testing.T) {
 	s := start(t, mailing)
 	allow(t, s, "true")

@@ -13,11 +13,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// programs is the group of what programs ask, and people decide, about grants.
+// programs is the group of the operations on grants.
 const programs = "Programs"
 
-// Answers of OAuth have the names and errors of its standards, which programs' libraries know, not
-// those of this API. Only what the chain of checks refuses is a Problem.
+// OAuth answers use the names and errors of their standards, which client libraries know. Only
+// refusals by the chain of checks are Problems.
 var inJSON = []string{"application/json"}
 
 // answerJSON answers a program.
@@ -27,7 +27,7 @@ func answerJSON(status int, body any) (operation.Raw, error) {
 		Secret: true}, err
 }
 
-// answerRefusal answers with a refusal. Other errors are the chain's.
+// answerRefusal answers with a refusal. It returns other errors to the chain.
 func answerRefusal(err error) (operation.Raw, error) {
 	refusal := (*grants.Refusal)(nil)
 	if !errors.As(err, &refusal) {
@@ -74,7 +74,7 @@ func (r Resource) metadata() *operation.Operation {
 
 var grantTypes = []string{"authorization_code", "refresh_token"}
 
-// MetadataPath is where programs that were refused find out whom to ask (RFC 9728).
+// MetadataPath is where refused programs find the authorization server (RFC 9728).
 const MetadataPath = "/.well-known/oauth-protected-resource"
 
 // resourceMetadata is GET /.well-known/oauth-protected-resource.
@@ -89,10 +89,10 @@ func (r Resource) agentMetadata() *operation.Operation {
 		"Says who grants access to the agent gateway of this service")
 }
 
-// agentPath is where agents call.
+// agentPath is the address of the agent gateway.
 const agentPath = "/mcp"
 
-// resource says who grants access to what is below a path.
+// resource describes who grants access to the resources below a path.
 func (r Resource) resource(id, path, summary string) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: id, Group: programs, Routes: operation.Routes("GET " + MetadataPath + path),
@@ -143,7 +143,7 @@ func (r Resource) register() *operation.Operation {
 	})
 }
 
-// readRegistration reads what a program says of itself. Names of members count as they are spelt.
+// readRegistration reads a program's registration. Names of members are case-sensitive.
 func readRegistration(body []byte) (name string, redirects []string, err error) {
 	members, err := operation.ReadArguments(body)
 	if err != nil {

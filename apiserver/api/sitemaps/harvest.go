@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	patience  = 55 * time.Second // for a harvest's end (decision 66)
+	patience  = 55 * time.Second // wait for the end of a harvest (decision 66)
 	timeout   = 70 * time.Second
-	goneEvery = time.Second // a caller that waits is looked for
+	goneEvery = time.Second // interval of checks that the caller still waits
 	harvestID = "svc_harvest_sitemaps"
 )
 
@@ -70,13 +70,13 @@ func (r Resource) harvest() *operation.Operation {
 	})
 }
 
-// ignoresRobots says whether a scraper reads what robots.txt forbids.
+// ignoresRobots reports whether a scraper ignores robots.txt.
 func ignoresRobots(spec *model.Scraper) bool {
 	return spec.Config != nil && spec.Config.Politeness != nil &&
 		spec.Config.Politeness.IgnoreRobots
 }
 
-// await waits for the end of a harvest, and answers how many addresses it has then, or so far.
+// await waits for the end of a harvest, and returns its count of addresses, final or so far.
 func (r Resource) await(ctx context.Context, from *operation.Caller,
 	asked *client.Harvest) (int64, error) {
 	enough := r.Clock.After(patience)

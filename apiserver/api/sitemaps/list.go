@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// SitemapEntry is an address that a sitemap names.
+// SitemapEntry is an address in a sitemap.
 type SitemapEntry struct {
 	URL        string  `json:"url" doc:"In its canonical form"`
 	Image      *string `json:"image" scraped:"url" doc:"Address of its first image"`
@@ -34,7 +34,7 @@ type SitemapEntry struct {
 // SitemapEntryPage is a page of entries.
 type SitemapEntryPage = api.Page[SitemapEntry]
 
-// Restriction leaves out entries that are elsewhere on the site than the scraper.
+// Restriction limits entries to the scraper's part of the site.
 type Restriction string
 
 // The restrictions.
@@ -116,7 +116,7 @@ func (r Resource) list() *operation.Operation {
 	})
 }
 
-// query is what is asked for, without its harvest, and whether that is not all.
+// query is the requested query without its harvest. narrowed reports whether it excludes entries.
 func (in *listRequest) query(scraper *client.Scraper) (q rowstore.EntriesQuery, narrowed bool,
 	err error) {
 	if err := api.Reach(in.Page, in.Size, "narrow it by filters or search"); err != nil {
@@ -153,17 +153,17 @@ func (in *listRequest) query(scraper *client.Scraper) (q rowstore.EntriesQuery, 
 	return q, len(all) > 1, err
 }
 
-// restrict is what the restriction asks of entries.
+// restrict returns the filter of the restriction.
 func (in *listRequest) restrict(scraper *client.Scraper) []filter.Node {
 	url, err := address.Canonical(launch.StartURL(&scraper.Spec))
 	if err != nil {
-		return nil // it is of a scraper without an address, which has no entries
+		return nil // a scraper without an address has no entries
 	}
 	switch in.Restriction {
 	case BasePath:
 		base, _, _ := strings.Cut(harvest.Place(url), "?")
 		base = base[:strings.LastIndexByte(base, '/')]
-		// "0" is the character behind the slash: what begins with the path is in between.
+		// "0" follows "/" in ASCII: everything that begins with the path is within these bounds.
 		return []filter.Node{compare(harvest.MemberPlace, filter.Gte, base+"/"),
 			compare(harvest.MemberPlace, filter.Lt, base+"0")}
 	case SlashCount:
@@ -174,7 +174,7 @@ func (in *listRequest) restrict(scraper *client.Scraper) []filter.Node {
 	return nil
 }
 
-// written is a time as entries have it.
+// written formats a time as in entries.
 func written(at api.Time) string {
 	return time.UnixMilli(int64(at)).UTC().Format(harvest.TimeLayout)
 }
@@ -184,20 +184,20 @@ func compare(field string, op filter.Op, text string) filter.Node {
 		Values: []filter.Value{{Kind: filter.Text, Text: text}}}
 }
 
-// found lets entries pass that have a text.
+// found selects the entries that contain a text.
 func found(text string) filter.Node {
 	return filter.Or{compare(harvest.MemberURL, filter.Contains, text),
 		compare(harvest.MemberImage, filter.Contains, text),
 		compare(harvest.MemberImageTitle, filter.Contains, text)}
 }
 
-// members are what entries are filtered and sorted by.
+// members are the members by which entries are filtered and sorted.
 func members() []string {
 	return []string{harvest.MemberURL, harvest.MemberImage, harvest.MemberImageTitle,
 		harvest.MemberLastSeen}
 }
 
-// checkField refuses a filter on what entries do not have.
+// checkField refuses a filter on members that entries do not have.
 func checkField(c filter.Compare) error {
 	if slices.Contains(members(), c.Field) {
 		return nil
@@ -206,7 +206,7 @@ func checkField(c filter.Compare) error {
 		strings.Join(members(), ", "))
 }
 
-// parseSort reads what entries are sorted by.
+// parseSort parses the sort of entries.
 func parseSort(texts []string) ([]rowstore.Sort, error) {
 	var sorts []rowstore.Sort
 	for _, text := range texts {

@@ -1,5 +1,5 @@
-// Package sitemaps owns the operations on sitemaps: to have those of a scraper's site read, and to
-// read what they name. It uses launch for where a scraper begins, and harvest for how entries are
+// Package sitemaps owns the operations that read the sitemaps of a scraper's site, and list their
+// addresses. Package launch tells where a scraper begins; package harvest defines how entries are
 // stored.
 package sitemaps
 
@@ -17,13 +17,13 @@ import (
 
 const group = "Sitemaps"
 
-// Store is where entries are.
+// Store reads entries.
 type Store interface {
 	Entries(ctx context.Context, q rowstore.EntriesQuery) ([]json.RawMessage, error)
 	CountEntries(ctx context.Context, harvest ids.ID, f filter.Node) (int64, error)
 }
 
-// Resource is what the operations use.
+// Resource has the operations on sitemaps and their dependencies.
 type Resource struct {
 	Client interface {
 		client.Proposer
@@ -34,7 +34,7 @@ type Resource struct {
 	IDs   ids.Source
 }
 
-// Operations are those of the specification, 4.7.
+// Operations lists the operations of specification 4.7.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{r.harvest(), r.list()}
 }

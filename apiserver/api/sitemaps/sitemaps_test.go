@@ -25,7 +25,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// hasty is a clock that is there at once where somebody waits.
+// hasty is a clock that jumps ahead whenever somebody waits.
 type hasty struct{ *clock.Manual }
 
 // After implements clock.Clock.
@@ -36,7 +36,7 @@ func (h hasty) After(d time.Duration) <-chan time.Time {
 	return there
 }
 
-// rig is a server with a scraper of alice whose site is on the loopback.
+// rig is a server with a scraper of alice's whose site is on the loopback.
 type rig struct {
 	*apitest.Server
 	store   rowstore.Store
@@ -63,7 +63,7 @@ func start(t *testing.T, files map[string]string, options ...apitest.Option) *ri
 		case !there:
 			http.NotFound(w, q)
 		default:
-			_, _ = io.WriteString(w, body) // or the client is gone
+			_, _ = io.WriteString(w, body) // the client may have left
 		}
 	}))
 	out, err := egress.New(egress.Config{Allow: []netip.Prefix{
@@ -85,7 +85,7 @@ func start(t *testing.T, files map[string]string, options ...apitest.Option) *ri
 	return r
 }
 
-// works does the background work on harvests until it is ended.
+// works does the background work of harvests until end is called.
 func (r *rig) works(t *testing.T) (end func()) {
 	t.Helper()
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -124,7 +124,7 @@ func site() map[string]string {
 		`<url><loc>/Shop/d</loc></url><url><loc>/shopping</loc></url></urlset>`}
 }
 
-// A harvest counts what it finds, for who may ask; its call may come again.
+// A harvest counts what it finds, for permitted callers. Its call may be repeated.
 func TestHarvest(t *testing.T) {
 	r := start(t, site())
 	defer r.works(t)()
@@ -144,7 +144,7 @@ func TestHarvest(t *testing.T) {
 	r.Run(t, no, foreign, reader, none, many, first, again, other, capped)
 }
 
-// A call that waits again is none of the few that may ask for a harvest.
+// A repeated call that waits does not count against the rate limit of harvests.
 func TestWaitingAgainIsNotLimited(t *testing.T) {
 	r := start(t, site(), apitest.WithRateLimits)
 	defer r.works(t)()
@@ -159,7 +159,7 @@ func TestWaitingAgainIsNotLimited(t *testing.T) {
 	r.Run(t, limited, r.ask(apitest.User, "k", 200, ""))
 }
 
-// What nobody can read is told, and may be asked for again by the same call.
+// An unreachable site is reported, and the same call may try again.
 func TestHarvestOfADeadSite(t *testing.T) {
 	r := start(t, site())
 	defer r.works(t)()
@@ -175,7 +175,7 @@ func TestHarvestOfADeadSite(t *testing.T) {
 	r.Run(t, alive)
 }
 
-// A call that has waited long enough answers the count so far, and comes again.
+// A call that has waited long enough answers with the count so far, and can be repeated.
 func TestHarvestThatLasts(t *testing.T) {
 	r := start(t, site())
 	answered := make(chan apitest.Answer)
@@ -201,7 +201,7 @@ func TestHarvestThatLasts(t *testing.T) {
 	r.Run(t, after)
 }
 
-// Entries are listed in any order, narrowed by anything, until the night.
+// Entries are listed in any order and with any filter, until they are removed at night.
 func TestList(t *testing.T) {
 	r := start(t, site())
 	stop := r.works(t)

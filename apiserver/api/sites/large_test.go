@@ -22,13 +22,13 @@ import (
 var siteLinks = flag.Int("site-links", 30_000,
 	"links of the site of TestLargestSite; a night takes 1,000,000")
 
-// weighing is a row store that notes how much it gets at once. With the last of it, it weighs what
-// is in use while its caller waits.
+// weighing is a row store that records the largest part that it gets. At the last part it measures
+// the memory in use while its caller waits.
 type weighing struct {
 	rowstore.Store
-	ofPart uint64 // the most
+	ofPart uint64 // largest part, bytes
 	mu     sync.Mutex
-	memory uint64 // the most
+	memory uint64 // largest measurement, bytes
 }
 
 func (w *weighing) PutSiteLinks(ctx context.Context, version ids.ID,
@@ -50,9 +50,9 @@ func (w *weighing) weigh() {
 	w.memory = max(w.memory, inUse())
 }
 
-// TestLargestSite puts a site as a JSON body, reads it and runs it. The log says how long that
-// takes, and how much memory more than before. The put takes 64 MiB, what is free again among it.
-// What is in use of that grows with hashes of the links, and not with the body.
+// TestLargestSite puts a site as a JSON body, reads it and runs it. It logs time and additional
+// memory. The put takes at most 64 MiB, garbage included. The memory in use grows with hashes of
+// the links, not with the body.
 func TestLargestSite(t *testing.T) {
 	store := &weighing{Store: apitest.NewStore(t)}
 	r := newRigOn(t, store)
@@ -79,7 +79,7 @@ func TestLargestSite(t *testing.T) {
 				_, _ = fmt.Fprintf(sender, `{"url":"https://shop-%d.test/a/page/%d","title":"%0*d"}`,
 					n%1_000, n, text, n)
 			}
-			store.weigh() // nearly all has come
+			store.weigh() // nearly everything has arrived
 			_, _ = io.WriteString(sender, "]}")
 			_ = sender.Close() // it never fails
 		}()
@@ -133,7 +133,7 @@ func TestLargestSite(t *testing.T) {
 	}
 }
 
-// inUse is what the heap has when nobody works with it. What pools have goes the second time.
+// inUse is the heap in use without garbage. Pools are emptied by the second collection.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -142,7 +142,7 @@ func inUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// watchMemory notes the most memory that is in use beyond that of now, until it is asked.
+// watchMemory starts recording the peak of memory use. most returns the increase since then.
 func watchMemory() (most func() uint64) {
 	heap := func() uint64 {
 		var stats runtime.MemStats

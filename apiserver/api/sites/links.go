@@ -67,13 +67,13 @@ func (r Resource) links() *operation.Operation {
 	})
 }
 
-// query is the order that the request wants, without its site and page.
+// query is the requested order, without site and page.
 func (in *linksRequest) query() (q rowstore.SiteQuery, err error) {
 	orders := map[string]rowstore.LinkOrder{"url": rowstore.ByURL, "title": rowstore.ByTitle,
 		"curl": rowstore.ByCurl}
 	if in.Sort == "" {
 		q.Descending = strings.EqualFold(in.Direction, "desc")
-		q.By = rowstore.ByURL // whatever is not known
+		q.By = rowstore.ByURL // the default for unknown fields
 		if by, has := orders[in.SortField]; has {
 			q.By = by
 		}
@@ -89,7 +89,7 @@ func (in *linksRequest) query() (q rowstore.SiteQuery, err error) {
 	return q, nil
 }
 
-// page reads one page of the links that a filter lets pass; nil: of all.
+// page reads one page of the links that match a filter; nil: of all links.
 func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQuery,
 	wanted filter.Node, page int64, size int) (api.Page[SiteLink], error) {
 	q.Offset, q.Limit = int(page)*size, size
@@ -107,7 +107,7 @@ func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQu
 	return api.NewPage(newLinks(links), total, int(page), size), err
 }
 
-// filter is what links have to meet; nil: nothing.
+// filter is the filter of the request; nil: none.
 func (in *linksRequest) filter() (wanted filter.Node, err error) {
 	if in.Filters != "" {
 		if wanted, err = filter.Parse([]byte(in.Filters)); err != nil {
@@ -131,7 +131,7 @@ func (in *linksRequest) filter() (wanted filter.Node, err error) {
 	return filter.And{wanted, has}, nil
 }
 
-// checkField refuses other fields: a misspelt filter must not answer nothing.
+// checkField refuses other fields, because a misspelt filter should not silently match nothing.
 func checkField(c filter.Compare) error {
 	switch c.Field {
 	case "url", "title", "curl":

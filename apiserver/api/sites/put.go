@@ -17,7 +17,7 @@ import (
 
 const putID = "svc_create_scraper_site"
 
-// putTime is how long the intake of the largest site may take.
+// putTime is how long receiving the largest site may take.
 const putTime = 20 * time.Minute
 
 type putRequest struct {
@@ -55,7 +55,7 @@ func (r Resource) put() *operation.Operation {
 	})
 }
 
-// site is what the request asks for. The links of a JSON body have come by now.
+// site converts the request. The links of a JSON body have already arrived.
 func (r *putRequest) site() *launch.SiteInput {
 	site := &launch.SiteInput{ID: r.Body.ID, Scraper: r.Body.ScraperRef, Name: r.Body.Name,
 		Links: r.Stream, Line: launch.JSONSiteLine}

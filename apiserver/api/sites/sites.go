@@ -1,5 +1,5 @@
-// Package sites owns the operations on sites (specification 4.7): fixed lists of links that the
-// runs of a scraper read.
+// Package sites owns the operations on sites (specification 4.7): fixed lists of links that a
+// scraper's runs read.
 package sites
 
 import (
@@ -18,24 +18,24 @@ import (
 
 const group = "Sites"
 
-// maxShown is how many links a site is answered with.
+// maxShown is the most links that an answer with a site contains.
 const maxShown = 1_000
 
-// Resource is the operations on sites, and what they use.
+// Resource has the operations on sites and their dependencies.
 type Resource struct {
 	Client   client.Proposer
 	Store    Links
 	Launcher *launch.Launcher
 }
 
-// Links is what reads of sites ask of the row store.
+// Links reads sites from the row store.
 type Links interface {
 	SiteLinks(ctx context.Context, q rowstore.SiteQuery) ([]rowstore.SiteLink, error)
 	FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filter.Node) (
 		links []rowstore.SiteLink, total int64, err error)
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.put(),
@@ -45,7 +45,7 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// LinkState is what the newest run that came to a link made of it.
+// LinkState is the result of the newest run that reached a link.
 type LinkState string
 
 // Values implements the API's enums.
@@ -59,7 +59,7 @@ type SiteLink struct {
 	State LinkState `json:"state" stamped:"true" doc:"What the newest run that came to it made of it: PENDING before the first"`
 }
 
-// NewLink is a link as the row store has it.
+// NewLink converts a link of the row store to the API's form.
 func NewLink(l *rowstore.SiteLink) SiteLink {
 	return SiteLink{URL: l.URL, Title: l.Title, Curl: l.Curl, State: LinkState(l.State.String())}
 }
@@ -76,14 +76,14 @@ type Site struct {
 	UpdatedAt      api.Time   `json:"updatedAt" alone:"json" stamped:"true"`
 }
 
-// NewSite is a site without its links.
+// NewSite converts a site to the API's form, without its links.
 func NewSite(s *client.Site) Site {
 	return Site{ID: s.ID, Name: s.Name, ScraperRef: s.Scraper, LinkCount: s.Links,
 		LinksTruncated: true, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
 }
 
-// withLinks is a site with its links, unless they are too many. Those of a version that the row
-// store has no more are left out, too.
+// withLinks returns a site with its links, unless there are too many, or the row store no longer
+// has the version.
 func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	site := NewSite(s)
 	if s.Links > maxShown {
@@ -101,7 +101,7 @@ func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	return site, nil
 }
 
-// newLinks are links as the row store has them; none is an empty list.
+// newLinks converts links of the row store to the API's form; no links make an empty list.
 func newLinks(links []rowstore.SiteLink) []SiteLink {
 	made := make([]SiteLink, len(links))
 	for i := range links {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// rig is a server whose customer alice has a scraper with an address, and bob one, too.
+// rig is a server whose customers alice and bob each have a scraper with an address.
 type rig struct {
 	*apitest.Server
 	store          rowstore.Store
@@ -46,7 +46,7 @@ func (r *rig) newScraper(t *testing.T, customer, name string, group ids.ID) ids.
 	return put.ID
 }
 
-// put is a PUT under a key of its own.
+// put is a PUT under a new idempotency key.
 func (r *rig) put(name, body string, status int, code string) apitest.Scenario {
 	r.calls++
 	return apitest.Scenario{Name: name, As: apitest.User, Do: "PUT /api/scraper/site", Body: body,
@@ -54,7 +54,7 @@ func (r *rig) put(name, body string, status int, code string) apitest.Scenario {
 		Code: code}
 }
 
-// streamed is a put whose links are the body.
+// streamed is a put with the links as its body.
 func (r *rig) streamed(name, media, query, body string, status int, code string) apitest.Scenario {
 	sc := r.put(name, body, status, code)
 	sc.Do += "?" + query
@@ -66,7 +66,7 @@ func (r *rig) body(links string) string {
 	return fmt.Sprintf(`{"links":[%s],"name":"s","scraperRef":%q}`, links, r.scraper)
 }
 
-// versions are those that the row store has.
+// versions counts the versions in the row store.
 func (r *rig) versions(t *testing.T) int {
 	t.Helper()
 	all, err := r.store.AllSites(t.Context())
@@ -78,8 +78,8 @@ func (r *rig) versions(t *testing.T) int {
 
 const two = `{"url":"https://a.test/1","title":"one"},{"url":"https://a.test/2"}`
 
-// A site is made, read, replaced and deleted. What is refused leaves it as it is, and nothing in
-// the row store.
+// A site is created, read, replaced and deleted. A refused call changes nothing, and leaves nothing
+// in the row store.
 func TestSites(t *testing.T) {
 	r := newRig(t)
 	of := "GET /api/scraper/" + r.scraper.String() + "/site"
@@ -198,7 +198,7 @@ func TestSites(t *testing.T) {
 			Do: "GET " + path + "/links", Status: 400, Code: "not_found"})
 }
 
-// Links that are the body are compared by their bytes when its key is used again.
+// If a key is used again, links in the body are compared by their bytes.
 func TestStreamedSiteIsRepeated(t *testing.T) {
 	r := newRig(t)
 	first := r.streamed("first", "text/uri-list", "name=s&scraperRef="+r.scraper.String(),
@@ -210,7 +210,7 @@ func TestStreamedSiteIsRepeated(t *testing.T) {
 	r.Run(t, first, again, other, again)
 }
 
-// More links than an answer has are left out of it, and come by lines, too.
+// An answer leaves out the links of a large site. They can also be sent line by line.
 func TestLargeSite(t *testing.T) {
 	r := newRig(t)
 	of := "GET /api/scraper/" + r.scraper.String() + "/site"
@@ -239,7 +239,7 @@ func TestLargeSite(t *testing.T) {
 	}
 }
 
-// Links are read by page in three orders, with filters and by text; page and size are clamped.
+// Links are read by page in three orders, with filters and by text. Page and size are clamped.
 func TestLinks(t *testing.T) {
 	r := newRig(t)
 	r.Run(t, r.put("put", r.body(`{"url":"https://a.test/c","title":"Three","curl":"z"},
@@ -315,14 +315,14 @@ func TestLinks(t *testing.T) {
 			Do: links + "sortDirection=up", Status: 400, Code: "invalid_request"})
 }
 
-// escaped is a query as addresses have it.
+// escaped escapes a query for a URL.
 func escaped(query string) string {
 	return strings.NewReplacer(`{`, "%7B", `}`, "%7D", `"`, "%22", `[`, "%5B", `]`, "%5D").
 		Replace(query)
 }
 
-// A run reads the links of the site, those that no run has visited first. Estimates and groups go
-// by them, too. Without the site it begins at the scraper's own address.
+// A run reads the site's links, unvisited ones first, and estimates and groups use them, too.
+// Without a site the run begins at the scraper's own address.
 func TestRunsReadSites(t *testing.T) {
 	r := newRig(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
@@ -358,7 +358,7 @@ func TestRunsReadSites(t *testing.T) {
 		runs("https://shop.test/"))
 }
 
-// holdRun holds the list of a run against addresses, and ends the run.
+// holdRun compares the list of a run with addresses, and ends the run.
 func (r *rig) holdRun(t *testing.T, text string, want ...string) {
 	t.Helper()
 	id, err := ids.Parse(text)
@@ -381,7 +381,7 @@ func (r *rig) holdRun(t *testing.T, text string, want ...string) {
 	r.Client.CloseRun(t, id)
 }
 
-// A version that a restore has brought back after it went is told of, and runs of it are refused.
+// If a restore brings back a site whose version is gone, this is reported and its runs are refused.
 func TestLostVersion(t *testing.T) {
 	r := newRig(t)
 	r.Run(t, r.put("put", r.body(two), 200, ""))
@@ -405,7 +405,7 @@ func TestLostVersion(t *testing.T) {
 			Status: 200, Has: map[string]any{"links.0.title": "one"}})
 }
 
-// A plan without SITE_MAP makes no sites, and reads those that there are.
+// A plan without SITE_MAP cannot create sites, but can read existing ones.
 func TestSitesNeedThePlan(t *testing.T) {
 	r := newRig(t)
 	r.Client.Must(t, client.ChooseFree{Customer: "alice"})

@@ -9,10 +9,10 @@ import (
 	"shoal.dev/shoal/apiserver/internal/plans"
 )
 
-// currency is what plans are paid in.
+// currency is the currency of plans.
 const currency = "EUR"
 
-// PlanFeatures is an entry of the catalogue of plans.
+// PlanFeatures is a plan in the catalogue.
 type PlanFeatures struct {
 	Plan         string          `json:"plan" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
 	Level        int             `json:"level" doc:"Of two plans the dearer one has the higher"`
@@ -21,7 +21,7 @@ type PlanFeatures struct {
 	Limits       map[string]int  `json:"limits" doc:"How many of a thing it allows; what is not named is not limited"`
 }
 
-// PlanPrice is what a plan costs.
+// PlanPrice is the price of a plan.
 type PlanPrice struct {
 	Plan    string       `json:"plan" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
 	Monthly MonthlyPrice `json:"monthly"`

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// withPlans has a catalogue of two plans: STARTER, which allows little, and PRO.
+// withPlans sets a catalogue with STARTER, which allows little, PRO and others.
 func withPlans(c *apiserver.Config) {
 	c.Plans = []byte(`[{"plan": "PRO", "level": 7, "monthlyPrice": 79.5, "offered": true,
 		"features": ["API", "DATA_EXPORT", "EXTERNAL_API", "DATA_CHARTS",
@@ -35,7 +35,7 @@ func TestCatalogue(t *testing.T) {
 		Lacks: []string{"3"}})
 }
 
-// TestCatalogueIsThrottled: each address has a bucket.
+// TestCatalogueIsThrottled: each address has its own bucket.
 func TestCatalogueIsThrottled(t *testing.T) {
 	s := apitest.Start(t, apitest.WithRateLimits, func(c *apiserver.Config) {
 		c.Rates = map[string]apiserver.Rate{"anonymous": {Count: 2, Per: 1 << 40}}
@@ -57,8 +57,8 @@ func TestCatalogueThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestPlansGate: a plan that lacks a feature refuses before anything else of the request is looked
-// at. One that has it, or is in no catalogue, refuses nothing, and neither does none.
+// TestPlansGate: a plan without a feature refuses the request before anything else is checked. A
+// plan with it, an unknown plan and no plan refuse nothing.
 func TestPlansGate(t *testing.T) {
 	gated := []struct{ feature, do string }{
 		{"API", "POST /api/scraper-simple/curl-based"},
@@ -102,7 +102,7 @@ func subscribe(t *testing.T, s *apitest.Server, customer, plan string) {
 	}
 }
 
-// TestPlansCap: what is there stays, and can be changed; one more is refused.
+// TestPlansCap: existing things stay and can be changed, but none can be added.
 func TestPlansCap(t *testing.T) {
 	s := apitest.Start(t, withPlans, apitest.WithStore(apitest.NewStore(t)))
 	first := s.NewGroup(t, "alice", "before")

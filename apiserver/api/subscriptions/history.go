@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Invoice is one of a subscription.
+// Invoice is an invoice of a subscription.
 type Invoice struct {
 	ID               string   `json:"id"`
 	Amount           float64  `json:"amount"`
@@ -31,7 +31,7 @@ type historyRequest struct {
 	From   string `query:"from" form:"day" doc:"The first day (UTC), 2026-01-31"`
 	To     string `query:"to" form:"day" doc:"The last day (UTC)"`
 
-	from, until time.Time // zero: without that end
+	from, until time.Time // zero: open on that side
 }
 
 // Validate implements operation.Validator.
@@ -90,7 +90,7 @@ func (r *historyRequest) wants(i *client.Invoice) bool {
 		(r.until.IsZero() || issued.Before(r.until))
 }
 
-// NewInvoice is an invoice as customers see it.
+// NewInvoice converts an invoice to the API's form.
 func NewInvoice(i *client.Invoice) Invoice {
 	invoice := Invoice{ID: i.ID, Amount: float64(i.Cents) / 100,
 		Currency: strings.ToUpper(i.Currency), Status: statusOf(i.Status),

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// askTime is for the provider to answer.
+	// askTime is how long the provider may take to answer.
 	askTime = 20 * time.Second
-	// releaseTime is for ending a move that failed.
+	// releaseTime is how long ending a failed move may take.
 	releaseTime = 10 * time.Second
 )
 
-// PlanInput is the plan that is wanted.
+// PlanInput is the requested plan.
 type PlanInput struct {
 	Plan string `json:"plan" required:"true" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM" code:"invalid_plan"`
 }
@@ -37,7 +37,7 @@ var (
 	errNoDowngrade = fault.New(fault.NoDowngrade, "no downgrade is scheduled")
 )
 
-// moveErrors are what every change can answer.
+// moveErrors are the errors of every change.
 func moveErrors(more ...fault.Code) []fault.Code {
 	return append([]fault.Code{fault.SubscriptionsNotConfigured, fault.ProviderFailed,
 		fault.SubscriptionInFlight}, more...)
@@ -155,7 +155,7 @@ func (r Resource) cancelDowngrade() *operation.Operation {
 		if known.Contract.Plan != known.Paid { // its price was changed, too
 			plan := r.Plans.In(from.View).Find(known.Paid)
 			switch {
-			case known.PaidCents > 0: // whatever the plan costs others by now
+			case known.PaidCents > 0: // regardless of the plan's current price
 				keep.Cents = known.PaidCents
 			case plan == nil:
 				return Subscription{}, fault.New(fault.InvalidPlan,
@@ -168,7 +168,7 @@ func (r Resource) cancelDowngrade() *operation.Operation {
 	})
 }
 
-// wanted is a plan that a customer may choose.
+// wanted returns a plan that a customer may choose.
 func (r Resource) wanted(view *client.View, name string) (*plans.Plan, error) {
 	if r.Payments == nil {
 		return nil, errNoProvider
@@ -185,20 +185,20 @@ func (r Resource) chooseFree(ctx context.Context, from *operation.Caller) (Subsc
 	return r.newSubscription(&made), err
 }
 
-// claimMove claims the subscription for a change. What it answers is how the subscription is now.
+// claimMove claims the subscription for a change, and returns its current state.
 func (r Resource) claimMove(ctx context.Context, customer string) (client.Subscription, error) {
 	return client.Do(ctx, r.Client, client.BeginMove{Customer: customer, Move: r.IDs.New()}, nil)
 }
 
-// releaseMove lets another change begin. What cannot be ended now is in two minutes.
+// releaseMove allows the next change. If it fails, the claim expires in two minutes.
 func (r Resource) releaseMove(ctx context.Context, customer string, move ids.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	_, _ = client.Do(ctx, r.Client, client.EndMove{Customer: customer, Move: move}, nil)
 }
 
-// checkout opens one for a plan, or answers the one that is open. Whoever dies in between has made
-// a session that nobody pays, since nobody has its address.
+// checkout opens a checkout for a plan, or returns the open one. If the process dies in between, it
+// leaves a session that nobody can pay, because nobody has its address.
 func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	plan *plans.Plan) (Subscription, error) {
 	begun, err := r.claimMove(ctx, from.Customer)
@@ -224,7 +224,7 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	return r.newSubscription(&made), err
 }
 
-// replacedBy is the contract that a new one takes the place of; "": none.
+// replacedBy returns the contract that a new one replaces; "": none.
 func replacedBy(s *client.Subscription) string {
 	if !s.Active() {
 		return ""
@@ -232,8 +232,8 @@ func replacedBy(s *client.Subscription) string {
 	return s.Contract.ID
 }
 
-// amend has the contract go on differently. Whoever dies in between has amended it: the provider
-// tells of that, and the state follows.
+// amend changes how the contract continues. If the process dies in between, the contract is already
+// amended. The provider then sends a notice, and the state follows.
 func (r Resource) amend(ctx context.Context, from *operation.Caller,
 	change payment.Amendment) (Subscription, error) {
 	begun, err := r.claimMove(ctx, from.Customer)
@@ -246,7 +246,7 @@ func (r Resource) amend(ctx context.Context, from *operation.Caller,
 		return Subscription{}, fault.New(fault.SubscriptionInFlight,
 			"the subscription has just changed")
 	}
-	if change.Cancel { // the provider keeps the price that goes with the contract's plan
+	if change.Cancel { // the provider keeps the price of the contract's plan
 		change.Plan = begun.Contract.Plan
 	}
 	change.Key, change.Contract = begun.Move.String(), begun.Contract.ID

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// Calls of alice's.
+// Calls by alice.
 const (
 	create  = "POST /api/subscription/create"
 	change  = "POST /api/subscription/change"
@@ -19,7 +19,7 @@ const (
 	restore = "POST /api/subscription/cancel-downgrade"
 )
 
-// move is a change, with a plan or "", and what it answers.
+// move is a change, with a plan or "", and its answer.
 func move(do, plan string, has map[string]any) apitest.Scenario {
 	sc := apitest.Scenario{Name: do + " " + plan, As: apitest.User, Do: do, Status: 200, Has: has}
 	if plan != "" {
@@ -39,7 +39,7 @@ func stands(plan, status, scheduled any) map[string]any {
 		"payment": nil}
 }
 
-// subscribed is a shop in which alice has PRO.
+// subscribed opens a shop in which alice has PRO.
 func subscribed(t *testing.T) *shop {
 	t.Helper()
 	s := openShop(t)
@@ -48,7 +48,7 @@ func subscribed(t *testing.T) *shop {
 	return s
 }
 
-// TestMoves is the table of specification 3.
+// TestMoves covers the table of specification 3.
 func TestMoves(t *testing.T) {
 	none := func(t *testing.T) *shop { t.Helper(); return openShop(t) }
 	free := func(t *testing.T) *shop {
@@ -145,8 +145,8 @@ func TestMovesWithoutAProvider(t *testing.T) {
 			Status: 200, Has: map[string]any{"content": []any{}}})
 }
 
-// TestPricesFollowTheMoves: what the provider charges next is what was scheduled, and the old price
-// again when that is taken back.
+// TestPricesFollowTheMoves: the provider's next charge is the scheduled price, or the old price
+// again after that is canceled.
 func TestPricesFollowTheMoves(t *testing.T) {
 	s := subscribed(t)
 	for _, step := range []struct {
@@ -178,7 +178,7 @@ func TestPricesFollowTheMoves(t *testing.T) {
 }
 
 // TestUpgradeReplaces: the dearer plan begins when it is paid, and the old contract is ended at the
-// provider. While that fails the notice is not answered.
+// provider. While that fails, the notice is not answered.
 func TestUpgradeReplaces(t *testing.T) {
 	s := subscribed(t)
 	s.Run(t, move(change, "BUSINESS", nil))
@@ -201,7 +201,7 @@ func TestUpgradeReplaces(t *testing.T) {
 	}
 }
 
-// TestContractNotices: old, repeated, out of order, forged, of others.
+// TestContractNotices: old, repeated, reordered and forged notices, and those of others.
 func TestContractNotices(t *testing.T) {
 	s := subscribed(t)
 	read := func(plan, status, scheduled any) apitest.Scenario {
@@ -210,7 +210,7 @@ func TestContractNotices(t *testing.T) {
 	}
 	before := s.told("customer.subscription.updated", "sub_1")
 	s.Clock.Advance(time.Second)
-	s.set(func() { s.subs["sub_1"].CancelAtPeriodEnd = true }) // by hand
+	s.set(func() { s.subs["sub_1"].CancelAtPeriodEnd = true }) // changed by hand at Stripe
 	later := s.told("customer.subscription.updated", "sub_1")
 	s.Run(t, later, later, before, read("PRO", "ACTIVE", "STARTER"))
 	forged := s.told("customer.subscription.deleted", "sub_1")
@@ -232,7 +232,7 @@ func TestContractNotices(t *testing.T) {
 		read("STARTER", "INACTIVE", nil))
 }
 
-// TestCreateTogether: 64 calls at once open one checkout.
+// TestCreateTogether: 64 concurrent calls open one checkout.
 func TestCreateTogether(t *testing.T) {
 	s := openShop(t)
 	var all sync.WaitGroup
@@ -251,16 +251,16 @@ func TestCreateTogether(t *testing.T) {
 		t.Errorf("the provider was asked %d times", s.asked)
 	}
 	s.Run(t, move(create, "BASIC", map[string]any{"payment.url": "https://pay.test/cs_2"}))
-	s.Clock.Advance(25 * time.Hour) // it has expired
+	s.Clock.Advance(25 * time.Hour) // the checkout has expired
 	s.Run(t, apitest.Scenario{Name: "expired", As: s.token(t), Do: "GET /api/subscription",
 		Status: 200, Has: stands(nil, "INACTIVE", nil)})
 }
 
-// token is alice's key: sign-in tokens are an hour old.
+// token is alice's API key, because sign-in tokens expire after an hour.
 func (s *shop) token(*testing.T) string { return s.Secrets[apitest.User] }
 
-// TestMovesOfTheKilled: a provider that fails leaves everything as it was. Who dies behind the
-// provider's answer has changed the contract; its notice tells, and another move waits two minutes.
+// TestMovesOfTheKilled: a failing provider changes nothing. If the process dies after its answer,
+// the contract is changed and a notice reports it. Other moves wait two minutes.
 func TestMovesOfTheKilled(t *testing.T) {
 	s := subscribed(t)
 	s.set(func() { s.fail = true })
@@ -331,8 +331,8 @@ func TestInvoices(t *testing.T) {
 			Code: "invalid_request", Has: map[string]any{"errors.0.field": "from"}})
 }
 
-// A subscription keeps what it was sold at, whatever its plan costs others since. So it is with a
-// downgrade that is taken back, and with a checkout that is open.
+// A subscription keeps the price at which it was sold, whatever its plan costs now. The same holds
+// for a canceled downgrade and for an open checkout.
 func TestASubscriptionKeepsItsPrice(t *testing.T) {
 	s := openShop(t)
 	s.Run(t, move(create, "PRO", nil))

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// newContract is a contract as the state has it. Standings have one order here and there.
+// newContract converts a contract for the state. Both kinds of Standing have the same order.
 func newContract(told *payment.Contract) client.Contract {
 	c := client.Contract{ID: told.ID, Plan: told.Plan, Cents: told.Cents, Cancel: told.Cancel,
 		Revision: told.Revision, Created: told.Created.Unix(),
@@ -19,17 +19,17 @@ func newContract(told *payment.Contract) client.Contract {
 	return c
 }
 
-// isOurs says whether a notice is of a subscription of this cluster.
+// isOurs reports whether a notice is about a subscription of this cluster.
 func (r Resource) isOurs(ctx context.Context, cluster string) (bool, error) {
-	view, err := r.Client.Fresh(ctx) // a node that has just come knows no cluster by itself
+	view, err := r.Client.Fresh(ctx) // a new node does not know the cluster yet
 	if err != nil {
 		return false, err
 	}
 	return view.IsOurs(cluster), nil
 }
 
-// TakeContract follows a notice of a contract, and ends contracts that another one has replaced.
-// Who dies in between has not answered, and is told again.
+// TakeContract applies a notice of a contract, and ends contracts that it has replaced. If the
+// process dies in between, it has not answered, so the notice is repeated.
 func (r Resource) TakeContract(ctx context.Context, told payment.Contract,
 	correlation string) error {
 	if ours, err := r.isOurs(ctx, told.Cluster); err != nil || !ours {
@@ -60,7 +60,7 @@ func (r Resource) TakeContract(ctx context.Context, told payment.Contract,
 	return nil
 }
 
-// TakeInvoice follows a notice of an invoice.
+// TakeInvoice applies a notice of an invoice.
 func (r Resource) TakeInvoice(ctx context.Context, told payment.Invoice,
 	correlation string) error {
 	if ours, err := r.isOurs(ctx, told.Cluster); err != nil || !ours {

@@ -20,16 +20,16 @@ import (
 
 const secret = "whsec_hidden"
 
-// shop is as much of Stripe's API as subscriptions use, with what it has of them.
+// shop fakes the part of Stripe's API that subscriptions use, and its data.
 type shop struct {
 	*apitest.Server
 	t *testing.T
 
 	mu       sync.Mutex
-	sessions []map[string]string // metadata of what each would subscribe to
+	sessions []map[string]string // metadata of the subscription that each would create
 	subs     map[string]*sub
-	fail     bool   // every call
-	during   func() // while a call is answered; nil: nothing
+	fail     bool   // every call fails
+	during   func() // called during each call; nil: nothing
 	asked    int
 }
 
@@ -50,14 +50,14 @@ type item struct {
 	Price     struct {
 		Product string `json:"product"`
 		Cents   int    `json:"unit_amount"`
-		// Currency is EUR at all times.
+		// Currency is always EUR.
 		Currency string `json:"currency"`
 	} `json:"price"`
 }
 
 const monthSeconds = 30 * 24 * 60 * 60
 
-// openShop starts a server whose payments a shop takes.
+// openShop starts a server whose payment provider is a shop.
 func openShop(t *testing.T, options ...apitest.Option) *shop {
 	t.Helper()
 	s := &shop{t: t, subs: map[string]*sub{}}
@@ -131,7 +131,7 @@ func members(r *http.Request, of string) map[string]string {
 	return found
 }
 
-// pay subscribes by a session, counted from 1, and answers the notice of it.
+// pay pays a session, counted from 1, and returns its notice.
 func (s *shop) pay(session int, id string) apitest.Scenario {
 	s.mu.Lock()
 	made := &sub{ID: id, Status: "active", Created: s.Clock.Now().Unix() + int64(session),
@@ -148,7 +148,7 @@ func (s *shop) pay(session int, id string) apitest.Scenario {
 	return s.told("customer.subscription.created", id)
 }
 
-// told is the notice of how a subscription stands.
+// told is a notice of a subscription's state.
 func (s *shop) told(kind, id string) apitest.Scenario {
 	s.mu.Lock()
 	object, err := json.Marshal(s.subs[id])
@@ -159,7 +159,7 @@ func (s *shop) told(kind, id string) apitest.Scenario {
 	return s.notice(kind, string(object))
 }
 
-// notice is one as Stripe sends it now.
+// notice is a notice as Stripe would send it now.
 func (s *shop) notice(kind, object string) apitest.Scenario {
 	body := fmt.Sprintf(`{"id": "evt_1", "object": "event", "created": %d, "type": %q,
 		"data": {"object": %s}}`, s.Clock.Now().Unix(), kind, object)
@@ -170,14 +170,14 @@ func (s *shop) notice(kind, object string) apitest.Scenario {
 			"Content-Type": "application/json"}, Status: 204}
 }
 
-// set changes the shop while it may be asked.
+// set changes the shop under its lock.
 func (s *shop) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-// cents is what the next period of a subscription costs.
+// cents is the price of a subscription's next period.
 func (s *shop) cents(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package subscriptions owns the operations on legacy plans (specification 4.11): what there is to
-// choose, what a customer has, and its invoices. What plans gate is declared by the operations that
-// they gate; how a contract stands is the payment provider's to tell.
+// Package subscriptions owns the operations on legacy plans (specification 4.11): the catalogue, a
+// customer's plan, and its invoices. Operations declare themselves which feature they need. The
+// payment provider reports the state of a contract.
 package subscriptions
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const group = "Subscriptions"
 
-// Resource is the operations on subscriptions, and what they use.
+// Resource has the operations on subscriptions and their dependencies.
 type Resource struct {
 	Client client.Client
 	IDs    ids.Source
 	Clock  clock.Clock
 	Plans  *plans.Source
-	// Payments is who takes customers' money; nil: nobody does, and nothing is subscribed to.
+	// Payments takes customers' money; nil: there are no subscriptions.
 	Payments payment.Provider
 	Logger   *slog.Logger
 }
@@ -37,12 +37,12 @@ type Subscription struct {
 	Payment          *Payment  `json:"payment" doc:"A checkout that is open; null: none"`
 }
 
-// Payment is where to pay.
+// Payment is the address at which to pay.
 type Payment struct {
 	URL string `json:"url" doc:"The checkout, at the payment provider"`
 }
 
-// newSubscription is what a record says, nil for none, with the checkout that is open.
+// newSubscription converts a record (nil: none) to the API's form, with an open checkout.
 func (r Resource) newSubscription(s *client.Subscription) Subscription {
 	made := NewSubscription(s)
 	if r.isOpen(s) {
@@ -51,7 +51,7 @@ func (r Resource) newSubscription(s *client.Subscription) Subscription {
 	return made
 }
 
-// NewSubscription is what a record says, nil for none, without a checkout.
+// NewSubscription converts a record (nil: none) to the API's form, without a checkout.
 func NewSubscription(s *client.Subscription) Subscription {
 	made := Subscription{Status: Status(s)}
 	if plan := s.Plan(); plan != "" {
@@ -67,13 +67,13 @@ func NewSubscription(s *client.Subscription) Subscription {
 	return made
 }
 
-// isOpen says whether there is a checkout that can be paid.
+// isOpen reports whether there is a checkout that can be paid.
 func (r Resource) isOpen(s *client.Subscription) bool {
 	return s != nil && s.Checkout.Session != "" &&
 		r.Clock.Now().UnixMilli() < s.Checkout.Expires
 }
 
-// Status is a subscription's status: ACTIVE or INACTIVE.
+// Status returns a subscription's status: ACTIVE or INACTIVE.
 func Status(s *client.Subscription) string {
 	if s.Active() {
 		return "ACTIVE"
@@ -81,7 +81,7 @@ func Status(s *client.Subscription) string {
 	return "INACTIVE"
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.history(),

@@ -1,5 +1,5 @@
-// Package system owns what machines ask of the server itself: is it alive, is it ready, its
-// counters, its description.
+// Package system owns the operations with which machines ask about the server itself: liveness,
+// readiness, metrics, description.
 package system
 
 import (
@@ -21,38 +21,38 @@ import (
 
 const group = "System"
 
-// Resource is what machines ask of the server itself, and what it takes.
+// Resource has the operations about the server itself and their dependencies.
 type Resource struct {
 	Client   client.Reader
 	Clock    clock.Clock
-	Stopping func() bool // the server takes no new work
-	// Issuer says whether the OpenID Connect issuer's keys can be fetched; known: there is one.
+	Stopping func() bool // the server accepts no new calls
+	// Issuer reports whether there is an OpenID Connect issuer, and its keys can be fetched.
 	Issuer   func() (reachable, known bool)
 	Metrics  prometheus.Gatherer
-	Document func() ([]byte, error) // the OpenAPI description, of these operations too
-	Agents   func() ([]byte, error) // the same of what agents may call
+	Document func() ([]byte, error) // the OpenAPI description, including these operations
+	Agents   func() ([]byte, error) // the part of it that agents may call
 }
 
-// Operations are all of the resource.
+// Operations lists all operations.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{r.healthz(), r.readyz(), r.metrics(), r.apiDocs(),
 		r.agentDocs()}
 }
 
-// readyWithin is how soon the control plane must confirm a read for the server to call itself
+// readyWithin is how soon the control plane must confirm a read for the server to report itself
 // ready.
 const readyWithin = 2 * time.Second
 
-// readyFor is how long an answer of the control plane counts: anyone may ask for readiness, and as
-// often as they like.
+// readyFor is how long an answer of the control plane is reused, because anyone may ask for
+// readiness at any rate.
 const readyFor = time.Second
 
-// readiness is what the control plane answered last. One caller at a time asks it, and the others
+// readiness is the last answer of the control plane. One caller at a time asks it, and the others
 // wait for its answer.
 type readiness struct {
 	state  client.Reader
 	clock  clock.Clock
-	asking chan struct{} // one place; who has it may use what follows
+	asking chan struct{} // a lock for the fields below
 	asked  time.Time
 	err    error
 }
@@ -71,14 +71,14 @@ func (r *readiness) check(ctx context.Context) error {
 	return r.err
 }
 
-// Health says that the server answers.
+// Health reports that the server answers.
 type Health struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-// Readiness says that calls are served. A server whose issuer is away is ready: keys, and tokens
-// of keys that it knows, go on. One whose disks are short is, too: reads go on, and so do stops and
-// payments.
+// Readiness reports that calls are served. A server is ready although its issuer is unreachable:
+// API keys and tokens with known keys still work. It is ready although disks are short: reads,
+// stops and payments still work.
 type Readiness struct {
 	Status string `json:"status" enum:"ok"`
 	Issuer string `json:"issuer,omitempty" enum:"reachable,away" doc:"How it stands with the OpenID Connect issuer; left out where there is none"`
@@ -124,8 +124,8 @@ func (r Resource) readyz() *operation.Operation {
 	})
 }
 
-// metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all
-// customers, so that none of them may ask (decision 61).
+// metrics is GET /metrics, in the text format of Prometheus. Metrics reveal something about all
+// customers, so none of them may read them (decision 61).
 func (r Resource) metrics() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,
@@ -172,7 +172,7 @@ func (r Resource) agentDocs() *operation.Operation {
 	})
 }
 
-// described answers a description, or that it could not be made.
+// described answers with a description, or with the error of making it.
 func described(text []byte, err error) (operation.Raw, error) {
 	return operation.Raw{ContentType: "application/json", Body: text}, err
 }

@@ -17,7 +17,7 @@ func TestHealth(t *testing.T) {
 		Headers: map[string]string{"RateLimit-Limit": ""}}
 	s.Run(t, alive, ready)
 	s.Client.Fail(clienttest.Down())
-	s.Run(t, ready) // of a second ago
+	s.Run(t, ready) // an answer up to a second old
 	s.Clock.Advance(time.Second)
 	s.Run(t, alive,
 		apitest.Scenario{Name: "not ready", Do: "GET /readyz", Status: 503, Code: "unavailable",

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// CatalogueInput is the JSON body of a file of products. With the file itself as the body its
-// format is a query parameter.
+// CatalogueInput is the JSON body of a product file. If the file itself is the body, format is a
+// query parameter.
 type CatalogueInput struct {
 	Format  upload.Format `json:"format" required:"true" not:"xlsx" code:"BAD_FORMAT" doc:"Of the file: csv or jsonl"`
 	Content string        `json:"content" required:"true" alone:"json" doc:"The file's text"`
@@ -27,7 +27,7 @@ type catalogueRequest struct {
 	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl"`
 }
 
-// CatalogueFile is a file of products.
+// CatalogueFile is a product file.
 type CatalogueFile struct {
 	ID       ids.ID                `json:"id"`
 	Format   upload.Format         `json:"format"`
@@ -67,7 +67,7 @@ func (r Resource) putCatalogue(json places) *operation.Operation {
 		error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream}
-		if f.format == upload.XLSX { // in the address of a file: there it is no rule of the body
+		if f.format == upload.XLSX { // as a query parameter, where the schema does not forbid it
 			return CatalogueFile{}, fault.Invalid(fault.BadFormat, "format",
 				"must be csv or jsonl")
 		}
@@ -75,8 +75,8 @@ func (r Resource) putCatalogue(json places) *operation.Operation {
 	})
 }
 
-// takeCatalogue takes a file of products: it is in the blob store before the command that speaks of
-// it.
+// takeCatalogue accepts a product file. It stores the file in the blob store before it proposes the
+// command that names it.
 func (f *file) takeCatalogue(ctx context.Context) (CatalogueFile, error) {
 	if err := f.malformed(); err != nil {
 		return CatalogueFile{}, err
@@ -98,12 +98,12 @@ func (f *file) takeCatalogue(ctx context.Context) (CatalogueFile, error) {
 	begin.Bytes = written.Bytes
 	begun, err := client.Do(ctx, f.Client, begin, nil)
 	if err != nil {
-		return CatalogueFile{}, err // the file goes with orphans, if nothing names it
+		return CatalogueFile{}, err // a file that nothing names is removed as an orphan
 	}
 	return newCatalogueFile(&begun), nil
 }
 
-// CatalogueStatus says how it stands with the catalogue.
+// CatalogueStatus is the state of the catalogue.
 type CatalogueStatus struct {
 	Current *CatalogueFile `json:"current" doc:"That rows are matched with; null: there is none"`
 	Next    *CatalogueFile `json:"next" doc:"That is being read; null: none is"`

@@ -10,13 +10,13 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// catalogue is the call that sends a file of products.
+// catalogue is the call that uploads a product file.
 func catalogue(name, query, media, file string) apitest.Scenario {
 	return apitest.Scenario{Name: name, As: apitest.Admin, Status: 200, Body: file,
 		Header: map[string]string{"Content-Type": media}, Do: "PUT /api/admin/catalogue" + query}
 }
 
-// looks looks through a catalogue.
+// looks reads through a catalogue.
 func (r *rig) looks(t *testing.T, id string) {
 	t.Helper()
 	parsed, err := ids.Parse(id)
@@ -31,7 +31,7 @@ func (r *rig) looks(t *testing.T, id string) {
 
 const catalogueStatus = "GET /api/admin/catalogue/status"
 
-// A catalogue stands until the next one is whole, and one that fails changes nothing.
+// A catalogue stays until the next one is complete, and a failing one changes nothing.
 func TestCatalogue(t *testing.T) {
 	r := start(t)
 	status := func(name string, has map[string]any) {
@@ -58,7 +58,7 @@ func TestCatalogue(t *testing.T) {
 		"failed": nil})
 }
 
-// What is no catalogue is refused, and leaves nothing.
+// Invalid catalogues are refused and leave nothing behind.
 func TestCataloguesThatAreRefused(t *testing.T) {
 	r := start(t)
 	good := catalogue("", "?format=csv", csv, "id,title\na,b\n")

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// FileScraper is the JSON body that makes an upload's scraper. With the file itself as the body its
-// name and its format are query parameters.
+// FileScraper is the JSON body that creates an upload's scraper. If the file itself is the body,
+// name and format are query parameters.
 type FileScraper struct {
 	Name    string        `json:"name" form:"filled-line" trim:"true" required:"true" min:"1" max:"200" doc:"Of the scraper, unique in its group; spaces around it go"`
 	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
@@ -33,7 +33,7 @@ type createRequest struct {
 	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
 
-// NewFileScraper answers the upload of a first file.
+// NewFileScraper is the answer to the upload of a first file.
 type NewFileScraper struct {
 	Scraper scrapers.Scraper `json:"scraper"`
 	JobID   ids.ID           `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
@@ -95,7 +95,7 @@ func (r Resource) create(json places) *operation.Operation {
 			if taken := nameTaken(view, from.Customer, in.Group, name); taken != nil {
 				err = taken
 			}
-		case fault.GroupNotFound: // it went while the file came
+		case fault.GroupNotFound: // the group was deleted while the file arrived
 			err = ownership.NoGroup("groupId")
 		}
 		if err != nil || in.Check {
@@ -116,7 +116,7 @@ func (r Resource) create(json places) *operation.Operation {
 	})
 }
 
-// nameTaken is the fault of a name that a scraper has in the group, nil for none.
+// nameTaken is the fault if a scraper in the group has the name, nil if none has.
 func nameTaken(v *client.View, customer string, group ids.ID, name string) error {
 	other := v.UploadByName(customer, group, name)
 	if other == nil {

@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// renewEvery keeps claims, which expire after two minutes, while files come.
+	// renewEvery is how often claims are renewed while files arrive. They expire after two minutes.
 	renewEvery = 30 * time.Second
-	// cleanUpTime is for taking back what a refused call began.
+	// cleanUpTime is how long undoing what a refused call began may take.
 	cleanUpTime = 10 * time.Second
 )
 
-// refusals are what both operations can answer.
+// refusals are the errors of both operations.
 func refusals() []fault.Code {
 	return []fault.Code{fault.NotFound, fault.BadFormat, fault.UnsupportedMediaType,
 		fault.LengthRequired, fault.PayloadTooLarge, fault.UploadTooSlow, fault.OutOfSpace,
 		fault.IngestCapacity, fault.IngestCapacityGlobal, fault.UploadsNotTaken}
 }
 
-// file is a file that is sent.
+// file is a file that is being uploaded.
 type file struct {
 	Resource
 	from    *operation.Caller
@@ -40,15 +40,15 @@ type file struct {
 	content string            // of a JSON body
 	stream  *operation.Stream // nil: the body is JSON
 	check   bool
-	upload  string // names the parts of the file; "": it comes with the call
-	// usable says what else keeps the file from being taken, by the state as it is.
+	upload  string // names the file's parts; "": the file comes with this call
+	// usable returns what else prevents the file, according to the current state.
 	usable func(v *client.View) error
-	begin  client.BeginImport // with its scraper
-	maybe  bool               // the run may be there: nothing is to be taken back
+	begin  client.BeginImport // names its scraper
+	maybe  bool               // the run may exist: nothing may be undone
 }
 
-// acceptFile takes the file, or checks whether it would. Written below, made true above: the file
-// is in the blob store before the command that speaks of it.
+// acceptFile accepts the file, or checks whether it would. It stores the file in the blob store
+// before it proposes the command that names it.
 func (f *file) acceptFile(ctx context.Context) (begun client.BegunImport, err error) {
 	if err := f.malformed(); err != nil {
 		return begun, err
@@ -73,9 +73,9 @@ func (f *file) acceptFile(ctx context.Context) (begun client.BegunImport, err er
 		return begun, err
 	}
 	if joined, is := body.(io.Closer); is {
-		defer func() { _ = joined.Close() }() // it was read, or is not wanted
+		defer func() { _ = joined.Close() }() // it was only read, or is not wanted
 	}
-	view, err := f.Client.Fresh(ctx) // its scraper may have been protected while it came
+	view, err := f.Client.Fresh(ctx) // its scraper may have been protected meanwhile
 	if err == nil {
 		err = f.usable(view)
 	}
@@ -99,18 +99,18 @@ func (f *file) acceptFile(ctx context.Context) (begun client.BegunImport, err er
 	if f.maybe = uncertain(err); err != nil && !f.maybe {
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 		defer cancel()
-		_ = f.Blobs.Delete(cleaning, key) // else it expires
+		_ = f.Blobs.Delete(cleaning, key) // otherwise it expires
 	}
 	return begun, err
 }
 
-// uncertain says of a command's error whether the command may have been applied all the same.
+// uncertain reports whether a command may have been applied despite its error.
 func uncertain(err error) bool {
 	code := fault.CodeOf(err) // "" without an error
 	return code == fault.Unavailable || code == fault.Internal
 }
 
-// malformed says what is wrong with the call, whatever the state says.
+// malformed reports what is wrong with the call, independently of the state.
 func (f *file) malformed() error {
 	bytes := int64(len(f.content))
 	if f.stream != nil {
@@ -139,7 +139,7 @@ func errNotTaken() error {
 	return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
 }
 
-// errInternal refuses files for rows that the service alone makes.
+// errInternal refuses files for rows that only the service makes.
 func errInternal(field string) error {
 	return fault.Invalid(fault.InvalidRequest, field,
 		"its rows are made of another group's by the service: they are read alone")
@@ -154,7 +154,7 @@ func (f *file) tooLarge(most int64) error {
 		f.format, most)
 }
 
-// refused says why the file would not be taken, before any of it has come. The command decides.
+// refused returns why the file would be refused, before it arrives. The command decides again.
 func (f *file) refused(view *client.View) error {
 	if view.IsShort() {
 		return errNoSpace()
@@ -165,7 +165,7 @@ func (f *file) refused(view *client.View) error {
 	return client.RoomForImport(view, f.from.Customer)
 }
 
-// receive is the file, once it has come whole.
+// receive returns the file once all of it has arrived.
 func (f *file) receive(ctx context.Context) (io.Reader, error) {
 	switch {
 	case f.upload != "":
@@ -187,14 +187,14 @@ func (f *file) receive(ctx context.Context) (io.Reader, error) {
 	return bytes.NewReader([]byte(f.content)), nil
 }
 
-// keepClaim renews the call's claim until what it returns is called. That releases the claim if the
-// call has failed.
+// keepClaim renews the call's claim until end is called. end releases the claim if the call has
+// failed.
 func (f *file) keepClaim(ctx context.Context) (end func(failed *error)) {
 	renewing, cancel := context.WithCancel(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() {
 		for clock.Pause(renewing, f.Clock, renewEvery) {
-			// A failed renewal is made up for by the next.
+			// The next renewal makes up for a failed one.
 			_, _ = client.Do(renewing, f.Client, client.RenewClaims{Node: f.Node, Boot: f.Boot,
 				Ticket: f.from.Call.Ticket}, nil)
 		}

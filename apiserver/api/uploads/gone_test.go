@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// watched is a source of ids that does something before one of them.
+// watched is a source of ids that calls before ahead of one of them.
 type watched struct {
 	ids.Source
 	left   atomic.Int32 // ids until then
@@ -23,7 +23,7 @@ func (w *watched) New() ids.ID {
 	return w.Source.New()
 }
 
-// A group that goes while its file comes is answered as one that was not there before.
+// A group that is deleted while its file arrives gets the same answer as a missing one.
 func TestGroupGoesWhileItsFileComes(t *testing.T) {
 	source := &watched{}
 	r := start(t, func(config *apiserver.Config) {

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// held are blobs of which the first ones are begun and not yet written.
+// held is a blob store whose first files wait for let before they are written.
 type held struct {
 	uploads.Blobs
 	begun, let chan struct{}
@@ -35,8 +35,8 @@ func (h *held) Put(ctx context.Context, key blobstore.Key, from io.Reader) (blob
 	return h.Blobs.Put(ctx, key, from)
 }
 
-// Eight JSON uploads are worked on at a time, whoever they are of. A ninth is refused, and no file
-// is. Those that are still being sent have no place: slow senders keep nobody from one.
+// The service works on eight JSON uploads at once. It refuses a ninth, but no plain files. Uploads
+// that are still arriving do not count, so slow senders block nobody.
 func TestJSONUploadsAtATime(t *testing.T) {
 	blobs := &held{begun: make(chan struct{}), let: make(chan struct{})}
 	r := start(t, func(config *apiserver.Config) {

@@ -11,14 +11,14 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// matches does what the role ingest does with the customer's open match.
+// matches does the work of the ingest role for the customer's open match.
 func (r *rig) matches(t *testing.T) {
 	t.Helper()
 	kind := ingest.Match(ingest.ImportConfig{Client: r.Client, Store: r.store, Files: r.blobs,
 		History: client.NewHistory(r.store), IDs: r.IDs, Clock: r.Clock, Dir: t.TempDir()})
 	for _, item := range r.Client.View().WorkOf(work.Match, "alice") {
 		var outcome work.Outcome
-		for end := work.Held; end != work.Ended; end = outcome.End { // it notes what it reads
+		for end := work.Held; end != work.Ended; end = outcome.End { // it records what it reads
 			var err error
 			if outcome, err = kind.Step(t.Context(), work.Item{ID: item.ID, Args: item.Args,
 				Customer: item.Customer, Progress: outcome.Progress}); err != nil {
@@ -36,8 +36,8 @@ func (r *rig) match(name, key string, status int, code string) apitest.Scenario 
 		Do:     "PUT /api/scraper/group/" + r.group.String() + "/match"}
 }
 
-// Rows of a group find their products. The call is answered once it is queued, and again if it
-// comes again; another one waits for its end.
+// Rows of a group find their products. The call is answered once the match is queued, also if
+// repeated. Another call must wait for its end.
 func TestMatchOfGroup(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "shop", `{"title":"Stabilo point 88","ean":"4006381333931"}`+"\n"+

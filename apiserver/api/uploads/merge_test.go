@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// merges does what the role ingest does with open merges, until the test ends it.
+// merges does the work of the ingest role for open merges, until it is stopped.
 func (r *rig) merges(t *testing.T) (stop func()) {
 	t.Helper()
 	kind := ingest.Merge(ingest.ImportConfig{Client: r.Client, Store: r.store,
@@ -39,7 +39,7 @@ func (r *rig) merges(t *testing.T) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// file is a run of JSON Lines of a new scraper.
+// file uploads JSON Lines as a new scraper, and imports them.
 func (r *rig) file(t *testing.T, name, lines string) (scraper, job string) {
 	t.Helper()
 	made := r.Call(t, r.first(name, "jsonl", jsonl, lines))
@@ -56,8 +56,8 @@ func (r *rig) merge(name, key string, status int, code string, runs ...string) a
 			url.Values{"scraperJobStatusIds": runs}.Encode()}
 }
 
-// Runs are merged into the group's sibling. It stands in the list with the group that it is of. A
-// call that comes again answers what the first did.
+// Runs are merged into the group's sibling. The list shows the sibling with its group. A repeated
+// call gets the first answer.
 func TestMergeOfRuns(t *testing.T) {
 	r := start(t)
 	_, one := r.file(t, "one", `{"title":"x","a":"1"}`+"\n"+`{"title":"y","a":"2"}`)
@@ -92,7 +92,7 @@ func TestMergeOfRuns(t *testing.T) {
 			Has: map[string]any{"previewSummary.warnings.3": "This deletes the group " +
 				"files_enriched, too, which was made of it."}})
 	r.takesNoFiles(t, sibling.ID)
-	// the newest run of a scraper alone, and what was merged before stays meanwhile
+	// only the newest run of a scraper counts, and the earlier merge stays meanwhile
 	sent := r.Call(t, next(two, "format=jsonl", jsonl, `{"title":"z"}`))
 	r.imports(t, sent.Text("jobId"))
 	r.Run(t, r.merge("an old run", "l", 422, "nothing_merged", one, second))
@@ -105,7 +105,7 @@ func TestMergeOfRuns(t *testing.T) {
 	}
 }
 
-// takesNoFiles tries to put rows into a group that the service makes. A check says so, too.
+// takesNoFiles tries to upload rows to a group that the service makes, also as a check.
 func (r *rig) takesNoFiles(t *testing.T, group ids.ID) {
 	t.Helper()
 	var scraper ids.ID
@@ -125,7 +125,7 @@ func (r *rig) takesNoFiles(t *testing.T, group ids.ID) {
 	}
 }
 
-// What cannot be merged is refused, and makes nothing.
+// Impossible merges are refused and make nothing.
 func TestMergesThatAreRefused(t *testing.T) {
 	r := start(t)
 	scraper, one := r.file(t, "one", `{"title":"x"}`)
@@ -165,8 +165,8 @@ func TestMergesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A call that has waited long enough answers the run, and waits again when it comes again. While a
-// merge goes on there is no other.
+// A call that has waited long enough answers with the run, and waits again if repeated. During a
+// merge no other one can begin.
 func TestMergeThatLasts(t *testing.T) {
 	r := start(t)
 	_, one := r.file(t, "one", `{"title":"x"}`)

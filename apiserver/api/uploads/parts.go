@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// FileParts says what has come of a file that comes in parts.
+// FileParts tells how much of a file in parts has arrived.
 type FileParts struct {
 	Received  int64 `json:"receivedBytes" min:"0" doc:"How many bytes are there without a gap: the offset at which to go on"`
 	PartBytes int64 `json:"partBytes" doc:"What each part has; the last one may have fewer"`
@@ -83,10 +83,10 @@ func (r Resource) putPart() *operation.Operation {
 		if known, err = r.partsOf(ctx, from.Customer, in.ID); err != nil {
 			return FileParts{}, err
 		}
-		if isNew && known.ofCustomer > upload.MaxParts { // others came at the same time
+		if isNew && known.ofCustomer > upload.MaxParts { // other parts arrived at the same time
 			cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 			defer cancel()
-			_ = r.Blobs.Delete(cleaning, key) // else it expires
+			_ = r.Blobs.Delete(cleaning, key) // otherwise it expires
 			return FileParts{}, errManyParts()
 		}
 		return known.answer(), nil
@@ -119,16 +119,16 @@ func (r Resource) getParts() *operation.Operation {
 	})
 }
 
-// parts are those of one file, as the blob store has them: it is all that is known of them.
+// parts are the parts of one file in the blob store, which has their only record.
 type parts struct {
 	customer, id string
-	length       int64          // of the file; 0: none is there
-	has          map[int64]bool // by their number
-	ofCustomer   int            // of all the customer's files
+	length       int64          // of the file; 0: no parts exist
+	has          map[int64]bool // by number
+	ofCustomer   int            // number of parts of all the customer's files
 }
 
-// partsOf looks at what has come under an id. Parts of two lengths are none: their senders were at
-// work at the same time, and neither file will be whole.
+// partsOf lists the parts under an id. Parts with different file lengths do not count: two senders
+// used the same id, and neither file can become complete.
 func (r Resource) partsOf(ctx context.Context, customer, id string) (parts, error) {
 	known := parts{customer: customer, id: id, has: map[int64]bool{}}
 	var next []byte
@@ -155,13 +155,13 @@ func (r Resource) partsOf(ctx context.Context, customer, id string) (parts, erro
 	}
 }
 
-// key names a part: the id, the length of its file and its number.
+// key is the key of a part: the id, the file's length and the part's number.
 func (p *parts) key(index int64) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Parts, Owner: p.customer,
 		ID: fmt.Sprintf("%s.%d.%d", p.id, p.length, index)}
 }
 
-// partOf reads the name of a part of a file.
+// partOf parses the key of a part.
 func partOf(name, id string) (length, index int64, ok bool) {
 	said, ok := strings.CutPrefix(name, id+".")
 	first, second, both := strings.Cut(said, ".")
@@ -182,7 +182,7 @@ func (p *parts) answer() FileParts {
 	return FileParts{Received: p.received(), PartBytes: upload.PartBytes}
 }
 
-// joined is the file of which all parts have come.
+// joined returns the file, if all its parts have arrived.
 func (f *file) joined(ctx context.Context) (io.Reader, error) {
 	known, err := f.partsOf(ctx, f.from.Customer, f.upload)
 	if err != nil {
@@ -199,7 +199,7 @@ func (f *file) joined(ctx context.Context) (io.Reader, error) {
 	return &joined{ctx: ctx, blobs: f.Blobs, parts: known}, nil
 }
 
-// dropParts removes the parts of a file that is stored whole. What is left of them expires.
+// dropParts removes the parts of a file that is stored as a whole. Parts that remain expire.
 func (f *file) dropParts(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
@@ -211,13 +211,13 @@ func (f *file) dropParts(ctx context.Context) {
 	}
 }
 
-// joined reads parts one behind the other, and opens each when it is its turn.
+// joined reads the parts in order, and opens each when it is reached.
 type joined struct {
 	ctx   context.Context
 	blobs Blobs
 	parts parts
 	next  int64
-	open  io.ReadCloser // nil: none is
+	open  io.ReadCloser // nil: no part is open
 }
 
 // Close implements io.Closer.
@@ -236,7 +236,7 @@ func (j *joined) Read(p []byte) (int, error) {
 				return 0, io.EOF
 			}
 			part, err := j.blobs.Open(j.ctx, j.parts.key(j.next), 0, -1)
-			if errors.Is(err, blobstore.ErrNotFound) { // it has expired since
+			if errors.Is(err, blobstore.ErrNotFound) { // it has expired meanwhile
 				return 0, fault.Invalid(fault.InvalidRequest, "uploadId",
 					"a part has gone meanwhile; send it again")
 			}

@@ -18,14 +18,14 @@ import (
 
 const uploadID = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
 
-// part is the call that sends what a file has from an offset on.
+// part is the call that sends a part of a file from an offset on.
 func part(name, id string, offset, length int, body string) apitest.Scenario {
 	return apitest.Scenario{Name: name, As: apitest.User, Status: 200, Body: body,
 		Header: map[string]string{"Content-Type": "application/octet-stream"},
 		Do:     fmt.Sprintf("PUT /api/uploads/%s?offset=%d&length=%d", id, offset, length)}
 }
 
-// come is what has come of a file.
+// come is the call that tells how much of a file has arrived.
 func come(id string, bytes int) apitest.Scenario {
 	return apitest.Scenario{Name: "come", As: apitest.User, Do: "GET /api/uploads/" + id,
 		Status: 200, Has: map[string]any{"receivedBytes": bytes, "partBytes": upload.PartBytes}}
@@ -38,7 +38,7 @@ func (r *rig) ends(name, id string) apitest.Scenario {
 	return sc
 }
 
-// parts are how many are kept of all customers' files.
+// parts counts the stored parts of all customers' files.
 func (r *rig) parts(t *testing.T) int {
 	t.Helper()
 	page, err := r.blobs.List(t.Context(), blobstore.Parts, "", nil)
@@ -48,7 +48,7 @@ func (r *rig) parts(t *testing.T) int {
 	return len(page.Blobs)
 }
 
-// long is a file of two parts and a piece, whose lines go over the ends of its parts.
+// long makes a file of two parts and a bit, with lines across the ends of the parts.
 func long() string {
 	var all strings.Builder
 	all.WriteString("a\n")
@@ -58,8 +58,8 @@ func long() string {
 	return all.String()
 }
 
-// A file that comes in parts, in any order and some of them twice, is the one that was sent. It is
-// stored once, and its parts go.
+// A file whose parts arrive in any order, some of them twice, equals the original. It is stored
+// once, and its parts are removed.
 func TestFileInParts(t *testing.T) {
 	r := start(t)
 	file, size := long(), upload.PartBytes
@@ -103,7 +103,7 @@ func TestFileInParts(t *testing.T) {
 	}
 }
 
-// Parts that fit into no file are refused and not kept.
+// Parts that fit no file are refused and not kept.
 func TestPartsThatAreRefused(t *testing.T) {
 	r := start(t)
 	const size = upload.PartBytes
@@ -151,7 +151,7 @@ func TestPartsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Files of two lengths do not mix under one id, and another customer's parts are none of one's own.
+// Files of two lengths do not mix under one id, and neither do parts of two customers.
 func TestPartsDoNotMix(t *testing.T) {
 	r := start(t)
 	other := part("other's", uploadID, 0, 8, "a\nother\n")
@@ -168,7 +168,7 @@ func TestPartsDoNotMix(t *testing.T) {
 	}
 }
 
-// Senders of one part at once, and calls that end one file at once, make one whole file of it.
+// Concurrent senders of a part, and concurrent calls that end a file, make one complete file.
 func TestPartsAtOnce(t *testing.T) {
 	r := start(t)
 	var all sync.WaitGroup
@@ -191,7 +191,7 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 }
 
-// A customer has so many parts, and goes on with those that are there.
+// A customer has a limit of parts, but may complete files within it.
 func TestPartsAreBounded(t *testing.T) {
 	r := start(t)
 	for n := range upload.MaxParts {
@@ -207,7 +207,7 @@ func TestPartsAreBounded(t *testing.T) {
 	r.Run(t, part("one more", uploadID, 0, 4, "a\n1\n"))
 }
 
-// crowded stores another part of alice's when it is told to store one.
+// crowded stores an additional part of alice's with each part.
 type crowded struct {
 	uploads.Blobs
 	others int
@@ -226,7 +226,7 @@ func (c *crowded) Put(ctx context.Context, key blobstore.Key, from io.Reader) (b
 	return c.Blobs.Put(ctx, key, from)
 }
 
-// The bound holds, too, when parts come at the same time.
+// The limit also holds if parts arrive at the same time.
 func TestPartsAtOnceAreBounded(t *testing.T) {
 	crowd := &crowded{}
 	r := start(t, func(config *apiserver.Config) {
@@ -243,7 +243,7 @@ func TestPartsAtOnceAreBounded(t *testing.T) {
 	}
 }
 
-// A workbook in parts may be as long as one that comes whole, however short other files must be.
+// A workbook in parts has the limit of a whole workbook, however low that of other files is.
 func TestWorkbookInPartsHasItsOwnLimit(t *testing.T) {
 	r := start(t)
 	sheet := string(book(t, []any{"a"}, []any{1}))

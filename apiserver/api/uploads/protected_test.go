@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// adds imports a file that is added to others, however many steps that takes.
+// adds imports a file that is added to others, in as many steps as needed.
 func (r *rig) adds(t *testing.T, job string) {
 	t.Helper()
 	id, err := ids.Parse(job)
@@ -40,7 +40,7 @@ func (r *rig) adds(t *testing.T, job string) {
 	t.Fatal("it does not end")
 }
 
-// The key column is chosen in the order of specification 4.9, and stays as it was chosen first.
+// The key column is chosen in the order of specification 4.9, and the first choice stays.
 func TestKeyColumns(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored, matched, query string
@@ -95,8 +95,7 @@ func TestKeyColumns(t *testing.T) {
 	}
 }
 
-// A scraper that is protected while its next file comes has the key column that the file would have
-// had before.
+// If a scraper is protected while its next file arrives, its key column is the same as before.
 func TestProtectedWhileAFileComes(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "file", `{"EAN":"1","a":"x"}`)
@@ -107,7 +106,7 @@ func TestProtectedWhileAFileComes(t *testing.T) {
 		fmt.Sprintf("Idempotency-Key: k\r\nContent-Type: %s\r\nContent-Length: %d", jsonl,
 			len(file)), file[:sent])
 	for ctx := t.Context(); len(r.Client.View().ClaimsUnderWay("test")) == 0 && ctx.Err() == nil; {
-		runtime.Gosched() // the call has seen the state by then
+		runtime.Gosched() // the call has read the state by then
 	}
 	r.Client.Must(t, client.ProtectGroup{Group: r.group})
 	if _, err := conn.Write([]byte(file[sent:])); err != nil {
@@ -124,8 +123,8 @@ func TestProtectedWhileAFileComes(t *testing.T) {
 	}
 }
 
-// A protected scraper shows all its rows as those of its last run, and each has its receipt. Its
-// uploads wait for one another as spreadsheets do, whatever it is to keep.
+// A protected scraper shows all its rows as those of its last run, each with its receipt. Its
+// uploads wait for one another like spreadsheets do, whatever its retention is.
 func TestProtectedRowsAreRead(t *testing.T) {
 	r := start(t)
 	scraper, first := r.file(t, "file", `{"id":"1","a":"x"}`)
@@ -144,7 +143,7 @@ func TestProtectedRowsAreRead(t *testing.T) {
 	r.adds(t, sent)
 	r.rows(t, "", "x", "y")
 	r.rows(t, "isLastRun=true", "x", "y")
-	for _, run := range []string{first, sent} { // they are one run
+	for _, run := range []string{first, sent} { // they count as one run
 		for _, query := range []string{"", "&isLastRun=true", "&groupId=" + r.group.String()} {
 			r.Run(t, apitest.Scenario{Name: "of a run" + query, As: apitest.User, Status: 200,
 				Do:  "GET /api/scraper/data?jobId=" + run + query,
@@ -163,8 +162,8 @@ func TestProtectedRowsAreRead(t *testing.T) {
 			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
 }
 
-// A cursor that is open when a file replaces the one that it reads is refused, and never ends with
-// fewer rows. One that reads on while the file is imported, or has failed, goes on.
+// If a file replaces the one that a cursor reads, the cursor is refused. It never returns fewer
+// rows. While the file is imported, or if it fails, the cursor continues.
 func TestCursorsWhileFilesAreReplaced(t *testing.T) {
 	r := start(t)
 	scraper, job := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
@@ -197,8 +196,8 @@ func TestCursorsWhileFilesAreReplaced(t *testing.T) {
 	}
 }
 
-// A cursor that is open when a file is imported goes on where the scraper keeps all files that it
-// reads. Elsewhere it is refused, however many are to be kept before and after.
+// If a file is imported, a cursor continues if the scraper keeps all files that it reads. Otherwise
+// it is refused, however many files are kept before and after.
 func TestCursorsWhileFilesAreKept(t *testing.T) {
 	all := []string{"group", "latest", "scraper", "first", "second"}
 	for name, c := range map[string]struct {
@@ -259,8 +258,8 @@ func TestCursorsWhileFilesAreKept(t *testing.T) {
 	}
 }
 
-// A cursor that is open when a file is added is refused, and never ends with fewer rows. Those of
-// other scrapers go on.
+// If a file is added, an open cursor is refused, and never returns fewer rows. Cursors of other
+// scrapers continue.
 func TestCursorsWhileFilesAreAdded(t *testing.T) {
 	r := start(t)
 	scraper, job := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
@@ -287,7 +286,7 @@ func TestCursorsWhileFilesAreAdded(t *testing.T) {
 		r.Run(t, s)
 	}
 	r.Client.Must(t, client.ProtectGroup{Group: r.group})
-	for n := range 2 { // the first one that is added, and another one
+	for n := range 2 { // the first file that is added, and another one
 		cursors := open()
 		sent := r.Call(t, next(scraper, "format=jsonl", jsonl,
 			fmt.Sprintf(`{"id":"%d","a":"z"}`, n+3))).Text("jobId")

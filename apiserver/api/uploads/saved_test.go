@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// saves is the PUT of what GET answers of a scraper, with some members changed.
+// saves is a PUT of a scraper as GET answers it, with some members changed.
 func (r *rig) saves(t *testing.T, name, version, scraper string, changes map[string]any,
 ) apitest.Scenario {
 	t.Helper()
@@ -31,8 +31,8 @@ func (r *rig) saves(t *testing.T, name, version, scraper string, changes map[str
 		Header: map[string]string{"Idempotency-Key": r.IDs.New().String()}}
 }
 
-// What was read of an upload's scraper is taken back with another name, group and retention. A name
-// that the group has is refused with the scraper that has it.
+// An upload's scraper can be saved with another name, group and retention. If the group already has
+// the name, the refusal names the scraper that has it.
 func TestUploadsAreSaved(t *testing.T) {
 	r := start(t)
 	prices, _ := r.file(t, "prices", `{"id":"1","a":"x"}`)
@@ -77,13 +77,13 @@ func TestUploadsAreSaved(t *testing.T) {
 	r.rows(t, "scraperId="+prices, "x") // rows stay where they were stored
 }
 
-// taken wants a name to be refused, with the scraper that has it.
+// taken requires a refusal of a name, with the scraper that has it.
 func taken(sc apitest.Scenario, scraper, kind string) apitest.Scenario {
 	sc.Has = map[string]any{"scraperId": scraper, "type": kind, "errors.0.field": "name"}
 	return refused(sc.Name, sc, 409, "NAME_TAKEN")
 }
 
-// An upload's scraper that is protected stays so wherever it goes, with the key column that it has.
+// A protected upload's scraper stays protected wherever it moves, with its key column.
 func TestProtectedUploadsAreSaved(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "file", `{"id":"1","a":"x"}`)
@@ -109,8 +109,8 @@ func TestProtectedUploadsAreSaved(t *testing.T) {
 			"items.1.a": "y", "hasMore": false}})
 }
 
-// Whatever an upload's scraper has none of is refused, and named. Its type stays, and none is made
-// but of a file.
+// Members that an upload's scraper cannot have are refused and named. Its type is fixed, and only a
+// file creates such a scraper.
 func TestUploadsHaveNoRecipe(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "file", `{"id":"1"}`)

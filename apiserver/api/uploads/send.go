@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// NextFile is the JSON body of a scraper's next file. With the file itself as the body its format
-// and its key column are query parameters.
+// NextFile is the JSON body of a scraper's next file. If the file itself is the body, format and
+// key column are query parameters.
 type NextFile struct {
 	Format    upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
 	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that tells rows apart where files add to each other and none is fixed; others pass over it"`
@@ -30,7 +30,7 @@ type sendRequest struct {
 	Stream  *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
 
-// SentFile answers the upload of a further file.
+// SentFile is the answer to the upload of another file.
 type SentFile struct {
 	JobID         ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
 	KeyColumnUsed *string `json:"keyColumnUsed" doc:"The column by which its rows are added; null: the file replaces the one before"`
@@ -84,7 +84,7 @@ func (r Resource) send(json places) *operation.Operation {
 	})
 }
 
-// idle refuses what is no upload's scraper of the customer, or imports a file.
+// idle refuses a scraper that is not an upload's, is not the customer's, or is importing a file.
 func (r Resource) idle(v *client.View, customer string, id ids.ID) error {
 	scraper, err := ownership.Scraper(v, customer, id, "scraperId")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package uploads owns the operations by which customers upload files (specification 4.9): which
-// ones are taken, and how they come to the blob store. How a file is read is pkg/upload's, and its
-// rows are stored by background work of the role ingest.
+// Package uploads owns the operations with which customers upload files (specification 4.9). It
+// decides which files are accepted, and brings them to the blob store. Package upload reads files;
+// the ingest role stores their rows in the background.
 package uploads
 
 import (
@@ -20,10 +20,10 @@ import (
 
 const group = "File uploads"
 
-// answerTime is for everything behind the coming of a file.
+// answerTime is the time-out of everything after the arrival of a file.
 const answerTime = 5 * time.Minute
 
-// Blobs is where files are until they are imported.
+// Blobs stores files until they are imported.
 type Blobs interface {
 	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
 	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
@@ -32,30 +32,30 @@ type Blobs interface {
 		error)
 }
 
-// Resource is the operations on uploads, and what they use.
+// Resource has the operations on uploads and their dependencies.
 type Resource struct {
 	Client client.Client
 	Store  client.ReadsRows
-	Blobs  Blobs // nil: no files are taken
+	Blobs  Blobs // nil: files are refused
 	Clock  clock.Clock
 	IDs    ids.Source
 	Plans  *plans.Source
-	// Node and Boot name this process in claims of idempotency keys.
+	// Node and Boot identify this process in claims of idempotency keys.
 	Node string
 	Boot ids.ID
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	admit := places(make(chan struct{}, upload.MaxJSONBodies))
 	return []*operation.Operation{r.create(admit), r.send(admit), r.putPart(),
 		r.getParts(), r.putCatalogue(admit), r.catalogue()}
 }
 
-// places are for JSON bodies that have come: each is in memory, decoded, too.
+// places limits JSON bodies that have arrived; each is in memory, also decoded.
 type places chan struct{}
 
-// admit takes a place. Nobody's slow sending keeps others from one: it has none.
+// admit takes a place. Bodies that are still arriving hold none, so slow senders block nobody.
 func (p places) admit() (leave func(), err error) {
 	select {
 	case p <- struct{}{}:

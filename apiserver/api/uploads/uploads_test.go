@@ -34,7 +34,7 @@ const (
 	xlsx  = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 )
 
-// rig is a server that takes files, and does what the role ingest does with them when told.
+// rig is a server that accepts files. On request it does the work of the ingest role.
 type rig struct {
 	*apitest.Server
 	store rowstore.Store
@@ -92,14 +92,14 @@ func (r *rig) first(name, format, media, file string) apitest.Scenario {
 			url.Values{"name": {name}, "format": {format}}.Encode()}
 }
 
-// next is the upload of a further file.
+// next is the upload of another file.
 func next(scraper, query, media, file string) apitest.Scenario {
 	return apitest.Scenario{Name: "next " + query, As: apitest.User, Status: 200, Body: file,
 		Header: map[string]string{"Content-Type": media},
 		Do:     "POST /api/scraper/" + scraper + "/file?" + query}
 }
 
-// refused is a scenario that ends with a code.
+// refused is a scenario that must fail with a code.
 func refused(name string, sc apitest.Scenario, status int, code string) apitest.Scenario {
 	sc.Name, sc.Status, sc.Code = name, status, code
 	return sc
@@ -134,8 +134,8 @@ func book(t *testing.T, rows ...[]any) []byte {
 	return file.Bytes()
 }
 
-// A file of each format becomes the rows of its scraper, which cost nothing; the next one takes its
-// place all at once.
+// A file of each format becomes the rows of its scraper, free of charge. The next file replaces it
+// all at once.
 func TestUpload(t *testing.T) {
 	for format, c := range map[string]struct {
 		media string
@@ -193,7 +193,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// The JSON form takes the same files.
+// The JSON form accepts the same files.
 func TestUploadAsJSON(t *testing.T) {
 	r := start(t)
 	form := func(members map[string]any) string {
@@ -239,7 +239,7 @@ func TestUploadAsJSON(t *testing.T) {
 	}
 }
 
-// What cannot be taken is refused with its code, alike as a check, and nothing is made.
+// Files are refused with the right code, also as a check, and nothing is created.
 func TestUploadsThatAreRefused(t *testing.T) {
 	r := start(t)
 	made := r.Call(t, r.first("prices", "csv", csv, "a\n1\n"))
@@ -300,7 +300,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A plan that has no room for one more scraper refuses its file, and a check of it.
+// A plan without room for another scraper refuses its file, also as a check.
 func TestPlansCapUploads(t *testing.T) {
 	r := start(t, func(config *apiserver.Config) {
 		config.Plans = []byte(`[{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [],
@@ -317,7 +317,7 @@ func TestPlansCapUploads(t *testing.T) {
 	}
 }
 
-// Calls that launch runs pass over an upload's scraper, or refuse it.
+// Calls that launch runs skip or refuse an upload's scraper.
 func TestUploadsAreNotRun(t *testing.T) {
 	r := start(t)
 	made := r.Call(t, r.first("prices", "csv", csv, "a\n1\n"))
@@ -330,7 +330,7 @@ func TestUploadsAreNotRun(t *testing.T) {
 			Has: map[string]any{"skipped.0.reason": "FILE", "skipped.0.scraperId": scraper}})
 }
 
-// A call that comes again under its key answers what the first one did, and keeps one file.
+// A repeated call with the same key gets the first answer, and only one file is kept.
 func TestUploadIsRepeated(t *testing.T) {
 	r := start(t)
 	call := r.first("prices", "csv", csv, "a\n1\n")
@@ -356,7 +356,7 @@ func TestUploadIsRepeated(t *testing.T) {
 	}
 }
 
-// dial sends the head of a request, and a part of its body.
+// dial sends the head of a request and a part of its body.
 func (r *rig) dial(t *testing.T, path, head, body string) (*bufio.Reader, net.Conn) {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
@@ -371,10 +371,10 @@ func (r *rig) dial(t *testing.T, path, head, body string) (*bufio.Reader, net.Co
 	return bufio.NewReader(c), c
 }
 
-// prefetched is more than the server waits for before it looks at a call.
+// prefetched exceeds what the server reads before it checks a call.
 const prefetched = 64 << 10
 
-// A body of no length, and one that is too long, are refused while they are still being sent.
+// A body without a length, or one that is too long, is refused while it is still being sent.
 func TestLengthsOfUploads(t *testing.T) {
 	r := start(t)
 	path := "/api/scraper/group/" + r.group.String() + "/file-scraper?name=x&format="
@@ -407,13 +407,13 @@ func TestLengthsOfUploads(t *testing.T) {
 	}
 }
 
-// A server without a blob store takes no files.
+// A server without a blob store refuses files.
 func TestNoUploadsWithoutABlobStore(t *testing.T) {
 	r := start(t, func(config *apiserver.Config) { config.Blobs = nil })
 	r.Run(t, refused("file", r.first("x", "csv", csv, "a\n"), 404, "uploads_not_taken"))
 }
 
-// An operator lowers how long files of a customer may be, of either kind; others' stay.
+// An operator lowers the size limits of one customer's files. Other customers' limits stay.
 func TestLimitsOfACustomer(t *testing.T) {
 	r := start(t)
 	limit := func(body string) apitest.Scenario {
@@ -450,7 +450,7 @@ func TestLimitsOfACustomer(t *testing.T) {
 		mine)
 }
 
-// The figures of all uploads are settings.
+// The figures for all uploads are settings.
 func TestSettingsOfUploads(t *testing.T) {
 	r := start(t)
 	put := func(body string, status int, has map[string]any) apitest.Scenario {
@@ -471,7 +471,7 @@ func TestSettingsOfUploads(t *testing.T) {
 		"maxUploadSeconds": 3600, "holdMinutes": 30}}))
 }
 
-// A name is measured as it is kept, without the spaces around it.
+// A name is measured without the spaces around it, as it is stored.
 func TestNamesAreMeasuredTrimmed(t *testing.T) {
 	r := start(t)
 	name := strings.Repeat("é", upload.MaxScraper)

@@ -26,21 +26,21 @@ type allRequest struct {
 // Validate implements operation.Validator.
 func (in *allRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
-// read is what a cursor of the call is bound to.
+// read is what a cursor of this call is bound to.
 func (in *allRequest) read(customer string) []string {
 	return api.ReadWithin(in.From, in.To, "ledger", customer)
 }
 
-// exportedAtOnce are read from the ledger at a time.
+// exportedAtOnce is how many entries are read from the ledger at once.
 const exportedAtOnce = 1_000
 
-// allPlace is where a read of the ledger goes on: before an entry that one command has made.
+// allPlace is where a read of the ledger continues: before entry ID of the command at index Before.
 type allPlace struct {
 	Before uint64 `json:"b"`
 	ID     ids.ID `json:"i"`
 }
 
-// place is nil for the newest.
+// place is nil at the newest entry.
 func (p allPlace) place() *rowstore.PastPlace {
 	if p.Before == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (r Resource) all() *operation.Operation {
 	})
 }
 
-// before reads a customer's transactions of a span before a place in parts, nil at the end.
+// before reads a customer's transactions of a span before a place in parts, and nil at the end.
 func (r Resource) before(v *client.View, customer string, made rowstore.PastSpan,
 	place *rowstore.PastPlace) func(ctx context.Context) ([]Transaction, error) {
 	return func(ctx context.Context) (part []Transaction, err error) {

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestAll reads the whole ledger page by page, while it leaves the state and new entries come. Its
-// balances fall by what each entry was, to none.
+// TestAll reads the whole ledger page by page, while entries leave the state and new ones arrive.
+// Each entry's amount leads from one balance to the next, down to 0.
 func TestAll(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
@@ -43,7 +43,7 @@ func TestAll(t *testing.T) {
 		s.Client.Archive(t, store, max(keep, 0))
 		adjust(t, s, 100)
 	}
-	if balance != 0 || read != 8 { // with the free requests of the beginning
+	if balance != 0 || read != 8 { // with the initial free grant
 		t.Errorf("%d entries read, and %d left", read, balance)
 	}
 	s.CheckExports(t, path)

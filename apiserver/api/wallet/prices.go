@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// Price is what a page delivered costs.
+// Price is the price of a delivered page.
 type Price struct {
 	RowKey             string `json:"rowKey" doc:"Stable key, such as tier:plain"`
 	Kind               string `json:"kind" enum:"TIER,PLUGIN,DOMAIN"`

@@ -11,12 +11,12 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestSpans asks for transactions by when they were created, wherever they are kept.
+// TestSpans lists transactions by time of creation, wherever they are stored.
 func TestSpans(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
 	for amount := range int64(8) {
-		if amount%3 != 2 { // two at once
+		if amount%3 != 2 { // some at the same time
 			s.Clock.Advance(time.Second)
 		}
 		adjust(t, s, amount+1)

@@ -58,30 +58,30 @@ func (r Resource) statement() *operation.Operation {
 	})
 }
 
-// statement is a customer's month. Balances are of the sealed entries, in micros.
+// statement is a customer's statement of one month. Balances cover sealed entries, in micros.
 type statement struct {
 	Resource
 	view             *client.View
 	customer         string
-	from, to         int64 // its first millisecond, and that of the next month
+	from, to         int64 // first milliseconds of the month and of the next one
 	Month            string
 	Opening, Closing int64
-	oldest           uint64 // its entries were made by commands from that index on
+	oldest           uint64 // command index of the month's oldest entry
 }
 
 var errLedgerGap = errors.New("the ledger lacks entries")
 
-// sum finds the balances. Entries are read in the order of their making and count in that
-// in which they were sealed. So it reads on until it has all that were sealed since the month
-// began. Their numbers follow the last one before.
+// sum computes the balances. Entries are read in the order of their creation, but count in the
+// order of their sealing. So it reads on until it has all entries sealed since the month began.
+// Their sequence numbers follow the last one before.
 func (s *statement) sum(ctx context.Context) error {
 	wallet := s.view.Wallet(s.customer)
 	if wallet == nil {
 		return nil
 	}
-	var before *client.Entry // the last one that was sealed before the month
+	var before *client.Entry // the last entry that was sealed before the month
 	var since uint64
-	var inMonth, afterwards int64 // their sums
+	var inMonth, afterwards int64 // sums
 	err := s.each(ctx, func(e *client.Entry) bool {
 		switch {
 		case e.SettledAt < s.from:
@@ -129,7 +129,7 @@ func (s *statement) each(ctx context.Context, visit func(*client.Entry) bool) er
 	}
 }
 
-// entries visits those of the month, newest first.
+// entries visits the entries of the month, newest first.
 func (s *statement) entries(ctx context.Context, visit func(*client.Entry) error) error {
 	var failed error
 	err := s.each(ctx, func(e *client.Entry) bool {
@@ -144,11 +144,11 @@ func (s *statement) entries(ctx context.Context, visit func(*client.Entry) error
 	return errors.Join(err, failed)
 }
 
-// columns of a statement's table.
+// columns are the columns of a statement's table.
 var columns = []string{"settledAt", "type", "amountMicros", "balanceAfterMicros", "pages",
 	"freeRequestsDelta", "source", "jobId", "id"}
 
-// writeTable writes the month as csv: the closing balance, the entries, the opening balance.
+// writeTable writes the month as csv: closing balance, entries, opening balance.
 func (s *statement) writeTable(ctx context.Context, w io.Writer) error {
 	table := csv.NewWriter(w)
 	balance := func(at int64, name string, micros int64) error {
@@ -174,7 +174,7 @@ func (s *statement) writeTable(ctx context.Context, w io.Writer) error {
 	return errors.Join(err, table.Error())
 }
 
-// posting is a line of a statement, as text.
+// posting is a line of a statement as text.
 type posting struct {
 	SettledAt, Type, Source, Job string
 	Pages                        uint64 // charged, free or unbilled

@@ -19,14 +19,14 @@ import (
 //go:embed statement.html
 var pageText string
 
-// statementPage is a statement as people read it: in words, with numbers as they write them.
+// statementPage is a statement for people, in words and with localized numbers.
 type statementPage struct {
 	*statement
 	*message.Printer
 	month time.Time
 }
 
-// printerOf writes numbers as the first language of Accept-Language does, or as English.
+// printerOf formats numbers for the first language of Accept-Language, or for English.
 func printerOf(accepted string) *message.Printer {
 	tags, _, err := language.ParseAcceptLanguage(accepted)
 	if err != nil || len(tags) == 0 {
@@ -35,7 +35,7 @@ func printerOf(accepted string) *message.Printer {
 	return message.NewPrinter(tags[0])
 }
 
-// Words of codes; others stand as they are.
+// Words for codes. Other codes are shown unchanged.
 var (
 	typeWords = map[string]string{"TOPUP": "Top-up", "CHARGE": "Charge",
 		"ADJUSTMENT": "Adjustment", "FREE_GRANT": "Free pages"}
@@ -43,14 +43,14 @@ var (
 		"PREVIEW_URL": "Preview of a page", "PREVIEW_CURL": "Preview of a request"}
 )
 
-// euros is an amount in micros with as many digits as it has, two at least. Below 2^53 micros a
-// float64 tells any two apart at six digits.
+// euros formats an amount in micros with two to six decimal places. Below 2^53 micros a float64
+// distinguishes any two amounts at six decimals.
 func (p *statementPage) euros(micros int64) string {
 	return p.Sprint(number.Decimal(float64(micros)/1e6, number.MinFractionDigits(2),
 		number.MaxFractionDigits(6)))
 }
 
-// line is an entry as the page has it.
+// line formats an entry for the page.
 func (p *statementPage) line(e *client.Entry) map[string]string {
 	posted := newPosting(e)
 	source := cmp.Or(sourceWords[posted.Source], posted.Source)
@@ -66,7 +66,7 @@ func (p *statementPage) line(e *client.Entry) map[string]string {
 		"Pages": pages, "Amount": p.euros(e.Amount), "After": p.euros(e.BalanceAfter)}
 }
 
-// write writes the month as a page to be printed.
+// write writes the month as a printable page.
 func (p *statementPage) write(ctx context.Context, w io.Writer) error {
 	page, err := template.New("statement").Parse(pageText)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 )
 
 // TestStatementsAddUp adjusts a wallet over months while entries leave the state. Every statement
-// begins where the one before ended, and its postings lead from there to its end.
+// begins at the end of the one before, and its postings lead to its own end.
 func TestStatementsAddUp(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
-	sealed := map[string][]int64{"2026-01": {0}} // with the free requests of the beginning
+	sealed := map[string][]int64{"2026-01": {0}} // with the initial free grant
 	months := []string{"2026-01", "2026-02", "2026-03", "2026-04"}
 	for i, month := range months {
 		for n := range 7 {
 			if month == "2026-03" {
-				break // a month of none
+				break // a month without entries
 			}
 			amount := int64(1_000*(n-2) + i)
 			if amount == 0 {
@@ -102,7 +102,7 @@ func TestStatementsAddUp(t *testing.T) {
 	)
 }
 
-// statement is a month's, without the names of its columns.
+// statement reads a month's statement, without the column names.
 func statement(t *testing.T, s *apitest.Server, month string) [][]string {
 	t.Helper()
 	body := string(s.Call(t, apitest.Scenario{As: apitest.Reader,

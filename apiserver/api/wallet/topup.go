@@ -12,28 +12,28 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// microsPerCent are the micros of a cent: a micro is a millionth of a euro.
+// microsPerCent is the number of micros in a cent.
 const microsPerCent = 10_000
 
 const (
-	// askTime is for the provider to make a session.
+	// askTime is how long the provider may take to make a session.
 	askTime = 20 * time.Second
-	// releaseTime is for giving back the idempotency key of a call that failed.
+	// releaseTime is how long releasing the idempotency key of a failed call may take.
 	releaseTime = 10 * time.Second
 )
 
-// TopUpInput is how much is paid in.
+// TopUpInput is the amount of a top-up.
 type TopUpInput struct {
 	AmountCents int64 `json:"amountCents" required:"true" min:"500" max:"100000" doc:"5 to 1,000 EUR, in cents"`
 }
 
-// StartedTopUp says where a top-up is paid.
+// StartedTopUp tells where to pay a top-up.
 type StartedTopUp struct {
 	URL       string `json:"url" doc:"The checkout, at the payment provider"`
 	SessionID string `json:"sessionId"`
 }
 
-// TopUpStatus says what became of a top-up.
+// TopUpStatus is the state of a top-up.
 type TopUpStatus struct {
 	Status string `json:"status" enum:"OPEN,APPLIED,EXPIRED,FAILED,UNMATCHED"`
 }
@@ -41,7 +41,7 @@ type TopUpStatus struct {
 var errNoProvider = fault.New(fault.TopUpNotConfigured,
 	"nobody takes payments for this server; its operator adjusts wallets")
 
-// errBillingOff refuses a top-up. What was begun before is credited all the same when it is paid.
+// errBillingOff refuses a new top-up. An earlier one is still credited when it is paid.
 var errBillingOff = fault.New(fault.TopUpNotConfigured,
 	"nothing is charged here: the operator has switched billing off")
 
@@ -69,7 +69,7 @@ func (r Resource) startTopUp() *operation.Operation {
 			return newTopUp(*replay), nil
 		}
 		opened, err := r.open(ctx, from, in.Body.AmountCents)
-		if err != nil { // what passes is not kept under the key
+		if err != nil { // temporary errors are not kept under the key
 			r.release(ctx, from.Call)
 			return StartedTopUp{}, err
 		}
@@ -81,8 +81,8 @@ func newTopUp(opened client.OpenedTopUp) StartedTopUp {
 	return StartedTopUp{URL: opened.URL, SessionID: opened.Session}
 }
 
-// open makes the session and completes the claim. Whoever dies in between has made a session that
-// nobody pays, since nobody has its address.
+// open makes the session and completes the claim. If the process dies in between, it leaves a
+// session that nobody can pay, because nobody has its address.
 func (r Resource) open(ctx context.Context, from *operation.Caller,
 	cents int64) (client.OpenedTopUp, error) {
 	if from.View.Settings().BillingOff {
@@ -100,8 +100,8 @@ func (r Resource) open(ctx context.Context, from *operation.Caller,
 		Expires: session.Expires.UnixMilli()}, from.Call)
 }
 
-// release lets the same call be made again. What cannot be released now is in two minutes, and what
-// was completed after all stays.
+// release allows the same call to be made again. If it fails, the claim expires in two minutes. A
+// call that was completed nevertheless stays.
 func (r Resource) release(ctx context.Context, call *client.Call) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

@@ -17,12 +17,12 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// till is a payment provider that answers at once, and tells nothing.
+// till is a payment provider that answers at once and sends no notices.
 type till struct {
 	mu     sync.Mutex
 	orders []payment.Order
 	fail   error
-	during func() // while it is asked; nil: nothing
+	during func() // called during a call; nil: nothing
 }
 
 func (f *till) Open(_ context.Context, order payment.Order) (payment.Session, error) {
@@ -62,7 +62,7 @@ func paidTo(p payment.Provider) apitest.Option {
 	return func(c *apiserver.Config) { c.Payments = p }
 }
 
-// topUp asks for one under an idempotency key.
+// topUp requests a top-up under an idempotency key.
 func topUp(key, body string) apitest.Scenario {
 	return apitest.Scenario{Name: key + body, As: apitest.SignIn, Do: "POST /api/wallet/topup",
 		Header: map[string]string{"Idempotency-Key": key}, Body: body}
@@ -154,7 +154,7 @@ func TestTopUpIsStartedOnce(t *testing.T) {
 	}
 }
 
-// TestTopUpInFlight: a call that is not over holds its key; others ask for nothing meanwhile.
+// TestTopUpInFlight: an unfinished call holds its key, and other calls do not ask the provider.
 func TestTopUpInFlight(t *testing.T) {
 	provider := &till{}
 	s := apitest.Start(t, paidTo(provider))
@@ -168,7 +168,7 @@ func TestTopUpInFlight(t *testing.T) {
 	}
 }
 
-// TestTopUpKeysTogether: however many calls come at once under one key, one session is made.
+// TestTopUpKeysTogether: any number of concurrent calls with one key make one session.
 func TestTopUpKeysTogether(t *testing.T) {
 	provider := &till{}
 	s := apitest.Start(t, paidTo(provider))
@@ -190,8 +190,8 @@ func TestTopUpKeysTogether(t *testing.T) {
 	}
 }
 
-// TestTopUpsByTheThousand: of 64 calls at once under each of 1,000 keys one makes a session. Each
-// is paid for, told 64 times at once, and credited once.
+// TestTopUpsByTheThousand: of 64 concurrent calls for each of 1,000 keys, one makes a session. Each
+// session is paid, reported 64 times at once, and credited once.
 func TestTopUpsByTheThousand(t *testing.T) {
 	keys := 1_000
 	if testing.Short() {
@@ -238,7 +238,7 @@ func TestTopUpsByTheThousand(t *testing.T) {
 		refused.Load())
 }
 
-// TestTopUpCanBeTriedAgain: a provider that fails leaves the key free, and nothing else.
+// TestTopUpCanBeTriedAgain: a failing provider leaves the key free, and nothing else.
 func TestTopUpCanBeTriedAgain(t *testing.T) {
 	provider := &till{fail: fault.New(fault.ProviderFailed, "down")}
 	s := apitest.Start(t, paidTo(provider))
@@ -252,8 +252,8 @@ func TestTopUpCanBeTriedAgain(t *testing.T) {
 	s.Run(t, again)
 }
 
-// TestTopUpOfTheKilled: who dies between the provider's answer and the command's leaves the key
-// claimed for two minutes; then the same call makes another session.
+// TestTopUpOfTheKilled: a process that dies between the provider's answer and the command leaves
+// the key claimed for two minutes. Then the same call makes another session.
 func TestTopUpOfTheKilled(t *testing.T) {
 	provider := &till{}
 	s := apitest.Start(t, paidTo(provider))
@@ -293,8 +293,8 @@ func TestTopUpRate(t *testing.T) {
 	}
 }
 
-// While billing is off nothing is asked for. What is being opened when it is switched off is not
-// handed out.
+// While billing is off, the provider is not asked. A session that is being opened when billing is
+// switched off is not handed out.
 func TestTopUpWhileBillingIsOff(t *testing.T) {
 	provider := &till{}
 	s := apitest.Start(t, paidTo(provider))
@@ -312,7 +312,7 @@ func TestTopUpWhileBillingIsOff(t *testing.T) {
 	s.Run(t, refusal(topUp("a", tenEUR)).of(404, "top_up_not_configured"))
 	provider.during = nil
 	bill(true)
-	begun := topUp("a", tenEUR) // what was refused meanwhile is not kept
+	begun := topUp("a", tenEUR) // the refusal was not kept under the key
 	begun.Status, begun.Headers = 200, map[string]string{"Idempotency-Replayed": ""}
 	s.Run(t, begun)
 	bill(false)

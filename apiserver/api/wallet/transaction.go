@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Transaction is an entry of the ledger, with its public fields.
+// Transaction is the public form of a ledger entry.
 type Transaction struct {
 	ID                 ids.ID            `json:"id"`
 	Type               string            `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
@@ -24,7 +24,7 @@ type Transaction struct {
 	SettledAt          api.Time          `json:"settledAt"`
 }
 
-// TransactionLine is a total of one price within a transaction.
+// TransactionLine is the total at one price within a transaction.
 type TransactionLine struct {
 	Label           string `json:"label"`
 	Pages           uint64 `json:"pages" doc:"Pages charged"`
@@ -34,7 +34,7 @@ type TransactionLine struct {
 	AmountMicros    int64  `json:"amountMicros" doc:"Micros, millionths of a euro; 0 or below"`
 }
 
-// NewTransaction is the public form of an entry.
+// NewTransaction converts an entry to the API's form.
 func NewTransaction(e *client.Entry) Transaction {
 	t := Transaction{ID: e.ID, Type: e.Type, Status: e.Status, AmountMicros: e.Amount,
 		FreeRequestsDelta: e.FreeDelta,

@@ -1,5 +1,5 @@
-// Package wallet owns what customers see of their money, and how it comes in (specification 4.11).
-// What moves it are commands of the control plane; what takes it is a payment provider.
+// Package wallet owns what customers see of their money, and top-ups (specification 4.11). Commands
+// of the control plane move the money; a payment provider receives it.
 package wallet
 
 import (
@@ -15,22 +15,22 @@ import (
 
 const group = "Wallet"
 
-// Resource is the operations on wallets, and what they use.
+// Resource has the operations on wallets and their dependencies.
 type Resource struct {
 	Client  client.Client
 	IDs     ids.Source
 	Clock   clock.Clock
 	History *client.History
-	// Payments is who takes customers' money; nil: nobody does.
+	// Payments takes customers' money; nil: nobody does.
 	Payments payment.Provider
-	// Subscriptions take the notices that are of them.
+	// Subscriptions handles the notices about subscriptions.
 	Subscriptions subscriptions.Resource
-	Node          string // of this process, in whose name calls are claimed
+	Node          string // of this process; claims of calls name it
 	Boot          ids.ID
 	Logger        *slog.Logger
 }
 
-// Operations are all of the resource, in the order of the specification.
+// Operations lists all operations, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.get(),
@@ -54,8 +54,7 @@ type Wallet struct {
 	WalletBillingEnabled      bool   `json:"walletBillingEnabled" doc:"False: the wallet is informational, and nothing is charged"`
 }
 
-// New is a customer's wallet in a view. Every customer has one: it comes into being with the
-// customer.
+// New returns a customer's wallet in a view. Every customer has one from its creation.
 func New(view *client.View, customer string) Wallet {
 	w := view.Wallet(customer)
 	if w == nil {

@@ -16,8 +16,8 @@ type noticeRequest struct {
 	Body      []byte `body:"raw" limit:"262144"`
 }
 
-// takeNotice is POST /api/subscription/webhook. It answers when all that the notice says is done:
-// the provider tells again what was not answered, and a repeat changes nothing.
+// takeNotice is POST /api/subscription/webhook. It answers once everything in the notice is done.
+// The provider repeats unanswered notices, and a repetition changes nothing.
 func (r Resource) takeNotice() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_payment_notice",
@@ -54,15 +54,15 @@ func (r Resource) takeNotice() *operation.Operation {
 	})
 }
 
-// pay credits a session, then books what was told before it of money that went back. Who dies in
-// between has not answered, and is told again.
+// pay credits a session, then books reversals that were reported before it. If the process dies in
+// between, it has not answered, so the notice is repeated.
 func (r Resource) pay(ctx context.Context, told *payment.Paid, correlation string) error {
-	view, err := r.Client.Fresh(ctx) // a node that has just come knows no cluster by itself
+	view, err := r.Client.Fresh(ctx) // a new node does not know the cluster yet
 	if err != nil {
 		return err
 	}
 	if !view.IsOurs(told.Cluster) {
-		return nil // another one's checkout, at the same provider
+		return nil // another cluster's checkout at the same provider
 	}
 	paid, err := client.Do(ctx, r.Client, client.PayTopUp{Session: told.Session,
 		Payment: told.Payment, Customer: told.Customer, Amount: told.Micros,

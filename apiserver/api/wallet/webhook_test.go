@@ -19,7 +19,7 @@ import (
 
 const secret = "whsec_hidden"
 
-// stripeServer is a server whose payments Stripe takes.
+// stripeServer starts a server with Stripe as its payment provider.
 func stripeServer(t *testing.T) *apitest.Server {
 	return apitest.Start(t, func(c *apiserver.Config) {
 		provider, err := stripe.New(stripe.Config{Key: "sk_test_hidden", Secret: secret,
@@ -32,7 +32,7 @@ func stripeServer(t *testing.T) *apitest.Server {
 	})
 }
 
-// told is a notice as Stripe sends it now.
+// told is a notice as Stripe would send it now.
 func told(s *apitest.Server, kind, object string) apitest.Scenario {
 	body := fmt.Sprintf(`{"id": "evt_1", "object": "event", "type": %q, "data": {"object": %s}}`+
 		"\n", kind, object)
@@ -43,7 +43,7 @@ func told(s *apitest.Server, kind, object string) apitest.Scenario {
 			"Content-Type": "application/json; charset=utf-8"}, Status: 204}
 }
 
-// checkout is a session of 10 EUR of alice's.
+// checkout is a session of alice's over 10 EUR.
 func checkout(s *apitest.Server, with ...string) string {
 	return strings.NewReplacer(with...).Replace(fmt.Sprintf(`{"id": "cs_1",
 		"object": "checkout.session", "mode": "payment", "payment_status": "paid",
@@ -67,7 +67,7 @@ func open(t *testing.T, s *apitest.Server) {
 		Expires: s.Clock.Now().Add(24 * time.Hour).UnixMilli()})
 }
 
-// holds demands a balance of alice's, and that all accounts sum to zero.
+// holds requires a balance of alice's, and that all accounts sum to zero.
 func holds(t *testing.T, s *apitest.Server, micros int64) {
 	t.Helper()
 	view := s.Client.View()
@@ -114,11 +114,11 @@ func TestPaymentIsCredited(t *testing.T) {
 				"content.0.balanceAfterMicros": 10_000_000}})
 	holds(t, s, 10_000_000)
 	expired := told(s, "checkout.session.expired", checkout(s))
-	s.Run(t, expired, paid(s), status) // out of order, and again
+	s.Run(t, expired, paid(s), status) // out of order and repeated
 	holds(t, s, 10_000_000)
 }
 
-// TestPaymentCountsOnce: 64 duplicates of one notice at once credit once.
+// TestPaymentCountsOnce: 64 concurrent copies of one notice credit once.
 func TestPaymentCountsOnce(t *testing.T) {
 	s := stripeServer(t)
 	open(t, s)
@@ -138,8 +138,8 @@ func TestPaymentCountsOnce(t *testing.T) {
 	}
 }
 
-// TestNoticeOfTheKilled: a server that dies behind any of the commands of a notice has not
-// answered. Stripe tells again, and the sum is the same.
+// TestNoticeOfTheKilled: a server that dies after any command of a notice has not answered it.
+// Stripe repeats the notice, and the sum is the same.
 func TestNoticeOfTheKilled(t *testing.T) {
 	for after := 1; after <= 3; after++ {
 		s := stripeServer(t)
@@ -186,7 +186,7 @@ func TestUnmatchedPayments(t *testing.T) {
 	}
 }
 
-// TestNoticesOfOthers: another cluster, or another shop, at the same account is not ours.
+// TestNoticesOfOthers: notices of another cluster or shop at the same account are ignored.
 func TestNoticesOfOthers(t *testing.T) {
 	s := stripeServer(t)
 	s.Run(t, paid(s, "shoal_cluster\": \"", "shoal_cluster\": \"f"), paid(s, "shoal_", "shop_"),
@@ -197,7 +197,7 @@ func TestNoticesOfOthers(t *testing.T) {
 	holds(t, s, 0)
 }
 
-// TestNoticesOfALostCluster: its customers are here, and the provider knows them by its id.
+// TestNoticesOfALostCluster: its customers are now here, and the provider knows them by its id.
 func TestNoticesOfALostCluster(t *testing.T) {
 	s := stripeServer(t)
 	open(t, s)

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// WebhookDelivery is an event on its way to a webhook, or one that has ended.
+// WebhookDelivery is the delivery of an event to a webhook, pending or ended.
 type WebhookDelivery struct {
 	ID        ids.ID      `json:"id" doc:"The webhook-id of its requests"`
 	Event     model.Event `json:"event" doc:"One of the webhook's, or WEBHOOK_TEST"`

@@ -15,14 +15,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// WebhookInput is what a customer says of a webhook.
+// WebhookInput is what a customer may set of a webhook.
 type WebhookInput struct {
 	URL     string        `json:"url" required:"true" min:"1" max:"1024" doc:"A public http or https address. Redirects are not followed."`
 	Events  []model.Event `json:"events" unique:"true" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
 	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; true unless told. What is pending when it is switched off fails."`
 }
 
-// check refuses an address that may not be called, and what is no event.
+// check refuses an address that may not be called.
 func (b *WebhookInput) check(guard Guard) error {
 	var list fault.List
 	if err := guard.CheckURL(b.URL); err != nil {
@@ -99,7 +99,7 @@ type rotateRequest struct {
 	Body RotationInput `body:"json"`
 }
 
-// RotationInput says how long both secrets sign.
+// RotationInput sets how long both secrets sign.
 type RotationInput struct {
 	OverlapHours int64 `json:"overlapHours" default:"24" min:"0" max:"168" doc:"For how long the former secret signs beside the new one"`
 }

@@ -1,5 +1,5 @@
-// Package webhooks owns the operations on where a customer is told of events by requests (decision
-// 27). Who calls them is apiserver/internal/webhooks.
+// Package webhooks owns the operations on webhooks, which tell customers of events by requests
+// (decision 27). Package apiserver/internal/webhooks sends the requests.
 package webhooks
 
 import (
@@ -24,7 +24,7 @@ const group = "Webhooks"
 // Guard is the address check, without DNS.
 type Guard interface{ CheckURL(url string) error }
 
-// Resource is the operations on webhooks, and what they use.
+// Resource has the operations on webhooks and their dependencies.
 type Resource struct {
 	Client client.Proposer
 	Clock  clock.Clock
@@ -32,7 +32,7 @@ type Resource struct {
 	Guard  Guard
 }
 
-// Operations are all of the resource.
+// Operations lists all operations.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.list(),
@@ -47,7 +47,7 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Webhook is where a customer is told of events. Its secret is in two answers alone.
+// Webhook is an address that is told of events. Only two answers contain its secret.
 type Webhook struct {
 	ID        ids.ID        `json:"id"`
 	URL       string        `json:"url"`
@@ -55,14 +55,14 @@ type Webhook struct {
 	Enabled   bool          `json:"enabled" doc:"It gets new events"`
 	Disabled  *string       `json:"disabledBecause" enum:"STOPPED,FAILING,GONE" doc:"STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410"`
 	CreatedAt api.Time      `json:"createdAt"`
-	// FailingSince is null while the newest call went through.
+	// FailingSince is null if the newest call succeeded.
 	FailingSince        api.Time `json:"failingSince" doc:"Since when no call has gone through; null: the newest one did"`
 	FormerSecretUntil   api.Time `json:"formerSecretUntil" doc:"Until when the secret of before the rotation signs, too"`
 	DroppedEvents       uint64   `json:"droppedEvents" doc:"Events that found no room, because 500 deliveries were pending"`
 	LoggedDeliveryCount uint32   `json:"loggedDeliveryCount"`
 }
 
-// NewWebhook is a webhook as its customer sees it at a time.
+// NewWebhook converts a webhook to the API's form, as of now.
 func NewWebhook(w *client.Webhook, now time.Time) Webhook {
 	shown := Webhook{ID: w.ID, URL: w.URL, Events: slices.Clone(w.Events), Enabled: w.Off == "",
 		CreatedAt: api.Time(w.CreatedAt), FailingSince: api.Time(w.FailingSince),
@@ -78,7 +78,7 @@ func NewWebhook(w *client.Webhook, now time.Time) Webhook {
 
 func (r Resource) show(w *client.Webhook) Webhook { return NewWebhook(w, r.Clock.Now()) }
 
-// WebhookWithSecret is a webhook whose secret is new.
+// WebhookWithSecret is a webhook with a new secret.
 type WebhookWithSecret struct {
 	Webhook
 	Secret string `json:"secret" doc:"As libraries of Standard Webhooks take it. It is never shown again."`
@@ -88,7 +88,7 @@ func (r Resource) showSecret(w *client.Webhook) WebhookWithSecret {
 	return WebhookWithSecret{Webhook: r.show(w), Secret: webhooks.ShowSecret(w.Secret)}
 }
 
-// own is a webhook of the caller's customer.
+// own returns a webhook of the caller's customer.
 func own(from *operation.Caller, id ids.ID) (*client.Webhook, error) {
 	if known := from.View.Webhook(id); known != nil && known.Customer == from.Customer {
 		return known, nil
@@ -96,7 +96,7 @@ func own(from *operation.Caller, id ids.ID) (*client.Webhook, error) {
 	return nil, fault.Invalid(fault.NotFound, "id", "no webhook has this id")
 }
 
-// WebhookList is all webhooks of a customer.
+// WebhookList lists all webhooks of a customer.
 type WebhookList struct {
 	Webhooks []Webhook `json:"webhooks" doc:"The oldest first, at most 10"`
 }

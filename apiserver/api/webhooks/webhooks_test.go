@@ -19,7 +19,7 @@ func post(name, to, body string) apitest.Scenario {
 	return apitest.Scenario{Name: name, As: apitest.User, Do: "POST " + to, Body: body}
 }
 
-// create makes a webhook of alice.
+// create makes a webhook for alice.
 func create(t *testing.T, s *apitest.Server) (answer apitest.Answer, at string) {
 	t.Helper()
 	sc := post("create", path, body)
@@ -132,7 +132,7 @@ func TestWebhooks(t *testing.T) {
 	s.Run(t, many)
 }
 
-// TestDisabledWebhookIsTold: the notification names it.
+// TestDisabledWebhookIsTold: the notification names the webhook.
 func TestDisabledWebhookIsTold(t *testing.T) {
 	s := apitest.Start(t)
 	_, at := create(t, s)
@@ -158,7 +158,7 @@ func TestDisabledWebhookIsTold(t *testing.T) {
 	)
 }
 
-// A webhook that is made, and a secret that is rotated, again under one key is what it was.
+// A repeated creation or rotation under the same key returns the first secret.
 func TestRepeatedCallsAnswerTheFirstSecret(t *testing.T) {
 	s := apitest.Start(t)
 	key := map[string]string{"Idempotency-Key": "one"}

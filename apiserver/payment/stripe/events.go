@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// tolerance is how far the time of a signature may be from ours.
+	// tolerance is how far the time of a signature may differ from ours.
 	tolerance = 5 * time.Minute
-	// maxCents is the most that Stripe takes at once.
+	// maxCents is the highest amount that Stripe accepts.
 	maxCents      = 99_999_999
 	microsPerCent = 10_000
-	maxCustomer   = 500 // bytes, as long as metadata may be
+	maxCustomer   = 500 // bytes, the limit of a metadata value
 )
 
 var errUnreadable = fault.New(fault.InvalidBody, "the event cannot be read")
 
-// Read implements payment.Provider. Events of any version of Stripe's API are read: what is read of
-// them is the same in all.
+// Read implements payment.Provider. It accepts events of any version of Stripe's API, because the
+// parts that it reads are the same in all.
 func (p *Provider) Read(body []byte, signature string) (any, error) {
-	// The library asks the machine's clock how old a signature is, and takes one of the future.
+	// The library uses the system clock for the age of a signature, and accepts future ones.
 	event, err := webhook.ConstructEventWithOptions(body, signature, p.secret,
 		webhook.ConstructEventOptions{IgnoreTolerance: true, IgnoreAPIVersionMismatch: true})
 	switch {
@@ -44,7 +44,7 @@ func (p *Provider) Read(body []byte, signature string) (any, error) {
 			"time, and may be %v", off.Round(time.Second), tolerance)
 	}
 	if event.Data == nil || event.Account != "" {
-		return nil, nil // of another account that is connected with ours
+		return nil, nil // it belongs to a connected account
 	}
 	switch event.Type {
 	case stripe.EventTypeCheckoutSessionCompleted,
@@ -71,7 +71,7 @@ func (p *Provider) Read(body []byte, signature string) (any, error) {
 	return nil, nil
 }
 
-// toldContract is a contract as of the time of its event.
+// toldContract reads a contract as of the time of its event.
 func toldContract(event *stripe.Event) (any, error) {
 	contract, err := readContract(event.Data.Raw)
 	if err != nil || contract == nil {
@@ -84,7 +84,7 @@ func toldContract(event *stripe.Event) (any, error) {
 	return *contract, nil
 }
 
-// toldInvoice is an invoice as of the time of its event.
+// toldInvoice reads an invoice as of the time of its event.
 func toldInvoice(event *stripe.Event) (any, error) {
 	told, err := readInvoice(event.Data.Raw, event.Type == stripe.EventTypeInvoiceDeleted)
 	if err != nil || told == nil {
@@ -97,12 +97,12 @@ func toldInvoice(event *stripe.Event) (any, error) {
 	return *told, nil
 }
 
-// signedAt is the time in a valid signature, which the signature covers.
+// signedAt returns the time in a valid signature. The signature covers it.
 func signedAt(signature string) time.Time {
 	seconds := int64(0)
 	for part := range strings.SplitSeq(signature, ",") {
 		if text, is := strings.CutPrefix(part, "t="); is {
-			seconds, _ = strconv.ParseInt(text, 10, 64) // the library has read the last of them
+			seconds, _ = strconv.ParseInt(text, 10, 64) // the library uses the last one, too
 		}
 	}
 	return time.Unix(seconds, 0)
@@ -116,15 +116,15 @@ func readSession(kind stripe.EventType, raw []byte) (any, error) {
 	}
 	switch {
 	case s.Mode != stripe.CheckoutSessionModePayment || s.Metadata[clusterMember] == "":
-		return nil, nil // something else is sold there
+		return nil, nil // it sells something else
 	case kind == stripe.EventTypeCheckoutSessionExpired:
 		return payment.Ended{Session: s.ID}, nil
 	case kind == stripe.EventTypeCheckoutSessionAsyncPaymentFailed:
 		return payment.Ended{Session: s.ID, Failed: true}, nil
 	case s.PaymentStatus == stripe.CheckoutSessionPaymentStatusUnpaid:
-		return nil, nil // the bank takes days; another event says how it ended
+		return nil, nil // the bank takes days; another event reports the outcome
 	case s.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid || s.AmountTotal == 0:
-		return payment.Ended{Session: s.ID, Failed: true}, nil // nothing was to be paid
+		return payment.Ended{Session: s.ID, Failed: true}, nil // there was nothing to pay
 	}
 	paid := payment.Paid{Session: s.ID, Customer: s.Metadata[customerMember],
 		Cluster: s.Metadata[clusterMember]}
@@ -151,7 +151,7 @@ func readRefund(raw []byte) (any, error) {
 	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
 		back = r.Amount
 	default:
-		return nil, nil // has not gone yet
+		return nil, nil // not returned yet
 	}
 	return readReversal(r.ID, r.PaymentIntent, r.Currency, r.Amount, back)
 }
@@ -168,8 +168,8 @@ func readDispute(kind stripe.EventType, raw []byte) (any, error) {
 	return readReversal(d.ID, d.PaymentIntent, d.Currency, d.Amount, back)
 }
 
-// reinstated is how much of a dispute came back, in cents. Its movements on the balance say so, but
-// for one that is settled in another currency: of that all came back.
+// reinstated returns how much of a dispute came back, in cents. The balance movements tell, unless
+// they are in another currency: then all of it came back.
 func reinstated(d *stripe.Dispute) int64 {
 	sum := int64(0)
 	for _, moved := range d.BalanceTransactions {
@@ -190,7 +190,7 @@ func reinstated(d *stripe.Dispute) int64 {
 func readReversal(id string, of *stripe.PaymentIntent, in stripe.Currency, cents int64,
 	back int64) (any, error) {
 	if of == nil || in != currency {
-		return nil, nil // no checkout of ours
+		return nil, nil // not one of our checkouts
 	}
 	if !isID(id) || !isID(of.ID) || !isAmount(cents) {
 		return nil, errUnreadable

@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// event is one as Stripe sends it, of any object.
+// event is an event about an object, as Stripe sends it.
 func event(kind, object string) string {
 	return fmt.Sprintf(`{"id": "evt_1", "object": "event", "api_version": "2024-06-20",
   "created": 1767323045, "livemode": false, "pending_webhooks": 1,
@@ -30,7 +30,7 @@ func sign(body, secret string, at time.Time) string {
 		Secret: secret, Timestamp: at}).Header
 }
 
-// session is a checkout of ours, with members replaced.
+// session is one of our checkouts, with replacements.
 func session(with ...string) string {
 	text := `{"id": "cs_1", "object": "checkout.session", "mode": "payment", "status": "complete",
   "payment_status": "paid", "amount_total": 1234, "amount_subtotal": 1234, "currency": "eur",
@@ -69,7 +69,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 		"fresh":      sign(body, secret, now),
 		"just in":    sign(body, secret, now.Add(-5*time.Minute)),
 		"just ahead": sign(body, secret, now.Add(5*time.Minute)),
-		// while a secret is rolled, Stripe signs with both
+		// while a secret is rotated, Stripe signs with both
 		"of two": sign(body, secret, now) + ",v1=" + strings.Repeat("ab", 32),
 	} {
 		if got, err := p.Read([]byte(body), signature); err != nil || got == nil {
@@ -171,7 +171,7 @@ func TestEventsOfNoSense(t *testing.T) {
 	}
 }
 
-// The operator's guide lists the events that are read, and no other.
+// The operator's guide lists exactly the events that are read.
 func TestEventsOfTheGuideAreRead(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/running.md")
 	if err != nil {
@@ -200,8 +200,8 @@ func TestEventsOfTheGuideAreRead(t *testing.T) {
 	}
 }
 
-// FuzzEvents: whatever is signed, what is read of it is within the bounds that the ledger relies
-// on.
+// FuzzEvents: whatever a signed event contains, the result is within the bounds that the ledger
+// relies on.
 func FuzzEvents(f *testing.F) {
 	for _, kind := range []string{"checkout.session.completed", "refund.created",
 		"charge.dispute.funds_withdrawn"} {

@@ -10,10 +10,10 @@ import (
 	"shoal.dev/shoal/apiserver/payment"
 )
 
-// movementsAtOnce is how many movements an answer of Stripe's has, each with what it is of.
+// movementsAtOnce is the page size of movements, each with its source.
 const movementsAtOnce = 100
 
-// Movements implements payment.Accounts, by the balance transactions of the account.
+// Movements implements payment.Accounts. It reads the balance transactions of the account.
 func (p *Provider) Movements(ctx context.Context, from, to time.Time) iter.Seq2[payment.Movement,
 	error] {
 	return func(yield func(payment.Movement, error) bool) {
@@ -33,7 +33,7 @@ func (p *Provider) Movements(ctx context.Context, from, to time.Time) iter.Seq2[
 	}
 }
 
-// readMovement says what a movement is of; false: of nothing that wallets know.
+// readMovement reads a balance transaction; false: it does not concern wallets.
 func readMovement(moved *stripe.BalanceTransaction) (payment.Movement, bool) {
 	source := moved.Source
 	switch {
@@ -73,7 +73,7 @@ func away(id string, of *stripe.PaymentIntent, in stripe.Currency, cents int64) 
 	return payment.Movement{Payment: of.ID, Reversal: id, Micros: cents * microsPerCent}, true
 }
 
-// reinstatedSoFar is how much of a dispute has come back, in cents; 0: nothing has.
+// reinstatedSoFar returns how much of a dispute has come back, in cents; 0: nothing yet.
 func reinstatedSoFar(d *stripe.Dispute) int64 {
 	for _, moved := range d.BalanceTransactions {
 		if moved != nil && moved.Amount > 0 {

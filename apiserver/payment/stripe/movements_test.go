@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// movements are balance transactions as Stripe documents them, with what is not read left out.
+// movements are balance transactions as Stripe documents them, without the fields that we ignore.
 const movements = `{"object": "list", "has_more": false, "url": "/v1/balance_transactions",
 "data": [
 {"id": "txn_1", "object": "balance_transaction", "type": "charge", "amount": 1234, "source": {

@@ -1,5 +1,5 @@
-// Package stripe takes customers' money by Stripe Checkout: it makes hosted sessions in euros, and
-// reads the events that Stripe signs. It keeps nothing.
+// Package stripe takes customers' money through Stripe Checkout. It makes hosted sessions in euros,
+// and reads the events that Stripe signs. It keeps no state.
 package stripe
 
 import (
@@ -19,38 +19,38 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Members of a session's metadata, by which its events are known.
+// Keys of a session's metadata that identify its events as ours.
 const (
 	customerMember = "shoal_customer"
 	clusterMember  = "shoal_cluster"
 )
 
-// Where a checkout comes back to, below Config.ReturnURL.
+// Paths to which a checkout returns, below Config.ReturnURL.
 const (
 	paidPath     = "/api/customer/subscription/success"
 	canceledPath = "/api/customer/payment/canceled"
 )
 
 const (
-	tryTime  = 15 * time.Second // of one try at a call
-	retries  = 1                // of a call that failed in between; Stripe tells repeats by a key
+	tryTime  = 15 * time.Second // of one attempt at a call
+	retries  = 1                // of a failed call; an idempotency key makes them safe
 	maxID    = 255              // bytes of Stripe's ids
 	maxURL   = 4_096            // bytes of a checkout's address
 	currency = stripe.CurrencyEUR
-	product  = "Wallet top-up" // what customers read in the checkout
+	product  = "Wallet top-up" // shown to customers in the checkout
 )
 
-// Config says who we are at Stripe, and where customers come back to. Key, Secret, ReturnURL and
-// Clock must be set.
+// Config is our account at Stripe, and the address to which customers return. Key, Secret,
+// ReturnURL and Clock must be set.
 type Config struct {
 	Key       string // an API key: sk_… or rk_…, the latter with write access to Checkout Sessions
 	Secret    string // of the webhook endpoint: whsec_…
-	ReturnURL string // where browsers find the API, without a path
+	ReturnURL string // where browsers find the API; no path
 	URL       string // of Stripe's API, for tests; "": Stripe's own
 	Clock     clock.Clock
 }
 
-// Check says what cannot work, without showing a secret.
+// Check reports what is wrong with the configuration, without revealing a secret.
 func (c *Config) Check() error {
 	back, err := url.Parse(c.ReturnURL)
 	switch {
@@ -69,7 +69,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// isWeb says whether a browser may be sent to an address: by TLS, or on this machine.
+// isWeb reports whether browsers may be sent to an address: over TLS, or on this machine.
 func isWeb(u *url.URL) bool {
 	return u.Hostname() != "" && (u.Scheme == "https" ||
 		u.Scheme == "http" && isHere(u.Hostname()))
@@ -89,10 +89,10 @@ type Provider struct {
 	close  func()
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (p *Provider) Close() { p.close() }
 
-// New makes a provider. Nothing is asked yet.
+// New makes a provider. It makes no calls yet.
 func New(c Config) (*Provider, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("stripe: %w", err)
@@ -113,8 +113,8 @@ func New(c Config) (*Provider, error) {
 			stripe.WithBackends(stripe.NewBackendsWithConfig(backend)))}, nil
 }
 
-// Open implements payment.Provider. Prices in other currencies, discounts and taxes stay off: what
-// is paid is what was asked for.
+// Open implements payment.Provider. It keeps currency conversion, discounts and taxes off, so that
+// the customer pays exactly the order's amount.
 func (p *Provider) Open(ctx context.Context, order payment.Order) (payment.Session, error) {
 	known := map[string]string{customerMember: order.Customer, clusterMember: order.Cluster}
 	params := &stripe.CheckoutSessionCreateParams{
@@ -143,7 +143,7 @@ func (p *Provider) Open(ctx context.Context, order payment.Order) (payment.Sessi
 	return readOpened(made)
 }
 
-// failed is what a caller hears of a failed call. What Stripe said is for the log.
+// failed is the fault of a failed call. What Stripe answered is only for the log.
 func failed(err error) error {
 	said := err
 	if refused := (*stripe.Error)(nil); errors.As(err, &refused) {

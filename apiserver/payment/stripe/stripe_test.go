@@ -40,7 +40,7 @@ func provider(t testing.TB, api string) *stripe.Provider {
 	return p
 }
 
-// answering is Stripe's API that always answers the same, and what it was asked.
+// answering fakes Stripe's API with one fixed answer, and records the requests.
 func answering(t testing.TB, status int, body string) (*stripe.Provider, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
@@ -51,7 +51,7 @@ func answering(t testing.TB, status int, body string) (*stripe.Provider, *[]*htt
 		asked = append(asked, r)
 		w.Header().Set("Stripe-Should-Retry", "false")
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the client has gone when this fails
+		_, _ = io.WriteString(w, body) // it fails only if the client has gone
 	}))
 	t.Cleanup(server.Close)
 	return provider(t, server.URL), &asked
@@ -88,8 +88,8 @@ func TestConfigThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestOpen holds the call against what Stripe documents, and its answer, which is one of Stripe's
-// with what is not read left out.
+// TestOpen compares the call with Stripe's documentation. The answer is a documented one, without
+// the fields that we ignore.
 func TestOpen(t *testing.T) {
 	p, asked := answering(t, 200, `{"id": "cs_test_a1", "object": "checkout.session",
 		"mode": "payment", "expires_at": 1767409445, "payment_intent": null,
@@ -160,7 +160,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// stripeMock is the address of a stripe-mock.
+// stripeMock returns the address of a running stripe-mock.
 func stripeMock(t *testing.T) *url.URL {
 	t.Helper()
 	mock := os.Getenv("STRIPE_URL")
@@ -177,8 +177,8 @@ func stripeMock(t *testing.T) *url.URL {
 	return at
 }
 
-// TestStripeMockTakesTheCall has Stripe's own description of its API check every parameter. Its
-// answers have no address to pay at, so one is added.
+// TestStripeMockTakesTheCall checks every parameter against Stripe's own description of its API.
+// The mock's answers have no payment address, so the test adds one.
 func TestStripeMockTakesTheCall(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(stripeMock(t))
 	proxy.ModifyResponse = func(r *http.Response) error {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Members of a subscription's metadata, beside those of top-ups. They are in its invoices, too.
+// Keys of a subscription's metadata, in addition to those of top-ups. Its invoices carry them, too.
 const (
 	planMember     = "shoal_plan"
 	revisionMember = "shoal_revision"
@@ -23,8 +23,8 @@ const (
 
 const (
 	planProduct = "Subscription"
-	maxPlan     = 50    // bytes, ours have fewer
-	maxPage     = 2_048 // bytes of the address of an invoice
+	maxPlan     = 50    // bytes; ours are shorter
+	maxPage     = 2_048 // bytes of an invoice's address
 	monthly     = "month"
 )
 
@@ -51,8 +51,8 @@ func (p *Provider) Subscribe(ctx context.Context, order payment.PlanOrder) (paym
 				revisionMember: strconv.FormatUint(order.Revision, 10)}},
 	}
 	if order.Replaces != "" {
-		// Stripe credits what was not used to its own record of the customer. Without the same
-		// record no later invoice would have it taken off.
+		// Stripe credits the unused rest to its own customer record. Without the same record, no
+		// later invoice would deduct it.
 		known, err := p.client.V1Subscriptions.Retrieve(ctx, order.Replaces, nil)
 		if err != nil {
 			return payment.Session{}, failed(err)
@@ -69,7 +69,7 @@ func (p *Provider) Subscribe(ctx context.Context, order payment.PlanOrder) (paym
 	return readOpened(made)
 }
 
-// readOpened is a session that was made.
+// readOpened reads a newly made session.
 func readOpened(made *stripe.CheckoutSession) (payment.Session, error) {
 	to, err := url.Parse(made.URL)
 	if err != nil || !isWeb(to) || len(made.URL) > maxURL || made.ID == "" ||
@@ -80,8 +80,8 @@ func readOpened(made *stripe.CheckoutSession) (payment.Session, error) {
 	return payment.Session{ID: made.ID, URL: made.URL, Expires: time.Unix(made.ExpiresAt, 0)}, nil
 }
 
-// Amend implements payment.Provider. The price of the next period changes without proration: the
-// period that was paid stays as it was paid. A price needs a product, which is that of today's.
+// Amend implements payment.Provider. The next period's price changes without proration: the paid
+// period stays as it is. A price needs a product, and keeps its current one.
 func (p *Provider) Amend(ctx context.Context, change payment.Amendment) (payment.Contract, error) {
 	known, err := p.client.V1Subscriptions.Retrieve(ctx, change.Contract, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *Provider) Amend(ctx context.Context, change payment.Amendment) (payment
 			"the payment provider has the subscription otherwise than it was made")
 	}
 	item := known.Items.Data[0]
-	// After a restore the provider may have seen more changes than are known here.
+	// After a restore Stripe may have seen more changes than the state knows.
 	told, _ := strconv.ParseUint(known.Metadata[revisionMember], 10, 64)
 	params := &stripe.SubscriptionUpdateParams{
 		CancelAtPeriodEnd: stripe.Bool(change.Cancel),
@@ -127,13 +127,13 @@ func (p *Provider) Amend(ctx context.Context, change payment.Amendment) (payment
 	return *contract, nil
 }
 
-// End implements payment.Provider. What was not used is invoiced, which credits it to the customer.
+// End implements payment.Provider. An invoice credits the unused rest to the customer.
 func (p *Provider) End(ctx context.Context, contract string) error {
 	_, err := p.client.V1Subscriptions.Cancel(ctx, contract, &stripe.SubscriptionCancelParams{
 		Prorate: stripe.Bool(true), InvoiceNow: stripe.Bool(true)})
 	if refused := (*stripe.Error)(nil); errors.As(err, &refused) &&
 		refused.HTTPStatusCode == http.StatusNotFound {
-		return nil // it has ended
+		return nil // it has ended already
 	}
 	if err != nil {
 		return failed(err)
@@ -141,7 +141,7 @@ func (p *Provider) End(ctx context.Context, contract string) error {
 	return nil
 }
 
-// Expire implements payment.Provider. Stripe refuses it of a session that is not open.
+// Expire implements payment.Provider. Stripe refuses to expire a session that is not open.
 func (p *Provider) Expire(ctx context.Context, session string) error {
 	_, err := p.client.V1CheckoutSessions.Expire(ctx, session, nil)
 	refused := (*stripe.Error)(nil)
@@ -156,7 +156,7 @@ func (p *Provider) Expire(ctx context.Context, session string) error {
 	return failed(err)
 }
 
-// subscription is what is read of one. Since 2025-03-31 the period is its item's.
+// subscription has the fields that we read. Since API version 2025-03-31 the period is on the item.
 type subscription struct {
 	ID                string            `json:"id"`
 	Status            string            `json:"status"`
@@ -175,14 +175,14 @@ type subscription struct {
 	} `json:"items"`
 }
 
-// readContract is what a subscription says, nil for one that is not ours.
+// readContract reads a subscription; nil: it is not ours.
 func readContract(raw []byte) (*payment.Contract, error) {
 	var s subscription
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, errUnreadable
 	}
 	if s.Metadata[clusterMember] == "" || s.Metadata[planMember] == "" {
-		return nil, nil // something else is sold there
+		return nil, nil // it sells something else
 	}
 	end := s.CurrentPeriodEnd
 	for _, item := range s.Items.Data {
@@ -204,10 +204,10 @@ func readContract(raw []byte) (*payment.Contract, error) {
 		Standing: standingOf(s.Status), PeriodEnd: time.Unix(end, 0)}, nil
 }
 
-// isTime says whether Unix seconds are of this age.
+// isTime reports whether Unix seconds are plausible.
 func isTime(seconds int64) bool { return seconds > 0 && seconds < 1<<36 }
 
-// standingOf is the standing of a status. While a payment is late, the plan stays.
+// standingOf converts a status. While a payment is late, the plan stays in effect.
 func standingOf(status string) payment.Standing {
 	switch stripe.SubscriptionStatus(status) {
 	case stripe.SubscriptionStatusActive, stripe.SubscriptionStatusTrialing,
@@ -221,8 +221,8 @@ func standingOf(status string) payment.Standing {
 	return payment.Pending
 }
 
-// invoice is what is read of one. Since 2025-03-31 what is known of its subscription is within its
-// parent.
+// invoice has the fields that we read. Since API version 2025-03-31 the details of its subscription
+// are in its parent.
 type invoice struct {
 	ID         string `json:"id"`
 	Status     string `json:"status"`
@@ -240,7 +240,7 @@ type details struct {
 	} `json:"subscription_details"`
 }
 
-// readInvoice is what an invoice says, nil for one that is not ours.
+// readInvoice reads an invoice; nil: it is not ours.
 func readInvoice(raw []byte, deleted bool) (*payment.Invoice, error) {
 	var in invoice
 	if err := json.Unmarshal(raw, &in); err != nil {
@@ -274,7 +274,7 @@ func readInvoice(raw []byte, deleted bool) (*payment.Invoice, error) {
 	case stripe.InvoiceStatusVoid:
 		told.Status = payment.Void
 	}
-	if deleted { // a draft that nobody is sent
+	if deleted { // a deleted draft was never sent
 		told.Status = payment.Void
 	}
 	return told, nil

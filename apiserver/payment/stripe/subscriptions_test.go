@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// contractOf is a subscription of ours, as of either version of Stripe's API, with members
-// replaced.
+// contractOf is one of our subscriptions in the old or the new version of Stripe's API, with
+// replacements.
 func contractOf(old bool, with ...string) string {
 	text := `{"id": "sub_1", "object": "subscription", "status": "active", "created": 1767000000,
   "cancel_at_period_end": false, "items": {"data": [{"id": "si_1", "current_period_end": 1769000000,
@@ -130,7 +130,7 @@ func TestInvoiceEvents(t *testing.T) {
 	}
 }
 
-// TestSubscribe holds the call against what Stripe documents.
+// TestSubscribe compares the call with Stripe's documentation.
 func TestSubscribe(t *testing.T) {
 	p, asked := answering(t, 200, `{"id": "cs_1", "expires_at": 1767409445,
 		"url": "https://checkout.test/cs_1"}`)
@@ -154,8 +154,8 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// TestSubscribeInPlaceOfAnother: both contracts are of one customer at Stripe, whose credit from
-// the one counts towards the other.
+// TestSubscribeInPlaceOfAnother: both contracts belong to one customer at Stripe, so that the
+// credit of the old one counts for the new one.
 func TestSubscribeInPlaceOfAnother(t *testing.T) {
 	p, asked := answering(t, 200, `{"id": "cs_1", "expires_at": 1767409445,
 		"url": "https://checkout.test/cs_1", "customer": "cus_7"}`)
@@ -169,7 +169,7 @@ func TestSubscribeInPlaceOfAnother(t *testing.T) {
 	}
 }
 
-// TestAmend: the revision goes on above the one that Stripe has, and what comes back is told.
+// TestAmend: the new revision exceeds Stripe's, and the result is the changed contract.
 func TestAmend(t *testing.T) {
 	p, asked := answering(t, 200, contractOf(false))
 	got, err := p.Amend(t.Context(), payment.Amendment{Key: "k", Contract: "sub_1", Plan: "BASIC",
@@ -215,7 +215,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestExpire: what is not open has ended. What cannot be asked has not.
+// TestExpire: a session that is not open counts as expired. A failed call does not.
 func TestExpire(t *testing.T) {
 	for status, ends := range map[int]bool{200: true, 400: true, 404: true, 500: false, 401: false,
 		429: false} {
@@ -232,7 +232,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestStripeMockTakesPlanCalls has Stripe's own description of its API check every parameter.
+// TestStripeMockTakesPlanCalls checks every parameter against Stripe's own description of its API.
 func TestStripeMockTakesPlanCalls(t *testing.T) {
 	to := stripeMock(t)
 	statuses := []int{}
@@ -250,7 +250,7 @@ func TestStripeMockTakesPlanCalls(t *testing.T) {
 	t.Cleanup(server.Close)
 	p := provider(t, server.URL)
 	_, _ = p.Subscribe(t.Context(), payment.PlanOrder{Key: "k", Customer: "a", Cluster: "c",
-		Plan: "PRO", Cents: 1, Revision: 1}) // the answer is none
+		Plan: "PRO", Cents: 1, Revision: 1}) // the mock's answer is unusable
 	_, err := p.Amend(t.Context(), payment.Amendment{Key: "l", Contract: "sub_1", Plan: "BASIC",
 		Cents: 1, Revision: 2})
 	end, expire := p.End(t.Context(), "sub_1"), p.Expire(t.Context(), "cs_1")

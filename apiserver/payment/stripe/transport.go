@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	maxAnswer      = 1 << 20 // bytes of an answer of Stripe's
-	maxConnections = 8       // to Stripe at once; calls beyond them wait
+	maxAnswer      = 1 << 20 // bytes of an answer from Stripe
+	maxConnections = 8       // to Stripe at once; more calls wait
 )
 
-// bounded reads no more of an answer than answers have.
+// bounded limits how much of a response body is read.
 type bounded struct{ *http.Transport }
 
 func newTransport() bounded {
@@ -32,5 +32,5 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stay is the rule for redirects: Stripe's API sends none, and nobody else is told our key.
+// stay follows no redirects: Stripe's API sends none, and no other server may see our key.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

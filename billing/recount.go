@@ -28,8 +28,7 @@ type Recounted struct {
 	RecountPages  uint64 // delivered, counted as often as charged
 	LedgerItems   uint64
 	RecountItems  uint64
-	// Unread is why the run's page records could not be read though others can; nil: they were
-	// read.
+	// Unread is why the run's page records could not be read, though others can.
 	Unread error
 	// Undone: a restore undid the run. It has no entry; nobody reads its stored pages, and they are
 	// removed later.

@@ -28,7 +28,7 @@ type source struct {
 	imports []string
 }
 
-// sources are the Go files of the repository.
+// sources returns the Go files of the repository.
 func sources(t *testing.T) []source {
 	t.Helper()
 	found, err := parsed()
@@ -41,7 +41,7 @@ func sources(t *testing.T) []source {
 	return found
 }
 
-// parsed is done once for all tests: none of them changes a file.
+// parsed runs once for all tests: none of them changes a file.
 var parsed = sync.OnceValues(parse)
 
 func parse() ([]source, error) {
@@ -82,13 +82,13 @@ func parse() ([]source, error) {
 	return found, err
 }
 
-// forTests says whether a package is there for tests alone: the test kit, and packages named like
+// forTests says whether a package exists only for tests: the test kit, and packages named like
 // net/http/httptest.
 func forTests(dir string) bool {
 	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
 }
 
-// notSource are folders of what nobody writes: clients holds what generators make.
+// notSource are folders without handwritten code: clients holds generated code.
 var notSource = []string{"testdata", "data", "bin", "dist", "results", "clients"}
 
 var roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
@@ -103,8 +103,8 @@ func under(dir string, roots ...string) bool {
 	return false
 }
 
-// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders what the architecture says
-// they are. Tests of a role may set up more around it, so only what ships is checked.
+// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders as the architecture describes
+// them. Tests of a role may use more around it, so only code that ships is checked.
 func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || (forTests(s.dir) && !under(s.dir, "pkg", "testkit")) {
@@ -122,7 +122,7 @@ func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	}
 }
 
-// forbidden is why a package in dir may not import target, "" when it may.
+// forbidden returns why a package in dir may not import target, "" if it may.
 func forbidden(dir, target string) string {
 	from, to := roleOf(dir), roleOf(target)
 	switch {
@@ -180,7 +180,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// roleOf is the role whose folder dir is in, "" for none.
+// roleOf returns the role whose folder contains dir, "" for none.
 func roleOf(dir string) string {
 	first, _, _ := strings.Cut(dir, "/")
 	if slices.Contains(roles, first) {
@@ -189,7 +189,7 @@ func roleOf(dir string) string {
 	return ""
 }
 
-// TestImplementationsStayBehindTheirInterfaces keeps a library in the one place that knows it.
+// TestImplementationsStayBehindTheirInterfaces: only one place knows each library.
 func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	const once = "it is used in one place, behind an interface, so that it can be changed there"
 	rules := []struct {
@@ -230,18 +230,17 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	}
 }
 
-// operators dial what the operator named: the cluster's own nodes, which mutual TLS tells from
-// strangers, and its own services. They stand in networks that the guard is there to keep customers
-// from, and no customer names an address there. So does pkg/telemetry, whose trace exporter
-// (OpenTelemetry's own HTTP client) sends spans to the operator's collector. Stripe's library asks
-// Stripe alone.
+// operators are packages that only dial what the operator named. These are the cluster's own nodes,
+// authenticated by mutual TLS, and its services, in networks that customers must not reach.
+// pkg/telemetry sends spans to the operator's collector with OpenTelemetry's own HTTP client.
+// Stripe's library calls only Stripe. No customer names an address there.
 var operators = []string{"controlplane/internal/port", "controlplane/internal/membership",
 	"pkg/stream/kafka",
 	"pkg/rowstore/clickhouse", "pkg/cache", "pkg/telemetry", "pkg/blobstore",
 	"apiserver/payment/stripe"}
 
-// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes
-// round it.
+// TestEveryConnectionGoesThroughEgress keeps the address guard complete: dialing elsewhere would
+// bypass it.
 func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	dials := map[string][]string{
 		"net": {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver",
@@ -259,8 +258,8 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			continue
 		}
 		if under(s.dir, "controlplane/internal/port") {
-			// node to node: mutual TLS by the cluster's own identities, never an address that a
-			// customer names
+			// Node to node: mutual TLS with the cluster's own identities, never an address that a
+			// customer names.
 			continue
 		}
 		for library, names := range dials {
@@ -275,8 +274,8 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	}
 }
 
-// TestReplicatedStateIsDeterministic keeps clocks, chance and the machine out of what every node
-// must compute alike.
+// TestReplicatedStateIsDeterministic keeps clocks, randomness and the machine out of what every
+// node must compute equally.
 func TestReplicatedStateIsDeterministic(t *testing.T) {
 	const reason = "every node must come to the same state from the same log; time is the " +
 		"leader's stamp, and what is " +
@@ -307,7 +306,7 @@ func TestReplicatedStateIsDeterministic(t *testing.T) {
 	}
 }
 
-// uses lists the names that a file selects from an imported package.
+// uses returns the names that a file selects from an imported package.
 func uses(s source, library string) []string {
 	name := ""
 	for _, spec := range s.file.Imports {
@@ -333,8 +332,7 @@ func uses(s source, library string) []string {
 	return found
 }
 
-// TestMoneyHasOneName: a cent has 10,000 of the units that money is counted in, so a "micro" is a
-// millionth of a euro.
+// TestMoneyHasOneName: money is counted in micros, millionths of a euro; a cent has 10,000 of them.
 func TestMoneyHasOneName(t *testing.T) {
 	wrong := regexp.MustCompile(`(?i)micro-?_?cents?`)
 	guarded := []string{".go", ".md", ".json", ".yml", ".yaml", ".txt"}
@@ -362,7 +360,7 @@ func TestMoneyHasOneName(t *testing.T) {
 	}
 }
 
-// TestNothingHappensOnImport keeps effects where somebody asks for them.
+// TestNothingHappensOnImport: no package has an init function.
 func TestNothingHappensOnImport(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, declaration := range s.file.Decls {
@@ -374,7 +372,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 	}
 }
 
-// TestPackagesSayWhatTheyOwn wants a package comment on every package, in one file of it.
+// TestPackagesSayWhatTheyOwn: each package has a package comment, in exactly one file.
 func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	comments := map[string]int{}
 	for _, s := range sources(t) {
@@ -403,7 +401,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	}
 }
 
-// TestFoldersAreNamedAfterThings refuses names that say nothing.
+// TestFoldersAreNamedAfterThings rejects names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib",
 		"base", "core", "tools"}
@@ -423,8 +421,8 @@ func TestFoldersAreNamedAfterThings(t *testing.T) {
 	}
 }
 
-// TestSharedPackagesAreListed keeps pkg a closed list: what is not in its README does not belong
-// there.
+// TestSharedPackagesAreListed keeps pkg a closed list: a package that is not in its README does not
+// belong there.
 func TestSharedPackagesAreListed(t *testing.T) {
 	listed := map[string]bool{}
 	readme, err := os.Open("pkg/README.md")

@@ -241,7 +241,7 @@ func (b *Billing) settleBatch(ctx context.Context, full *batch) error {
 	return nil
 }
 
-// settleAgain is the backoff after failures; its jitter keeps the nodes of the role out of step.
+// settleAgain is the backoff after failures. apply adds jitter, so nodes do not retry in step.
 var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 // apply settles receipts and then hands on the markers behind them. By bisection it finds receipts

@@ -153,8 +153,8 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	return i.complete(ctx)
 }
 
-// waits says whether a heavy upload has to wait for earlier ones, because as many are imported at a
-// time. An upload whose steps fail holds up nobody.
+// waits says whether a heavy upload has to wait, because as many earlier ones as are imported at a
+// time are pending. An upload whose steps fail holds up nobody.
 func waits(view *client.View, job ids.ID) bool {
 	before, most := uint32(0), view.Settings().Uploads.Whole().Heavy
 	view.HeavyImports(func(i *client.Import) bool {

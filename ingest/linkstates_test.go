@@ -155,7 +155,7 @@ func (v *visited) is(want ...rowstore.LinkState) {
 }
 
 // Links have the states that the newest run gave them, in whatever order runs are read. A chain
-// with an error is an error. Dying nodes and what has left the state change nothing.
+// with an error is an error. Where a node dies, and what has left the state, does not matter.
 func TestLinkStatesFollowRuns(t *testing.T) {
 	const (
 		pending, visited, errored = rowstore.LinkPending, rowstore.LinkVisited, rowstore.LinkErrored

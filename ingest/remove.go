@@ -74,8 +74,8 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, failed error) {
 	return more, failed
 }
 
-// tried says whether something was removed. It adds a failure to failed, and what is passed over
-// until all others are removed.
+// tried says whether something was removed. It adds a failure to failed, and passes over what until
+// all others are removed.
 func (c *RemovalConfig) tried(what string, err error, failed *error) bool {
 	if err = c.passed.note(what, err); err != nil {
 		*failed = cmp.Or(*failed, fmt.Errorf("%s: %w", what, err))

@@ -64,7 +64,7 @@ func (c *WipeConfig) step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The state gets a harvest before the row store: what it lacks now belongs to nobody.
+	// The state gets a harvest before the row store: a harvest that it lacks is orphaned.
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
 		return false, err

@@ -68,7 +68,7 @@ func (c *cell) ledger(j *job) (entries []recount.Transaction) {
 }
 
 // operate runs an operator's command against one API server after the other until it succeeds. It
-// retries if there is no answer, or something is unavailable.
+// retries if there is no answer, or if something is unavailable.
 func (c *cell) operate(ctx context.Context, args ...string) error {
 	servers := c.With(cluster.APIServer)
 	for try := 0; ; try++ {

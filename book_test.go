@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// texts are the files that people read: code, documents and settings, by path from the root.
+// texts returns the files that people read: code, documents and settings, by path from the root.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	found, err := everyText()
@@ -28,7 +28,7 @@ func texts(t *testing.T) map[string]string {
 	return found
 }
 
-// everyText is read once for all tests: none of them changes it.
+// everyText is read once for all tests: none of them changes a file.
 var everyText = sync.OnceValues(readTexts)
 
 func readTexts() (map[string]string, error) {
@@ -52,10 +52,10 @@ func readTexts() (map[string]string, error) {
 
 // law is a kind of text that code and documents cite by number.
 type law struct {
-	word     string         // stands in every citation, in whatever case
+	word     string         // occurs in every citation, in upper or lower case
 	citation *regexp.Regexp // its first group is one number or several
 	heading  *regexp.Regexp // its first group is the number that a heading of home defines
-	home     string         // pattern of the files that have the headings
+	home     string         // pattern of the files with the headings
 }
 
 var laws = []law{
@@ -81,11 +81,11 @@ var laws = []law{
 
 var (
 	number = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	// newLine is where a sentence goes on in the next line of a comment or document.
+	// newLine matches a line break within a sentence of a comment or document.
 	newLine = regexp.MustCompile(`\n[ \t]*(?://|#|\*)?[ \t]*`)
 )
 
-// TestCitationsResolve lets a reader open whatever the code cites.
+// TestCitationsResolve: a reader can open whatever the code cites.
 func TestCitationsResolve(t *testing.T) {
 	all := texts(t)
 	for _, l := range laws {
@@ -93,7 +93,7 @@ func TestCitationsResolve(t *testing.T) {
 		cited := 0
 		for name, text := range all {
 			if name == "book_test.go" || !strings.Contains(strings.ToLower(text), l.word) {
-				continue // most files, and the expression takes long over each
+				continue // most files skip the slow expression
 			}
 			for _, match := range l.citation.FindAllStringSubmatch(newLine.ReplaceAllString(text,
 				" "), -1) {
@@ -112,7 +112,7 @@ func TestCitationsResolve(t *testing.T) {
 	}
 }
 
-// defined is the file of each number that a law defines.
+// defined returns the file of each number that a law defines.
 func (l law) defined(t *testing.T, all map[string]string) map[string]string {
 	t.Helper()
 	defined := map[string]string{}
@@ -130,8 +130,8 @@ func (l law) defined(t *testing.T, all map[string]string) map[string]string {
 	return defined
 }
 
-// TestDecisionsAreWhole wants of each decision its number in name and heading, a status, three
-// parts, and a line in the index.
+// TestDecisionsAreWhole: each decision has its number in name and heading, a status, three parts,
+// and a line in the index.
 func TestDecisionsAreWhole(t *testing.T) {
 	names, err := filepath.Glob("docs/decisions/[0-9]*.md")
 	if err != nil {
@@ -179,7 +179,7 @@ var (
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinksResolve follows every relative link of every document, to the heading that it names.
+// TestLinksResolve follows every relative link of every document, including its anchor.
 func TestLinksResolve(t *testing.T) {
 	all, known := texts(t), map[string][]string{}
 	followed := 0
@@ -227,7 +227,7 @@ func times(text string, in []string) (n int) {
 	return n
 }
 
-// anchors are the names under which the headings of a document are linked to.
+// anchors returns the link targets of a document's headings.
 func anchors(text string) (names []string) {
 	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 		names = append(names, strings.ReplaceAll(
@@ -236,11 +236,11 @@ func anchors(text string) (names []string) {
 	return names
 }
 
-// ofUsers are files that documents have people make.
+// ofUsers are files that documents tell people to make.
 var ofUsers = []string{"deploy/.env", "deploy/compose.override.yaml"}
 
-// TestDocumentedPathsAreThere keeps the book from telling of files that have moved. It looks at
-// paths from the root, and at Go files of the folder that a document is about.
+// TestDocumentedPathsAreThere: the book names no file that has moved. It looks at paths from the
+// root, and at Go files in the folder that a document is about.
 func TestDocumentedPathsAreThere(t *testing.T) {
 	seen := 0
 	all := texts(t)
@@ -269,11 +269,11 @@ func TestDocumentedPathsAreThere(t *testing.T) {
 	}
 }
 
-// stop is a row of the table of one page's way: a file, and functions or types of it.
+// stop matches a row of the table of one page's way: a file, and its functions or types.
 var stop = regexp.MustCompile("(?m)^\\| `([a-z0-9_/]+\\.go)` \\|.*\\| (`.*`) \\|$")
 
-// TestOnePageIsFollowed keeps the table of the files that have a page in their hands true, and
-// short enough to be read.
+// TestOnePageIsFollowed: the table of the files that handle a page is true, and short enough to be
+// read.
 func TestOnePageIsFollowed(t *testing.T) {
 	const most = 25 // files
 	all := texts(t)

@@ -16,7 +16,7 @@ import (
 
 const module = "shoal.dev/shoal"
 
-// forTests says whether a package is there for tests alone: the test kit, and packages named like
+// forTests says whether a package exists only for tests: the test kit, and packages named like
 // net/http/httptest.
 func forTests(dir string) bool {
 	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
@@ -34,8 +34,8 @@ func under(dir string, roots ...string) bool {
 	return false
 }
 
-// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders what the architecture says
-// they are. Tests of a role may set up more around it, so only what ships is checked.
+// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders as the architecture describes
+// them. Tests of a role may use more around it, so only code that ships is checked.
 func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || (forTests(s.dir) && !under(s.dir, "pkg", "testkit")) {
@@ -53,7 +53,7 @@ func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	}
 }
 
-// forbidden is why a package in dir may not import target, "" when it may.
+// forbidden returns why a package in dir may not import target, "" if it may.
 func forbidden(dir, target string) string {
 	from, to := roleOf(dir), roleOf(target)
 	switch {
@@ -111,7 +111,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// roleOf is the role whose folder dir is in, "" for none.
+// roleOf returns the role whose folder contains dir, "" for none.
 func roleOf(dir string) string {
 	first, _, _ := strings.Cut(dir, "/")
 	if slices.Contains(roles, first) {
@@ -120,7 +120,7 @@ func roleOf(dir string) string {
 	return ""
 }
 
-// TestImplementationsStayBehindTheirInterfaces keeps a library in the one place that knows it.
+// TestImplementationsStayBehindTheirInterfaces: only one place knows each library.
 func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	const once = "it is used in one place, behind an interface, so that it can be changed there"
 	rules := []struct {
@@ -161,18 +161,17 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	}
 }
 
-// operators dial what the operator named: the cluster's own nodes, which mutual TLS tells from
-// strangers, and its own services. They stand in networks that the guard is there to keep customers
-// from, and no customer names an address there. So does pkg/telemetry, whose trace exporter
-// (OpenTelemetry's own HTTP client) sends spans to the operator's collector. Stripe's library asks
-// Stripe alone.
+// operators are packages that only dial what the operator named. These are the cluster's own nodes,
+// authenticated by mutual TLS, and its services, in networks that customers must not reach.
+// pkg/telemetry sends spans to the operator's collector with OpenTelemetry's own HTTP client.
+// Stripe's library calls only Stripe. No customer names an address there.
 var operators = []string{"controlplane/internal/port", "controlplane/internal/membership",
 	"pkg/stream/kafka",
 	"pkg/rowstore/clickhouse", "pkg/cache", "pkg/telemetry", "pkg/blobstore",
 	"apiserver/payment/stripe"}
 
-// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes
-// round it.
+// TestEveryConnectionGoesThroughEgress keeps the address guard complete: dialing elsewhere would
+// bypass it.
 func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	dials := map[string][]string{
 		"net": {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver",
@@ -190,8 +189,8 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			continue
 		}
 		if under(s.dir, "controlplane/internal/port") {
-			// node to node: mutual TLS by the cluster's own identities, never an address that a
-			// customer names
+			// Node to node: mutual TLS with the cluster's own identities, never an address that a
+			// customer names.
 			continue
 		}
 		for library, names := range dials {
@@ -223,8 +222,8 @@ func TestUnitsHaveNoLock(t *testing.T) {
 	}
 }
 
-// TestReplicatedStateIsDeterministic keeps clocks, chance and the machine out of what every node
-// must compute alike.
+// TestReplicatedStateIsDeterministic keeps clocks, randomness and the machine out of what every
+// node must compute equally.
 func TestReplicatedStateIsDeterministic(t *testing.T) {
 	const reason = "every node must come to the same state from the same log; time is the " +
 		"leader's stamp, and what is " +
@@ -255,7 +254,7 @@ func TestReplicatedStateIsDeterministic(t *testing.T) {
 	}
 }
 
-// uses lists the names that a file selects from an imported package.
+// uses returns the names that a file selects from an imported package.
 func uses(s source, library string) []string {
 	name := ""
 	for _, spec := range s.file.Imports {
@@ -281,8 +280,7 @@ func uses(s source, library string) []string {
 	return found
 }
 
-// TestMoneyHasOneName: a cent has 10,000 of the units that money is counted in, so a "micro" is a
-// millionth of a euro.
+// TestMoneyHasOneName: money is counted in micros, millionths of a euro; a cent has 10,000 of them.
 func TestMoneyHasOneName(t *testing.T) {
 	wrong := regexp.MustCompile(`(?i)micro-?_?cents?`)
 	guarded := []string{".go", ".md", ".json", ".yml", ".yaml", ".txt"}
@@ -310,7 +308,7 @@ func TestMoneyHasOneName(t *testing.T) {
 	}
 }
 
-// TestNothingHappensOnImport keeps effects where somebody asks for them.
+// TestNothingHappensOnImport: no package has an init function.
 func TestNothingHappensOnImport(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, declaration := range s.file.Decls {
@@ -322,7 +320,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 	}
 }
 
-// TestPackagesSayWhatTheyOwn wants a package comment on every package, in one file of it.
+// TestPackagesSayWhatTheyOwn: each package has a package comment, in exactly one file.
 func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	comments := map[string]int{}
 	for _, s := range sources(t) {
@@ -351,7 +349,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	}
 }
 
-// TestFoldersAreNamedAfterThings refuses names that say nothing.
+// TestFoldersAreNamedAfterThings rejects names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib",
 		"base", "core", "tools"}
@@ -371,8 +369,8 @@ func TestFoldersAreNamedAfterThings(t *testing.T) {
 	}
 }
 
-// TestSharedPackagesAreListed keeps pkg a closed list: what is not in its README does not belong
-// there.
+// TestSharedPackagesAreListed keeps pkg a closed list: a package that is not in its README does not
+// belong there.
 func TestSharedPackagesAreListed(t *testing.T) {
 	listed := map[string]bool{}
 	readme, err := os.Open("pkg/README.md")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestImagesAreNamedByDigest keeps what users start what was meant: a tag can be moved.
+// TestImagesAreNamedByDigest: users start exactly the intended images, since a tag can be moved.
 func TestImagesAreNamedByDigest(t *testing.T) {
 	pinned := regexp.MustCompile(`^[a-z0-9./-]+:[A-Za-z0-9._-]+@sha256:[0-9a-f]{64}$`)
 	named := map[string]*regexp.Regexp{

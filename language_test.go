@@ -9,7 +9,7 @@ import (
 
 const longestSentence = 25 // words
 
-// TestSentencesAreShort keeps comments and documents readable: one thought a sentence.
+// TestSentencesAreShort keeps comments and documents readable: one thought per sentence.
 func TestSentencesAreShort(t *testing.T) {
 	hold := func(name string, lines []string) {
 		for _, sentence := range tooLong(lines) {
@@ -33,7 +33,7 @@ func TestSentencesAreShort(t *testing.T) {
 	}
 }
 
-// TestLongSentencesAreSeen shows the check what it has to count, and what it has to leave alone.
+// TestLongSentencesAreSeen tests the check: what it counts, and what it ignores.
 func TestLongSentencesAreSeen(t *testing.T) {
 	words := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
 	for text, want := range map[string]int{
@@ -63,11 +63,11 @@ func TestLongSentencesAreSeen(t *testing.T) {
 // longestHeading is in bytes.
 const longestHeading = 60
 
-// command begins a command of code in a document.
+// command matches the beginning of a command in a document.
 var command = regexp.MustCompile(`bin/shoal |make [a-z]|go test `)
 
-// TestDocumentsKeepTheirLines finds what a reflow of prose does to headings and code: a paragraph
-// behind its heading, or two commands, become one line.
+// TestDocumentsKeepTheirLines finds what a reflow of prose breaks: a paragraph joined to its
+// heading, or two commands on one line.
 func TestDocumentsKeepTheirLines(t *testing.T) {
 	for name, text := range texts(t) {
 		if filepath.Ext(name) != ".md" {
@@ -84,7 +84,7 @@ func TestDocumentsKeepTheirLines(t *testing.T) {
 	}
 }
 
-// commentLines are the lines of a comment's prose; directives and code become empty lines.
+// commentLines returns the lines of a comment's prose; directives and code become empty lines.
 func commentLines(comment string) []string {
 	if block, ok := strings.CutPrefix(comment, "/*"); ok {
 		return strings.Split(strings.TrimSuffix(block, "*/"), "\n")
@@ -99,10 +99,10 @@ func commentLines(comment string) []string {
 
 var notProse = regexp.MustCompile("(?ms)^ *```.*?^ *```|<!--.*?-->|\\A---\n.*?^---$")
 
-// indented are lines of code behind an empty line.
+// indented matches indented code after an empty line.
 var indented = regexp.MustCompile(`(?m)^\n(?: {4,}[^\s*-].*\n(?:\s*\n)*)+`)
 
-// proseLines are the lines of a document without its code; a table's cells are lines apart.
+// proseLines returns a document's lines without its code; table cells become lines.
 func proseLines(text string) []string {
 	var lines []string
 	text = indented.ReplaceAllString(notProse.ReplaceAllString(text, "\n"), "\n")

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// How Go files are laid out: a tab is as wide as four columns.
+// Limits of Go files: a tab is as wide as four columns.
 const (
 	widest  = 100 // columns of a line
 	longest = 500 // lines of a file
 	literal = 30  // bytes of a string literal that may make a line wider
 )
 
-// TestFilesAreReadOnAScreen keeps lines and files as long as a reader takes in. A line is wider for
-// a literal alone: what a struct tag, a page or a message says is not broken anywhere.
+// TestFilesAreReadOnAScreen bounds the length of lines and files. Only a literal may make a line
+// wider: struct tags, pages and messages are not broken.
 func TestFilesAreReadOnAScreen(t *testing.T) {
 	for _, s := range sources(t) {
 		text, err := os.ReadFile(s.path)
@@ -44,7 +44,7 @@ func TestFilesAreReadOnAScreen(t *testing.T) {
 	}
 }
 
-// linesOfLiterals are the lines, from 1, that hold part of a raw string or of a long one.
+// linesOfLiterals returns the lines, from 1, that contain part of a raw string or of a long one.
 func linesOfLiterals(text []byte) map[int]bool {
 	lines := map[int]bool{}
 	file := token.NewFileSet().AddFile("", 1, len(text))

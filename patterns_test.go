@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// compilesPatterns are the libraries that compile regular expressions which stand in what they are
-// given, and the only packages that may use them. Each of these refuses such expressions, leaves
-// them to pkg/pattern, or gives the library texts of our own.
+// compilesPatterns are the libraries that compile regular expressions found in their input, and the
+// only packages that may use them. Each of these rejects such expressions, passes them to
+// pkg/pattern, or gives the library only our own texts.
 var compilesPatterns = map[string][]string{
 	"github.com/andybalholm/cascadia": {"pkg/extract/detect",
 		"pkg/extract/marketplace/internal/shop", "bench"},
@@ -24,9 +24,8 @@ var compilesPatterns = map[string][]string{
 		"pkg/rowstore/clickhouse"},
 }
 
-// TestOnlyOnePlaceCompilesPatterns keeps regular expressions of customers under the bounds of
-// pkg/pattern. Elsewhere only constants are compiled, and what stands in a variable of a package,
-// which no input has reached.
+// TestOnlyOnePlaceCompilesPatterns keeps customers' regular expressions within the bounds of
+// pkg/pattern. Elsewhere only constants and package variables are compiled, which no input reaches.
 func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
 	compilers := []string{"Compile", "MustCompile", "CompilePOSIX", "MustCompilePOSIX", "Match",
 		"MatchString", "MatchReader"}
@@ -67,13 +66,13 @@ func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
 	}
 }
 
-// ownPatterns are the files that compile texts of our own within functions, and what these are.
+// ownPatterns are the files that compile our own texts within functions, and what these texts are.
 var ownPatterns = map[string]string{
 	"apiserver/internal/operation/shape.go": "tags of our structs",
 	"pkg/extract/contacts/foreign.go":       "our lists of words",
 }
 
-// constantNames are the names of constants declared anywhere in each folder.
+// constantNames returns the names of constants declared anywhere in each folder.
 func constantNames(all []source) map[string]map[string]bool {
 	names := map[string]map[string]bool{}
 	for _, s := range all {
@@ -103,7 +102,7 @@ func isCallOf(call *ast.CallExpr, library string, names []string) bool {
 	return ok && left.Name == library && slices.Contains(names, selector.Sel.Name)
 }
 
-// isConstant says whether an expression is a literal, a constant, or some of them added up.
+// isConstant says whether an expression is a literal, a constant, or a sum of them.
 func isConstant(e ast.Expr, constants map[string]bool) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:

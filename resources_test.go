@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// services are the packages of the API that know no request: handlers call them, and background
-// work does too.
+// services are the packages of the API that know no requests: handlers and background work call
+// them.
 var services = []string{"apiserver/internal/launch", "apiserver/internal/trial",
 	"apiserver/internal/ownership", "apiserver/internal/plans"}
 
-// TestDomainServicesKnowNoHTTP keeps what a launch or a trial is apart from how one is asked for.
+// TestDomainServicesKnowNoHTTP: what a launch or a trial is does not depend on how it is requested.
 func TestDomainServicesKnowNoHTTP(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
@@ -36,7 +36,7 @@ func TestDomainServicesKnowNoHTTP(t *testing.T) {
 	}
 }
 
-// knowsHTTP says whether a package is of those that speak HTTP, or of handlers.
+// knowsHTTP says whether a package speaks HTTP or has handlers.
 func knowsHTTP(imported string) bool {
 	if under(imported, "net/http", "github.com/valyala/fasthttp") {
 		return true
@@ -68,8 +68,8 @@ func TestKnowsHTTP(t *testing.T) {
 	}
 }
 
-// TestResourcesAreHandedWhatTheyUse keeps the needs of the API's resources, and of the services
-// behind them, what they say: each field is read somewhere in its package.
+// TestResourcesAreHandedWhatTheyUse: every declared need of the API's resources and services is
+// used. Each field is read somewhere in its package.
 func TestResourcesAreHandedWhatTheyUse(t *testing.T) {
 	fields, used := map[string][]string{}, map[string][]string{}
 	for _, s := range sources(t) {
@@ -101,8 +101,8 @@ func TestResourcesAreHandedWhatTheyUse(t *testing.T) {
 	}
 }
 
-// fieldsOf are the names of the fields of a struct that a file declares; embeds says that some have
-// none.
+// fieldsOf returns the names of the fields of a struct that a file declares; embeds says that some
+// fields are embedded.
 func fieldsOf(file *ast.File, name string) (names []string, embeds bool) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		declared, ok := node.(*ast.TypeSpec)
@@ -122,7 +122,7 @@ func fieldsOf(file *ast.File, name string) (names []string, embeds bool) {
 	return names, embeds
 }
 
-// selected are the names that a file selects of values: those of packages are left out.
+// selected returns the names that a file selects from values, not from packages.
 func selected(file *ast.File) (names []string) {
 	var packages []string
 	for _, spec := range file.Imports {

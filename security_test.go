@@ -14,8 +14,8 @@ var (
 	namedTest    = regexp.MustCompile("`(Test\\w+)`")
 )
 
-// TestWhatStolenCertificatesCanIsShown: SECURITY.md says in lines what a stolen certificate can and
-// cannot do. Each names tests that there are, and no role is left out.
+// TestWhatStolenCertificatesCanIsShown: SECURITY.md says, line by line, what a stolen certificate
+// can and cannot do. Each line names existing tests, and no role is left out.
 func TestWhatStolenCertificatesCanIsShown(t *testing.T) {
 	files := texts(t)
 	tests := map[string]bool{}

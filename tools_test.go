@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole. That run tests without
-// any tool what the race detector tests with all of them, by the names of tests alone.
+// TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` complete. That run repeats,
+// without any tool, what the race detector tests with all of them. It selects by test names alone.
 func TestWhatLooksForToolsIsNamed(t *testing.T) {
 	folders := strings.Fields(madeOf(t, "TOOLS"))
 	names := regexp.MustCompile(strings.Trim(madeOf(t, "TOOLED"), "'"))
@@ -40,8 +40,8 @@ func TestWhatLooksForToolsIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftToLoneIsRun: what the race detector passes over by its name runs without it, and
-// every name and folder stands for a test.
+// TestWhatIsLeftToLoneIsRun: tests that the race detector skips by name run without it, and every
+// name and folder matches a test.
 func TestWhatIsLeftToLoneIsRun(t *testing.T) {
 	folders := strings.Fields(madeOf(t, "LONE"))
 	names := regexp.MustCompile(strings.Trim(madeOf(t, "LONELY"), "'"))
@@ -76,7 +76,7 @@ func TestWhatIsLeftToLoneIsRun(t *testing.T) {
 	}
 }
 
-// madeOf is a variable of the Makefile.
+// madeOf returns a variable of the Makefile.
 func madeOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("Makefile")
@@ -90,8 +90,8 @@ func madeOf(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(found[1]), "$$", "$")
 }
 
-// looksForTools says whether a function looks for a browser, which is all that tests of these
-// packages look for.
+// looksForTools says whether a function looks for a browser, the only tool that tests of these
+// packages need.
 func looksForTools(f *ast.FuncDecl) (looks bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if selected, ok := n.(*ast.SelectorExpr); ok {
@@ -103,11 +103,10 @@ func looksForTools(f *ast.FuncDecl) (looks bool) {
 	return looks
 }
 
-// ofSQLite are crash tests in which the row store has no part, and one that copies its directory.
+// ofSQLite are crash tests that do not involve the row store, and one that copies its directory.
 var ofSQLite = []string{"Subscriptions", "Plans", "Tickets", "Notices", "Work", "ARestore"}
 
-// TestKillsRunOnBothStores: what is killed beside SQLite is killed beside ClickHouse, in CI or at
-// night.
+// TestKillsRunOnBothStores: every crash test on SQLite also runs on ClickHouse, in CI or at night.
 func TestKillsRunOnBothStores(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
 	if err != nil {

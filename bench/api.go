@@ -15,25 +15,25 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// apiMode is the argument that has the API measured, not the crawling.
+// apiMode is the argument that measures the API instead of crawling.
 const apiMode = "api"
 
-// What the API has to keep up while a crawl runs.
+// What the API must achieve while a crawl runs.
 const (
-	mostReadLatency  = 25 * time.Millisecond // of 99 in 100 reads
-	mostWriteLatency = 35 * time.Millisecond // of 99 in 100 writes
-	leastPace        = 0.8                   // of the crawl's pace alone
+	mostReadLatency  = 25 * time.Millisecond // of 99% of reads
+	mostWriteLatency = 35 * time.Millisecond // of 99% of writes
+	leastPace        = 0.8                   // of the crawl's pace without calls
 	callTimeout      = time.Minute
 )
 
-// apiOptions are what a measuring of the API is told.
+// apiOptions are the options of an API measurement.
 type apiOptions struct {
-	reads, writes int // calls a second
-	pages         int // of the crawl, alone and beside the calls
-	warmUp        int // pages before
+	reads, writes int // calls per second
+	pages         int // of the crawl, with and without calls
+	warmUp        int // pages before the measurement
 	customers     int
 	keys, copies  int // of top-ups
-	concurrency   int // requests of the crawl under way, at most
+	concurrency   int // most requests of the crawl in flight
 }
 
 func parseAPIOptions(args []string) (apiOptions, error) {
@@ -72,7 +72,7 @@ func parseAPIOptions(args []string) (apiOptions, error) {
 	return o, nil
 }
 
-// mostOpenTopUps is how many a customer may have.
+// mostOpenTopUps is how many open top-ups a customer may have.
 const mostOpenTopUps = 100
 
 // measureAPI measures the API while the service crawls.
@@ -85,7 +85,7 @@ func measureAPI(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("a directory for the run: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
+	defer func() { _ = os.RemoveAll(dir) }() // leftovers do not matter
 	t := task{Dir: dir, Shoal: filepath.Join(dir, "shoal"), Concurrency: o.concurrency,
 		WarmUp: o.warmUp, Pages: 2 * o.pages}
 	if err := buildShoal(ctx, t.Shoal); err != nil {
@@ -120,9 +120,9 @@ type apiBench struct {
 	loop    *loopCrawler
 	outside *outside
 	server  string
-	tokens  []api.Client // a customer each, by tokens of OpenID Connect
-	callers []api.Client // the same, and by their keys
-	// what is called while the service crawls
+	tokens  []api.Client // one customer each, with OpenID Connect tokens
+	callers []api.Client // the same customers, with API keys
+	// calls made while the service crawls
 	reading, writing *load
 }
 
@@ -195,7 +195,7 @@ func (b *apiBench) signUp(ctx context.Context) error {
 	return nil
 }
 
-// tell prints the figures, and fails when one is not kept.
+// tell prints the figures, and fails if a limit is not met.
 func (b *apiBench) tell(alone, beside time.Duration) error {
 	pace := alone.Seconds() / beside.Seconds()
 	fmt.Printf("crawl   %d pages: %.0f a second alone, %.0f beside the calls: %.2f of its pace "+

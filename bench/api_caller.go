@@ -11,14 +11,14 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// caller makes the calls of a load by one credential. The processors that it shares with the
-// service should work for the service: it keeps its connections and its buffers.
+// caller makes a load's calls with one credential. It shares processors with the service and leaves
+// them to it, so it reuses connections and buffers.
 type caller struct {
 	server     *fasthttp.HostClient
 	credential string
 }
 
-// newCallers makes a caller of each client. They share their connections.
+// newCallers makes a caller for each client. They share their connections.
 func newCallers(clients []api.Client) []caller {
 	callers := make([]caller, 0, len(clients))
 	var server *fasthttp.HostClient
@@ -32,7 +32,7 @@ func newCallers(clients []api.Client) []caller {
 	return callers
 }
 
-// read asks for a path, and passes over what it answers.
+// read requests a path, and ignores the answer.
 func (c caller) read(path string) error {
 	return c.call(http.MethodGet, path, nil)
 }

@@ -12,26 +12,26 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// loadWorkers is how many calls of a load are under way at most.
+// loadWorkers is the most calls of a load in flight.
 const loadWorkers = 128
 
-// apiClient keeps its connections: what is measured is calls, not handshakes.
+// apiClient keeps its connections, so that the calls are measured, not the handshakes.
 func apiClient() *http.Client {
 	return &http.Client{Timeout: callTimeout,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 2 * loadWorkers}}
 }
 
-// load is calls at a steady pace. How long each took counts from when it was due, so that calls
-// which wait for slow ones are slow, too.
+// load makes calls at a steady pace. Each call's time counts from when it was due, so calls delayed
+// by slow ones count as slow, too.
 type load struct {
 	name string
-	rate int // a second
+	rate int // per second
 	call func(n int) error
 
 	mu     sync.Mutex
 	took   []time.Duration
 	failed int
-	first  error // of those that failed
+	first  error // the first error
 }
 
 // startLoads runs loads until ctx ends.
@@ -85,7 +85,7 @@ func (l *load) note(took time.Duration, err error) {
 	}
 }
 
-// percentile is what so many of a hundred took at most; 0: there were none.
+// percentile returns the duration that of percent of the calls did not exceed; 0: no calls.
 func percentile(took []time.Duration, of int) time.Duration {
 	if len(took) == 0 {
 		return 0
@@ -94,7 +94,7 @@ func percentile(took []time.Duration, of int) time.Duration {
 	return sorted[min(len(sorted)*of/100, len(sorted)-1)]
 }
 
-// tell prints how long the calls took, and fails when they took too long or some failed.
+// tell prints how long the calls took, and fails if they took too long or some failed.
 func (l *load) tell(most time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *load) tell(most time.Duration) error {
 	return nil
 }
 
-// readLoad is reads of all customers in turn, by tokens and by keys.
+// readLoad makes reads for all customers in turn, with tokens and keys.
 func (b *apiBench) readLoad(callers []caller) *load {
 	paths := []string{"/api/wallet", "/api/key/whoami", "/api/notifications/unread",
 		"/api/scraper/group/list"}
@@ -124,7 +124,7 @@ func (b *apiBench) readLoad(callers []caller) *load {
 	return b.reading
 }
 
-// writeLoad is groups that are made, by tokens and by keys.
+// writeLoad creates groups, with tokens and keys.
 func (b *apiBench) writeLoad(callers []caller) *load {
 	b.writing = &load{name: "writes", rate: b.writes, call: func(n int) error {
 		return callers[n%len(callers)].putGroup(fmt.Sprint("group ", n))
@@ -132,8 +132,8 @@ func (b *apiBench) writeLoad(callers []caller) *load {
 	return b.writing
 }
 
-// topUps opens each top-up by many calls under one idempotency key, all at once. They answer one
-// session, and the provider has made no other.
+// topUps opens each top-up with many concurrent calls under one idempotency key. They must return
+// one session, and the provider must have made no other.
 func (b *apiBench) topUps(ctx context.Context) error {
 	began, before := time.Now(), b.outside.sessions()
 	var failed error
@@ -152,7 +152,7 @@ func (b *apiBench) topUps(ctx context.Context) error {
 			})
 		}
 		copies.Wait()
-		who.HTTP.CloseIdleConnections() // of many customers they would be more than a server takes
+		who.HTTP.CloseIdleConnections() // a server takes fewer than they would be
 		switch {
 		case failed != nil:
 			return fmt.Errorf("top-ups: %w", failed)
@@ -169,7 +169,7 @@ func (b *apiBench) topUps(ctx context.Context) error {
 	return nil
 }
 
-// openTopUp makes a call, and makes it again while it is told that the same one is under way.
+// openTopUp makes a call, and repeats it while the same call is reported as in progress.
 func openTopUp(ctx context.Context, who api.Client) (session string, err error) {
 	const again = 20 * time.Millisecond
 	for {

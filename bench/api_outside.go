@@ -18,11 +18,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// audience is for whom the tokens are.
+// audience is the audience of the tokens.
 const audience = "bench"
 
-// outside is who the service asks of the world outside: an issuer of OpenID Connect, and a payment
-// provider.
+// outside plays the service's external parties: an OpenID Connect issuer and a payment provider.
 type outside struct {
 	address string
 	server  *http.Server
@@ -54,16 +53,16 @@ func startOutside(ctx context.Context) (*outside, error) {
 	})
 	mux.HandleFunc("POST /v1/checkout/sessions", o.openSession)
 	o.server = &http.Server{Handler: mux, ReadHeaderTimeout: callTimeout}
-	go func() { _ = o.server.Serve(l) }() // until close
+	go func() { _ = o.server.Serve(l) }() // until it is closed
 	return o, nil
 }
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // whoever asked is gone
+	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// openSession makes a checkout, one of each idempotency key.
+// openSession makes a checkout, one per idempotency key.
 func (o *outside) openSession(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	n, known := o.made[r.Header.Get("Idempotency-Key")]
@@ -77,14 +76,14 @@ func (o *outside) openSession(w http.ResponseWriter, r *http.Request) {
 		"expires_at": time.Now().Add(time.Hour).Unix()})
 }
 
-// sessions is how many checkouts were made.
+// sessions returns how many checkouts were made.
 func (o *outside) sessions() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.made)
 }
 
-// flags are the flags of a service that asks here. Its secrets are files in dir.
+// flags returns the flags that make a service use outside. Its secrets are files in dir.
 func (o *outside) flags(dir string) ([]string, error) {
 	key, secret := filepath.Join(dir, "stripe-key"), filepath.Join(dir, "stripe-secret")
 	if err := errors.Join(os.WriteFile(key, []byte("sk_test_bench"), 0o600),
@@ -96,7 +95,7 @@ func (o *outside) flags(dir string) ([]string, error) {
 		"--stripe-return-url", "http://localhost", "--stripe-url", o.address}, nil
 }
 
-// token signs in a subject, for as long as a bench takes.
+// token signs a subject in for the duration of a bench.
 func (o *outside) token(subject string) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: o.key},
 		(&jose.SignerOptions{}).WithType("JWT"))

@@ -22,7 +22,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// A load makes its calls at its pace, counts those that fail, and ends with its context.
+// A load makes its calls at its pace, counts failed ones, and ends with its context.
 func TestLoad(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	refused := errors.New("refused")

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// TestMain is also the bench's other processes: it starts them of the binary that it is itself.
+// TestMain is also the bench's other processes: it starts them from its own binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && slices.Contains([]string{webMode, loopbackWebMode, contenderMode},
 		os.Args[1]) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestBench runs all contenders on a few pages: each must find the rows that the web's truth has.
+// TestBench runs all contenders on a few pages: each must find the rows of the web's truth.
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before")
@@ -78,7 +78,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// Linux rounds user and system time down to a tick, each by itself.
+// Linux rounds user and system time down to a tick, separately.
 func TestUsageOfAnotherProcess(t *testing.T) {
 	own, err := ownUsage()
 	if err != nil {

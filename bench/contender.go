@@ -33,13 +33,11 @@ const (
 type contender struct {
 	name  string
 	about string
-	// times is how often it reads the measured pages: often enough that its processor time can be
-	// told.
+	// times is how often it reads the measured pages: often enough to measure its processor time.
 	times int
-	// part, of a slow one, makes it read one of so many of the measured pages; 0 and 1 are all of
-	// them.
+	// part makes a slow contender read only every part-th of the measured pages; 0 and 1 mean all.
 	part int
-	// nil of a job, which is a program of its own
+	// nil for a job, which is its own program
 	start func(ctx context.Context, t task) (crawler, error)
 }
 
@@ -63,58 +61,58 @@ func contenders() []contender {
 	}, jobs()...)
 }
 
-// ours says whether a contender is made of the product.
+// ours says whether a contender is built from the product.
 func ours(name string) bool {
 	return name == egressExtract || name == fetcherAlone || name == wholeLoop
 }
 
 // crawler is a contender at work.
 type crawler interface {
-	// crawl returns when all addresses are read.
+	// crawl returns once all addresses are read.
 	crawl(ctx context.Context, addresses []string) error
-	// rows are those of the last crawl, as JSON objects; nil of who makes none. Its time is not
-	// measured.
+	// rows returns the rows of the last crawl as JSON objects; nil if the crawler makes none. Its
+	// time is not measured.
 	rows(ctx context.Context) ([][]byte, error)
-	// usage is what the process that crawls has used so far.
+	// usage is the resource use so far of the crawling process.
 	usage() (process.Usage, error)
 	close() error
 }
 
-// task is what the process of a contender is told.
+// task is the input of a contender's process.
 type task struct {
 	Contender     string
 	Web           string // host:port
 	WarmUp, Pages int
 	Concurrency   int
-	Dir           string   // for what it has to write
+	Dir           string   // for its output
 	Shoal         string   // the product's binary
 	Peers         string   // directory of the jobs' programs
 	Profile       string   // file for its CPU profile, "" for none
-	Absent        bool     // one field more, which the page does not have
-	Serve         []string // flags of the service beside its usual ones
+	Absent        bool     // one more field, which the page does not have
+	Serve         []string // additional flags of the service
 }
 
 func (t *task) recipe() model.Recipe {
 	return model.Recipe{Type: model.SingleProduct, Fields: fields(t.Absent)}
 }
 
-// addresses is how many the web has to have.
+// addresses is how many addresses the web needs.
 func (t *task) addresses() int { return t.WarmUp + t.Pages }
 
-// sample is what one contender did in one round.
+// sample is the result of one contender in one round.
 type sample struct {
 	Pages  int           `json:"pages"`
 	CPU    time.Duration `json:"cpuNanos"`
 	Wall   time.Duration `json:"wallNanos"`
 	RSS    int64         `json:"peakRSSBytes"`
-	Rows   string        `json:"rows"` // fingerprint, "" of who makes none
+	Rows   string        `json:"rows"` // fingerprint, "" if it makes no rows
 	WebCPU time.Duration `json:"webCPUNanos"`
 }
 
 func (s sample) perCPUSecond() float64 { return float64(s.Pages) / s.CPU.Seconds() }
 func (s sample) perSecond() float64    { return float64(s.Pages) / s.Wall.Seconds() }
 
-// startContender runs a contender in a process of its own.
+// startContender runs a contender in its own process.
 func startContender(ctx context.Context, t task) (sample, error) {
 	var s sample
 	text, err := json.Marshal(t)
@@ -135,7 +133,7 @@ func startContender(ctx context.Context, t task) (sample, error) {
 	return s, nil
 }
 
-// runContender is the process of a contender.
+// runContender is the main function of a contender's process.
 func runContender(ctx context.Context, text string) (err error) {
 	var t task
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
@@ -175,7 +173,7 @@ func runContender(ctx context.Context, text string) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
-// checkRows wants the rows to be exactly those that the web's truth has for the addresses.
+// checkRows requires the rows to be exactly the web's truth for the addresses.
 func checkRows(web *synthweb.Web, rows [][]byte, addresses []string) (string, error) {
 	got, err := fingerprint(rows)
 	if err != nil {
@@ -191,13 +189,13 @@ func checkRows(web *synthweb.Web, rows [][]byte, addresses []string) (string, er
 // span measures one crawl.
 func span(ctx context.Context, t task, c crawler, addresses []string) (sample, error) {
 	s := sample{Pages: len(addresses)}
-	// that one is a process of its own, and profiles itself
+	// The whole loop is its own process, and profiles itself.
 	if t.Profile != "" && t.Contender != wholeLoop {
 		f, err := os.Create(t.Profile)
 		if err != nil {
 			return s, fmt.Errorf("profile: %w", err)
 		}
-		defer func() { _ = f.Close() }() // what a profile lacks shows when it is read
+		defer func() { _ = f.Close() }() // an incomplete profile shows when it is read
 		if err := pprof.StartCPUProfile(f); err != nil {
 			return s, fmt.Errorf("profile: %w", err)
 		}
@@ -217,7 +215,7 @@ func span(ctx context.Context, t task, c crawler, addresses []string) (sample, e
 	return s, err
 }
 
-// fanOut calls work for each address, n at a time, until one fails.
+// fanOut calls work for each address, n at a time, until one call fails.
 func fanOut(ctx context.Context, n int, addresses []string,
 	work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -241,7 +239,7 @@ func fanOut(ctx context.Context, n int, addresses []string,
 	return context.Cause(ctx)
 }
 
-// quote is a short piece of what a process said.
+// quote returns the end of a process's output.
 func quote(output []byte) string {
 	return string(
 		bytes.TrimSpace(output[max(0, len(output)-2000):]))

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// egressCrawler is the floor under the fetcher: one exchange and one extraction a page, and no
-// politeness, no records.
+// egressCrawler is the minimum that the fetcher is compared with: one exchange and one extraction
+// per page, without politeness and records.
 type egressCrawler struct {
 	client      *egress.Client
 	extractor   *extract.Extractor
@@ -20,7 +20,7 @@ type egressCrawler struct {
 	found       [][]byte
 }
 
-// newEgress is the product's way out, led to the web.
+// newEgress makes the product's HTTP client, directed to the web.
 func newEgress(t task) (*egress.Client, error) {
 	return egress.New(egress.Config{
 		Allow:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},

@@ -21,7 +21,7 @@ import (
 const (
 	shards    = 64 // the default of a new cluster
 	leaseTime = time.Hour
-	// unbounded is a pace that never holds a host up: what is measured is work, not waiting.
+	// unbounded is a pace that never delays a host, so that work is measured, not waiting.
 	unbounded = 1e6
 )
 
@@ -30,7 +30,7 @@ var (
 	benchScraper = ids.ID{11: 2}
 )
 
-// fetcherCrawler is the fetcher role between two ends of the log: the bench writes its tasks and
+// fetcherCrawler is the fetcher role between the two ends of a log: the bench writes its tasks and
 // reads its pages.
 type fetcherCrawler struct {
 	log    *stream.Memory
@@ -70,12 +70,12 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 		ShardOf: func(authority string) int { return address.Shard(authority, shards) },
 		Workers: t.Concurrency, Pace: fetcher.Pace{Rate: unbounded, Connections: unbounded},
 	})
-	// it ends by close, after its log's readers
+	// close ends it, after its log's readers.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	go func() { c.done <- role.Run(running) }()
 	select {
-	case <-control.holding: // a task that is written before would pass it by
+	case <-control.holding: // tasks written before would be missed
 		return c, nil
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), c.close())
@@ -108,7 +108,7 @@ func (c *fetcherCrawler) crawl(ctx context.Context, addresses []string) error {
 	return nil
 }
 
-// feed writes the tasks, as the dispatcher would.
+// feed writes the tasks, like the dispatcher.
 func (c *fetcherCrawler) feed(ctx context.Context, addresses []string) error {
 	for _, at := range addresses {
 		record := stream.EncodeTask(model.Task{
@@ -150,12 +150,11 @@ func (c *fetcherCrawler) close() error {
 	return errors.Join(err, c.pages.Close(), c.log.Close())
 }
 
-// oneRun is a control plane with one run, which never ends, and one fetcher, which holds all
-// shards.
+// oneRun is a control plane with one run, which never ends, and one fetcher with all shards.
 type oneRun struct {
 	recipe  *client.Recipe
 	once    sync.Once
-	holding chan struct{} // closed when the fetcher holds them
+	holding chan struct{} // closed when the fetcher holds the shards
 }
 
 func (o *oneRun) View() fetcher.View                          { return o }

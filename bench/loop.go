@@ -17,17 +17,17 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// loopCrawler is the service as people run it, with all its roles in one process, and its own
-// command line as the client. What is measured is the service alone.
+// loopCrawler is the service as people run it, with all roles in one process, and its own command
+// line as the client. Only the service is measured.
 type loopCrawler struct {
 	binary, data string
 	serve        *exec.Cmd
-	said         *bytes.Buffer // what serve has said
+	said         *bytes.Buffer // output of serve
 	fields       []model.Field
 	job          string // the last run
 }
 
-// buildShoal makes the product's binary from the module that the bench belongs to.
+// buildShoal builds the product's binary from the bench's module.
 func buildShoal(ctx context.Context, path string) error {
 	build := newCommand(ctx, "go", "build", "-o", path, "shoal.dev/shoal/cmd/shoal")
 	if said, err := build.CombinedOutput(); err != nil {
@@ -59,7 +59,7 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 	if err := l.awaitReady(ctx); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	// 1,000 EUR: no run of the bench is stopped by an empty wallet.
+	// 1,000 EUR, so that no run of the bench stops for lack of money.
 	_, err = l.shoal(ctx, nil, "wallet", "adjust", "--micros", "1000000000", "--note", "bench")
 	if err != nil {
 		return nil, errors.Join(err, l.close())
@@ -70,8 +70,7 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 // readyTime is how long serve may take to start.
 const readyTime = 30 * time.Second
 
-// awaitReady waits for the file in which serve says where it is, which it writes when calls are
-// served.
+// awaitReady waits for the address file, which serve writes once it serves calls.
 func (l *loopCrawler) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -92,7 +91,7 @@ func (l *loopCrawler) awaitReady(ctx context.Context) error {
 	}
 }
 
-// shoal runs one of the product's other commands and returns what it prints.
+// shoal runs another command of the product and returns its output.
 func (l *loopCrawler) shoal(ctx context.Context, in []byte, args ...string) ([]byte, error) {
 	command := newCommand(ctx, l.binary, append(args, "--data", l.data)...)
 	command.Stdin = bytes.NewReader(in)
@@ -106,7 +105,7 @@ func (l *loopCrawler) shoal(ctx context.Context, in []byte, args ...string) ([]b
 	return out, nil
 }
 
-// crawl launches a run and waits for its end, when every page is stored and paid.
+// crawl launches a run and waits for its end, when every page is stored and charged.
 func (l *loopCrawler) crawl(ctx context.Context, addresses []string) error {
 	args := []string{"run", "--url-file", "-", "--group", "bench", "--json", "--follow"}
 	for _, field := range l.fields {

@@ -1,10 +1,10 @@
-// Command bench measures how many pages a second of processor time brings. It does so for the whole
-// service, for its fetcher alone, and for the peers that people would write by hand. All are on the
-// same page in the same run. It owns the measuring and the peers; what is measured is the product
-// as it is, with no hooks for it.
+// Command bench measures how many pages one second of processor time brings. It measures the whole
+// service, its fetcher alone, and peers that people would write by hand. All read the same page in
+// the same run. It owns the measuring and the peers. It measures the product unchanged, without
+// hooks.
 //
-// Every contender runs in a fresh process of its own, and so does the web they read, so that nobody
-// pays for another.
+// Every contender runs in its own fresh process, and so does the web it reads, so that costs are
+// not mixed.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// The processes that the bench starts of itself are told apart by the first argument.
+// The first argument distinguishes the processes that the bench starts from itself.
 const (
 	webMode         = "serve-web"
 	loopbackWebMode = "serve-loopback-web"
@@ -32,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:]); {
-	case err != nil && ctx.Err() != nil: // whichever process was the first to say so
+	case err != nil && ctx.Err() != nil: // whichever process reported it first
 		fmt.Fprintln(os.Stderr, "bench: interrupted")
 		stop()
 		os.Exit(130)
@@ -77,17 +77,17 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// options are what a run of the bench is told.
+// options are the options of a bench run.
 type options struct {
 	contenders  []string
 	missing     []string // jobs that are not installed
 	peers       string   // directory of the jobs' programs
 	before      string   // the product's binary to compare with, "" for none
-	pages       int      // each contender's, per round
-	warmUp      int      // pages before the measuring begins
+	pages       int      // of each contender, per round
+	warmUp      int      // pages before the measurement begins
 	rounds      int
-	concurrency int    // requests under way, at most
-	absent      bool   // one field more, which the page does not have
+	concurrency int    // most requests in flight
+	absent      bool   // one more field, which the page does not have
 	profiles    string // directory of CPU profiles, "" for none
 	out         string // directory of the results, "" for none
 }
@@ -128,7 +128,7 @@ func parseOptions(args []string) (options, error) {
 	return o, o.choose(only)
 }
 
-// choose takes the contenders that only names, with commas between, or all.
+// choose selects the contenders in only, separated by commas, or all.
 func (o *options) choose(only string) error {
 	if only != "" {
 		for name := range strings.SplitSeq(only, ",") {
@@ -163,7 +163,7 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a directory for the run: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
+	defer func() { _ = os.RemoveAll(dir) }() // leftovers do not matter
 	binary := filepath.Join(dir, "shoal")
 	if slices.Contains(o.contenders, wholeLoop) {
 		if err := buildShoal(ctx, binary); err != nil {
@@ -205,8 +205,8 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 	return r, r.addStages(ctx, o)
 }
 
-// measureOne gives a contender a web of its own, so that none finds another's traces, and both
-// fresh processes.
+// measureOne gives each contender its own web, so that none finds traces of another. Both are fresh
+// processes.
 func measureOne(ctx context.Context, t task) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What every contender reads is package page's to say.
+// Package page says what every contender reads.
 
 const hosts = page.Hosts
 

@@ -19,7 +19,7 @@ import (
 // exchangeTime bounds one exchange of a peer.
 const exchangeTime = 10 * time.Second
 
-// fasthttpCrawler is fasthttp's client with kept connections, and nothing done with what it brings.
+// fasthttpCrawler is fasthttp's client with kept connections; it does nothing with the pages.
 type fasthttpCrawler struct {
 	client      *fasthttp.HostClient
 	concurrency int
@@ -40,7 +40,7 @@ func (f *fasthttpCrawler) crawl(ctx context.Context, addresses []string) error {
 	})
 }
 
-// get hands the body to use, which may not keep it.
+// get passes the body to use, which must not keep it.
 func (f *fasthttpCrawler) get(address string, use func(body []byte) error) error {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
@@ -63,7 +63,7 @@ func (f *fasthttpCrawler) close() error {
 	return nil
 }
 
-// goqueryCrawler reads the fields as goquery's users do, with the selectors compiled once.
+// goqueryCrawler reads the fields like goquery's users, with selectors compiled once.
 type goqueryCrawler struct {
 	*fasthttpCrawler
 	fields   []model.Field
@@ -78,7 +78,7 @@ func startGoquery(_ context.Context, t task) (crawler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("selector %s: %w", field.Selector, err)
 		}
-		// it stops at the first match
+		// This matcher stops at the first match.
 		g.matchers = append(g.matchers, goquery.SingleMatcher(matcher))
 	}
 	return g, nil

@@ -15,7 +15,7 @@ import (
 // chartFile is the chart of the latest results, beside them.
 const chartFile = "pages-per-cpu-second.svg"
 
-// writeChart draws a run, and the same day's run of the other kind beside it when there is one.
+// writeChart draws a run, and beside it the same day's run of the other kind, if there is one.
 func (r *report) writeChart(dir string) error {
 	runs := []*report{r}
 	switch other, err := readReport(filepath.Join(dir, r.fileName(!r.Absent)+".json")); {
@@ -51,14 +51,14 @@ func readReport(path string) (*report, error) {
 	return r, nil
 }
 
-// chartBar is a contender with its medians, one for each run; 0 where a run lacks it.
+// chartBar is a contender with its medians, one per run; 0 if a run lacks it.
 type chartBar struct {
 	name   string
 	values []float64
 }
 
-// chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender,
-// and its bar would make all others look alike. The binary before is no peer.
+// chartBars returns all contenders that make rows, fastest first. One without rows is a limit, not
+// a contender, and its bar would make all others look alike. The binary before is not a peer.
 func chartBars(runs []*report) []chartBar {
 	var bars []chartBar
 	for _, name := range slices.Concat(runs[0].Order, runs[len(runs)-1].Order) {
@@ -85,17 +85,17 @@ func chartBars(runs []*report) []chartBar {
 	return bars
 }
 
-// Measures of the chart, in pixels.
+// Dimensions of the chart, in pixels.
 const (
 	chartWidth = 860
 	chartLeft  = 210 // where bars begin
-	chartRight = 70  // room for the longest bar's figure
+	chartRight = 70  // for the longest bar's figure
 	chartTop   = 84
 	barHeight  = 13
 	barGap     = 10 // between contenders
 )
 
-// chart is one horizontal bar for each contender and run, on a linear scale.
+// chart draws one horizontal bar per contender and run, on a linear scale.
 func chart(runs []*report) string {
 	bars := chartBars(runs)
 	if len(bars) == 0 {
@@ -167,7 +167,7 @@ func barColour(own, absent bool) string {
 	return "#7a7a7a"
 }
 
-// thousands writes 12345 as 12,345.
+// thousands formats 12345 as 12,345.
 func thousands(value float64) string {
 	digits := fmt.Sprintf("%.0f", value)
 	for at := len(digits) - 3; at > 0; at -= 3 {

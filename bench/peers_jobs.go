@@ -19,15 +19,15 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// A job is a peer that is a program of its own: bench/peers has their sources, and the script
-// install there makes them. Each is called with the file of the addresses and the file that its
-// rows go to as JSON lines. Behind them stand how many requests may be under way, and the word
-// "absent" when it has to read the sixth field too. It ends once all rows are written.
+// A job is a peer that is its own program: bench/peers has the sources, and the install script
+// there builds them. Its arguments are a file of addresses, a file for its rows as JSON lines, and
+// the most requests in flight. The argument "absent" asks for the sixth field, too. It ends once
+// all rows are written.
 
 // installPeers is the command that installs the jobs.
 const installPeers = "make peers"
 
-// jobs are the contenders that are programs of their own.
+// jobs are the contenders that are their own programs.
 func jobs() []contender {
 	return []contender{
 		{name: "colly", about: "colly", times: 1},
@@ -54,20 +54,20 @@ func jobs() []contender {
 	}
 }
 
-// isJob says whether a contender is a program of its own.
+// isJob says whether a contender is its own program.
 func isJob(name string) bool {
 	return slices.ContainsFunc(jobs(), func(c contender) bool { return c.name == name })
 }
 
-// installed says whether a job's program is in the directory of the peers.
+// installed says whether a job's program is in the peers' directory.
 func installed(dir, name string) bool {
 	info, err := os.Stat(filepath.Join(dir, name))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// version is what the installed program of a job says of its versions: the comment at its head.
+// version is what a job's installed program says about its versions, in a comment at its head.
 func version(dir, name string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, name)) // without it the version is unknown
+	text, _ := os.ReadFile(filepath.Join(dir, name)) // the version stays unknown if this fails
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "# "); ok {
 			return strings.TrimSpace(rest)
@@ -77,11 +77,11 @@ func version(dir, name string) string {
 }
 
 const (
-	pollTime = 5 * time.Millisecond // between two looks at a job's rows
+	pollTime = 5 * time.Millisecond // between two checks of a job's rows
 	endTime  = time.Minute          // how long a job may take to end after its last row
 )
 
-// jobRun is a job at work.
+// jobRun is a job in progress.
 type jobRun struct {
 	command *exec.Cmd
 	rows    *rowFile
@@ -89,8 +89,8 @@ type jobRun struct {
 	warmUp  int
 }
 
-// runJob measures a job. Nobody tells it when the warm-up is over. What it has used until the
-// warm-up's last row is there is left out. So is what it uses after the last row, to end.
+// runJob measures a job, which does not know when the warm-up is over. What it used before the
+// warm-up's last row is left out. So is what it uses after the last row.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
 	if err != nil {
@@ -112,8 +112,8 @@ func runJob(ctx context.Context, t task) (s sample, err error) {
 	return s, err
 }
 
-// jobAddresses are what a job reads: the warm-up's, and the measured ones as often as it reads
-// them.
+// jobAddresses returns what a job reads: the warm-up's addresses, and the measured ones as often as
+// it reads them.
 func jobAddresses(web *synthweb.Web, t task) ([]string, error) {
 	all := jobs()
 	at := slices.IndexFunc(all, func(c contender) bool { return c.name == t.Contender })
@@ -136,7 +136,7 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 	if err := os.WriteFile(list, []byte(strings.Join(addresses, "\n")+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("addresses: %w", err)
 	}
-	// The file is there before the job is, and empty: whatever an earlier one wrote is gone.
+	// The file exists before the job starts, and is empty: rows of an earlier job are gone.
 	file, err := os.Create(rows)
 	if err != nil {
 		return nil, fmt.Errorf("rows: %w", err)
@@ -148,16 +148,16 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 	command := exec.CommandContext(ctx, filepath.Join(t.Peers, t.Contender), args...)
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		// between a job and its web there is nothing
+		// nothing may come between a job and its web
 		return strings.HasSuffix(strings.ToLower(name), "_proxy")
 	})
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children's time is its own
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children's time counts for it
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	said, err := os.Create(filepath.Join(t.Dir, "said"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("its output: %w", err), file.Close())
 	}
-	defer func() { _ = said.Close() }() // the job has it
+	defer func() { _ = said.Close() }() // the job has its own handle
 	command.Stdout, command.Stderr = said, said
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -166,7 +166,7 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 		warmUp: t.WarmUp}, nil
 }
 
-// measure returns when the last row is written, or nothing more is to be expected.
+// measure returns once the last row is written, or no more can come.
 func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 	look := time.NewTicker(pollTime)
 	defer look.Stop()
@@ -174,7 +174,7 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 	var started time.Time
 	from := -1
 	for {
-		// asked before the rows are looked at: then these are the last
+		// checked before counting the rows, which are then final
 		ended := hasEnded(j.command.Process.Pid)
 		n, err := j.rows.count()
 		if err != nil {
@@ -190,7 +190,7 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 			after, err := groupUsage(j.command.Process.Pid)
 			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU,
 				Wall: time.Since(started),
-				// of what has ended Linux counts the parent's memory, too
+				// for an ended process Linux also counts the parent's memory
 				RSS: max(before.PeakBytes, after.PeakBytes)}
 			if err == nil && from >= j.total {
 				err = errors.New("it wrote all rows at once: its warm-up cannot be told " +
@@ -209,7 +209,7 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 	}
 }
 
-// end waits for the job's end, which err, if any, has made pointless.
+// end waits for the job's end, unless err has made that pointless.
 func (j *jobRun) end(err error) error {
 	wait := endTime
 	if err != nil {
@@ -227,8 +227,8 @@ func (j *jobRun) end(err error) error {
 	return errors.Join(fmt.Errorf("%w\n%s", err, quote(said)), readErr, j.rows.file.Close())
 }
 
-// checkJob wants a job's rows to be exactly those of its addresses. It returns the fingerprint of
-// those that the measuring is about, so that it can be compared with everybody's.
+// checkJob requires a job's rows to be exactly those of its addresses. It returns the fingerprint
+// of the measured ones, for comparison with the others.
 func checkJob(web *synthweb.Web, rows *rowFile, addresses []string, t task) (string, error) {
 	text, err := os.ReadFile(rows.file.Name())
 	if err = errors.Join(err, rows.file.Close()); err != nil {
@@ -241,13 +241,13 @@ func checkJob(web *synthweb.Web, rows *rowFile, addresses []string, t task) (str
 	return expectedRows(web, addresses[t.WarmUp:])
 }
 
-// rowFile is a file that somebody else writes lines to.
+// rowFile is a file to which another process writes lines.
 type rowFile struct {
 	file  *os.File
 	lines int
 }
 
-// count is how many lines there are by now.
+// count returns how many lines there are by now.
 func (r *rowFile) count() (int, error) {
 	var piece [64 << 10]byte
 	for {

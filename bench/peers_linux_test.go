@@ -16,7 +16,7 @@ import (
 
 const testJobMode = "test-job"
 
-// TestJobs runs a job that does what it is told to do wrong.
+// TestJobs runs a job with a fault.
 func TestJobs(t *testing.T) {
 	for _, c := range []struct{ fault, complaint string }{
 		{"none", ""},
@@ -102,7 +102,7 @@ func testRow(reader *goqueryCrawler, address string) ([]byte, error) {
 	return reader.row(body)
 }
 
-// A job whose rows are all there when the bench first looks cannot be measured.
+// A job that writes all rows before the bench first looks cannot be measured.
 func TestAllRowsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	rows, err := os.Create(filepath.Join(dir, "rows"))
@@ -141,7 +141,7 @@ func TestParseMember(t *testing.T) {
 
 func TestMissingPeers(t *testing.T) {
 	o, err := parseOptions([]string{"-peers", t.TempDir()})
-	// Without -before there is no whole loop before either.
+	// Without -before there is no earlier whole loop either.
 	if err != nil || len(o.missing) != len(jobs()) ||
 		len(o.contenders) != len(contenders())-len(jobs())-1 {
 		t.Errorf("%+v, %v", o, err)

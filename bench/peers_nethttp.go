@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// netHTTPCrawler is the standard library's client with kept connections, and nothing done with what
-// it brings.
+// netHTTPCrawler is the standard library's client with kept connections; it does nothing with the
+// pages.
 type netHTTPCrawler struct {
 	client      *http.Client
 	concurrency int
@@ -23,9 +23,9 @@ func startNetHTTP(_ context.Context, t task) (crawler, error) {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, t.Web)
 		},
-		// its default of 2 would close what the other requests to a host have opened
+		// The default of 2 would close connections that other requests to the host have opened.
 		MaxIdleConnsPerHost: t.Concurrency,
-		ReadBufferSize:      64 << 10, // a page in one read
+		ReadBufferSize:      64 << 10, // one read per page
 		DisableCompression:  true,
 	}
 	client := &http.Client{Timeout: exchangeTime, Transport: transport}
@@ -47,7 +47,7 @@ func (n *netHTTPCrawler) get(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
+	defer func() { _ = response.Body.Close() }() // read-only
 	size, err := io.Copy(io.Discard, response.Body)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// groupUsage is what the processes of a group have used so far, and their children that have ended.
-// The peak of the group's memory is the sum of theirs.
+// groupUsage is the resource use so far of a group's processes, and of their ended children. The
+// group's memory peak is the sum of theirs.
 func groupUsage(group int) (process.Usage, error) {
 	var sum process.Usage
 	entries, err := os.ReadDir("/proc")
@@ -41,7 +41,7 @@ func groupUsage(group int) (process.Usage, error) {
 			continue
 		}
 		sum.CPU += p.cpu
-		// one that has ended has no memory any more
+		// an ended process no longer has memory
 		if used, err := process.UsageOf(pid); err == nil {
 			sum.PeakBytes += used.PeakBytes
 		}
@@ -49,18 +49,18 @@ func groupUsage(group int) (process.Usage, error) {
 	return sum, nil
 }
 
-// member is what Linux tells of a process of a group.
+// member is what Linux reports about a process of a group.
 type member struct {
 	ended bool
 	group int
-	cpu   time.Duration // user and system, with the children that have ended
+	cpu   time.Duration // user and system, including ended children
 }
 
-// clockTick is the unit of /proc/PID/stat: Linux shows user space 100 a second on every platform
-// that Go supports.
+// clockTick is the unit of /proc/PID/stat: Linux uses 100 per second on every platform that Go
+// supports.
 const clockTick = time.Second / 100
 
-// parseMember reads /proc/PID/stat: fields 3, 5 and 14 to 17.
+// parseMember parses /proc/PID/stat: fields 3, 5 and 14 to 17.
 func parseMember(stat []byte) (member, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 15 {
@@ -81,7 +81,7 @@ func parseMember(stat []byte) (member, error) {
 	return p, nil
 }
 
-// hasEnded says whether a child that nobody has waited for has ended.
+// hasEnded says whether a child that has not been waited for has ended.
 func hasEnded(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Jobs know no origin map, so their web's hosts are loopback addresses, 127.1.0.1 to 127.64.0.1, on
-// one port. There are no names and no proxy between, and every program reaches them as it is.
+// loopbackSuffix makes hosts loopback addresses, 127.1.0.1 to 127.64.0.1: jobs have no origin map.
+// So every program reaches them directly, without names and proxies.
 const loopbackSuffix = "0.1"
 
 // loopbackConfig is webConfig with such hosts.
@@ -26,7 +26,7 @@ func loopbackConfig(addresses int) synthweb.Config {
 	return config
 }
 
-// loopbackAddresses are the first n addresses of such a web that listens at that port.
+// loopbackAddresses returns the first n addresses of such a web that listens at that port.
 func loopbackAddresses(web *synthweb.Web, n int, port string) []string {
 	list := make([]string, 0, n)
 	for address := range web.URLs(n) {
@@ -36,8 +36,8 @@ func loopbackAddresses(web *synthweb.Web, n int, port string) []string {
 	return list
 }
 
-// serveLoopbackWeb is the process of the jobs' web. It also listens at 127.0.0.1, where it answers
-// for itself.
+// serveLoopbackWeb is the process of the jobs' web. At 127.0.0.1 it answers requests to the web
+// itself.
 func serveLoopbackWeb(ctx context.Context, addresses string) error {
 	n, err := strconv.Atoi(addresses)
 	if err != nil {
@@ -55,7 +55,7 @@ func serveLoopbackWeb(ctx context.Context, addresses string) error {
 	return web.Serve(ctx, listener)
 }
 
-// loopbackListener accepts at one port of many addresses.
+// loopbackListener accepts on one port of many addresses.
 type loopbackListener struct {
 	net.Listener // at 127.0.0.1
 	others       []net.Listener
@@ -74,7 +74,7 @@ func listenOnLoopback(ctx context.Context, hosts []string) (net.Listener, error)
 	l := &loopbackListener{Listener: first, connections: make(chan net.Conn),
 		closed: make(chan struct{})}
 	l.accepting.Go(func() { l.acceptAt(first) })
-	_, port, _ := net.SplitHostPort(first.Addr().String()) // it is one: it was listened at
+	_, port, _ := net.SplitHostPort(first.Addr().String()) // a listener's address is valid
 	for _, host := range hosts {
 		listener, err := listen.Listen(ctx, "tcp4", net.JoinHostPort(host, port))
 		if err != nil {
@@ -90,7 +90,7 @@ func (l *loopbackListener) acceptAt(listener net.Listener) {
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
-			return // it is closed; any other trouble shows at the client
+			return // it is closed; other errors show at the client
 		}
 		select {
 		case l.connections <- connection:

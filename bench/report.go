@@ -15,12 +15,12 @@ import (
 	"shoal.dev/shoal/bench/measure"
 )
 
-// report is what a run of the bench found. It is also the shape of the JSON file.
+// report is the result of a bench run, and the shape of the JSON file.
 type report struct {
 	Date        string `json:"date"` // UTC
 	Machine     string `json:"machine"`
 	Cores       int    `json:"cores"`
-	Load        string `json:"load"` // Linux's load average of the minute before
+	Load        string `json:"load"` // Linux's load average over the last minute
 	Go          string `json:"go"`
 	Commit      string `json:"commit"`
 	Command     string `json:"command"`
@@ -55,7 +55,7 @@ func newReport(ctx context.Context, o options) *report {
 
 func (r *report) add(name string, s sample) { r.Rounds[name] = append(r.Rounds[name], s) }
 
-// spread is the smallest, the middle and the largest of some values.
+// spread is the minimum, median and maximum of some values.
 type spread struct{ min, median, max float64 }
 
 func spreadOf(values []float64) spread {
@@ -64,7 +64,7 @@ func spreadOf(values []float64) spread {
 	return spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1]}
 }
 
-// of takes one figure of every round of a contender.
+// of returns one figure over all rounds of a contender.
 func (r *report) of(name string, figure func(sample) float64) spread {
 	var values []float64
 	for _, s := range r.Rounds[name] {
@@ -73,8 +73,8 @@ func (r *report) of(name string, figure func(sample) float64) spread {
 	return spreadOf(values)
 }
 
-// ratios compares a contender's pages per CPU-second with another's, round by round: a machine that
-// slows down in the meantime slows both.
+// ratios compares a contender's pages per CPU-second with another's, round by round: if the machine
+// slows down, it slows both.
 func (r *report) ratios(name, to string) (spread, bool) {
 	var values []float64
 	for i, s := range r.Rounds[name] {
@@ -145,8 +145,8 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// save writes the report into a directory, named after the day and the processor, and returns the
-// path without its extensions. A later run of the same day takes the place of an earlier one.
+// save writes the report to a directory, named after the day and the processor, and returns the
+// path without extension. A later run of the same day replaces an earlier one.
 func (r *report) save(dir string) (string, error) {
 	encoded, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *report) save(dir string) (string, error) {
 		os.WriteFile(path+".json", append(encoded, '\n'), 0o644), r.writeChart(dir))
 }
 
-// fileName is that of the day's run with or without the absent field, without an extension.
+// fileName is the file name of the day's run with or without the absent field, without extension.
 func (r *report) fileName(absent bool) string {
 	day, _, _ := strings.Cut(r.Date, " ")
 	name := day + "-" + measure.Slug(r.Machine)
@@ -170,7 +170,7 @@ func (r *report) fileName(absent bool) string {
 	return name
 }
 
-// commit is the commit that is measured, and whether there is more to it.
+// commit is the measured commit, and whether there are changes to it.
 func commit(ctx context.Context) string {
 	hash, err := newCommand(ctx, "git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {

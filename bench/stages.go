@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A stage is a part of the work on a page. A sample of a profile belongs to the stage of its
-// innermost frame in one of our packages, whichever libraries that calls. Where none of ours is on
-// the stack it belongs to the stage of the library.
+// A stage is a part of the work on a page. A profile sample belongs to the stage of its innermost
+// frame in our packages, whichever libraries that frame calls. If no such frame is on the stack, it
+// belongs to the library's stage.
 type stage struct {
 	name      string
-	packages  []string // prefixes of functions' names
+	packages  []string // prefixes of function names
 	libraries []string
 }
 
@@ -48,18 +48,17 @@ func stages() []stage {
 	}
 }
 
-// collectors are frames that only the garbage collector has: whoever pays for it, it is a stage of
-// its own.
+// collectors are frames that only the garbage collector has: it is its own stage, whoever causes
+// it.
 var collectors = []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep",
 	"runtime.bgscavenge",
 	"runtime.gcStart", "runtime.gcMarkTermination", "runtime.deductSweepCredit"}
 
-// checking is what the samples of the check that follows the measuring have on their stacks: it
-// reads all rows.
+// checking is on the stack of the check after the measurement, which reads all rows.
 const checking = "shoal.dev/shoal/apiserver/api/data."
 
-// stageOf is the stage of one sample, whose frames stand from the innermost to the outermost; "" of
-// what is not measured.
+// stageOf returns the stage of one sample, whose frames are ordered from innermost to outermost; ""
+// if it is not measured.
 func stageOf(frames []string) string {
 	if slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, checking) }) {
 		return ""
@@ -97,7 +96,7 @@ type stageShare struct {
 	Stage     string        `json:"stage"`
 	CPU       time.Duration `json:"cpuNanos"`
 	Share     float64       `json:"share"`  // of all samples of the profile
-	Micros    float64       `json:"micros"` // a page, of the contender's median CPU a page
+	Micros    float64       `json:"micros"` // per page, of the contender's median CPU per page
 }
 
 // addStages sums up the profiles of the last round.
@@ -122,7 +121,7 @@ func (r *report) addStages(ctx context.Context, o options) error {
 	return nil
 }
 
-// shares lists a contender's stages, the largest first.
+// shares lists a contender's stages, largest first.
 func shares(name string, times map[string]time.Duration, micros float64) []stageShare {
 	var total time.Duration
 	for _, t := range times {
@@ -138,8 +137,8 @@ func shares(name string, times map[string]time.Duration, micros float64) []stage
 	return list
 }
 
-// sumTraces reads what `go tool pprof -traces` prints: samples between dashed lines, each a time
-// beside the innermost frame, and the frames around it below. A short profile may have none.
+// sumTraces parses the output of `go tool pprof -traces`. It has samples between dashed lines: a
+// time with the innermost frame, and the outer frames below. A short profile may have none.
 func sumTraces(text []byte) (map[string]time.Duration, error) {
 	times := map[string]time.Duration{}
 	var frames []string
@@ -176,7 +175,7 @@ func sumTraces(text []byte) (map[string]time.Duration, error) {
 	return times, lines.Err()
 }
 
-// stageTable is the stages for people.
+// stageTable formats the stages for people.
 func stageTable(list []stageShare) string {
 	var b strings.Builder
 	b.WriteString("Where the time goes, by profiles of the last round (the whole loop's with " +

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// ownUsage is what this process has used, its processor time finer than Linux tells others'.
+// ownUsage is this process's use, with finer processor time than Linux reports for others.
 func ownUsage() (process.Usage, error) {
 	used, err := process.UsageOf(os.Getpid())
 	if err != nil {

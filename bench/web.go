@@ -18,8 +18,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// serveWeb is the process of the web: it says where it listens, and serves until it is told to
-// stop.
+// serveWeb is the web's process: it reports where it listens, and serves until it is told to stop.
 func serveWeb(ctx context.Context, addresses string) error {
 	n, err := strconv.Atoi(addresses)
 	if err != nil {
@@ -38,7 +37,7 @@ func serveWeb(ctx context.Context, addresses string) error {
 	return web.Serve(ctx, listener)
 }
 
-// webProcess is a web in a process of its own.
+// webProcess is a web in its own process.
 type webProcess struct {
 	address string
 	command *exec.Cmd
@@ -67,7 +66,7 @@ func startWeb(ctx context.Context, mode string, addresses int) (*webProcess, err
 
 func (w *webProcess) stop() error { return stopProcess("web", w.command) }
 
-// cpu is the processor time that the web has used.
+// cpu returns the processor time that the web has used.
 func (w *webProcess) cpu(ctx context.Context) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.address+"/stats",
 		nil)
@@ -78,7 +77,7 @@ func (w *webProcess) cpu(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("web: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read-only
 	var stats synthweb.Stats
 	if err := json.NewDecoder(answer.Body).Decode(&stats); err != nil {
 		return 0, fmt.Errorf("web: stats: %w", err)
@@ -89,7 +88,7 @@ func (w *webProcess) cpu(ctx context.Context) (time.Duration, error) {
 // stopTime is how long a process may take to stop before it is killed.
 const stopTime = 15 * time.Second
 
-// ourselves is a process of this binary that ends with the context, by SIGTERM.
+// ourselves returns a process of this binary that the context ends with SIGTERM.
 func ourselves(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,7 +99,7 @@ func ourselves(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	return command, nil
 }
 
-// newCommand is a process that ends with the context, by SIGTERM.
+// newCommand returns a process that the context ends with SIGTERM.
 func newCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -108,7 +107,7 @@ func newCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// stopProcess ends a process by SIGTERM and wants it to end well.
+// stopProcess ends a process with SIGTERM and requires it to exit cleanly.
 func stopProcess(name string, command *exec.Cmd) error {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil &&
 		!errors.Is(err, os.ErrProcessDone) {

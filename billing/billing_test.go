@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger takes settled batches; it refuses the first few calls.
+// ledger accepts settled batches; it refuses the first few calls.
 type ledger struct {
 	mu      sync.Mutex
 	refuse  int
@@ -118,7 +118,7 @@ func TestReceiptsBeforeMarkersAreSettledBeforeThem(t *testing.T) {
 	}
 }
 
-// A receipt that no node takes costs no other its settling, and is not tried for ever.
+// A receipt that no node accepts does not hold up the others, and is not retried forever.
 func TestReceiptsRefusedForGoodAreSkipped(t *testing.T) {
 	log, err := stream.NewMemory(stream.Config{Partitions: 1})
 	if err != nil {

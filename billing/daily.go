@@ -18,27 +18,27 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// When a check is due: once a day, at an hour UTC and up to checkSpread later, by the cluster's id.
-// Several clusters may read of one row store.
+// A check is due once a day: at checkAt UTC plus up to checkSpread, by the cluster's id. So
+// clusters that share a row store do not check at once.
 const (
 	checkEvery  = 24 * time.Hour
 	checkAt     = 2 * time.Hour
 	checkSpread = time.Hour
 )
 
-// Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most
-// half the time of one reader. It reads the runs that were unequal at the check before, and every
-// run that was closed since. Of the older ones it reads olderRecords page records, going round. A
-// run counts as at least runRecords. The first check takes what has not left the state for new.
+// Bounds of a check. It reads one run at a time and then pauses for as long as that took, so it is
+// busy at most half the time. It reads the runs that were unequal at the last check, and every run
+// closed since. Of the older runs it reads olderRecords page records, going round. A run counts as
+// at least runRecords. The first check takes everything still in the state for new.
 const (
 	olderRecords = 20_000_000
 	runRecords   = 2_000
 	leastPause   = 10 * time.Millisecond
-	batchRuns    = 256   // of one step
-	maxUnequal   = 1_000 // runs remembered, twice 27 bytes each, and named in the log
+	batchRuns    = 256   // per step
+	maxUnequal   = 1_000 // runs remembered (27 bytes each, kept twice) and named in the log
 )
 
-// Control is what the daily check needs of the control plane's client.
+// Control is what the daily check needs from the control plane's client.
 type Control interface {
 	View() *client.View
 }
@@ -53,32 +53,32 @@ type DailyConfig struct {
 	Metrics *telemetry.Metrics
 }
 
-// Daily is the check that the ledger is what the page records say. It is one item of background
-// work, whose progress is the check; whichever billing node holds it goes on.
+// Daily checks that the ledger agrees with the page records. It is one item of background work, and
+// its progress is the check. So any billing node that holds the item can continue it.
 type Daily struct {
 	config       DailyConfig
 	runs         prometheus.Counter
 	olderRecords uint64
 }
 
-// check is the newest check, as it is remembered. Times are Unix milliseconds; runs are walked in
-// the order in which they were closed, by the index of the command that did it.
+// check is the newest check, as stored in the item's progress. Times are Unix milliseconds. Runs
+// are walked in the order in which they were closed, by the index of the closing command.
 type check struct {
 	Began   int64 // 0: never
 	Running bool
-	Again   int      // so many of those that were unequal have been counted
-	Since   uint64   // what was closed behind it is new
-	Older   uint64   // of the older runs those up to here have been counted,
-	Left    uint64   // and are counted for so many page records more
-	Round   bool     // all older ones have been counted; the next check begins with the first
-	Newer   uint64   // of the new runs those up to here have been counted
-	Found   []ids.ID // unequal, at most maxUnequal
+	Again   int      // how many of the formerly unequal runs have been counted
+	Since   uint64   // runs closed after this index are new
+	Older   uint64   // older runs are counted up to this index
+	Left    uint64   // page records of older runs still to count in this check
+	Round   bool     // all older runs are counted; the next check starts over
+	Newer   uint64   // new runs are counted up to this index
+	Found   []ids.ID // unequal runs, at most maxUnequal
 	Unequal int
 
-	Last finished // the check before, while one is running
+	Last finished // the previous check, while one is running
 }
 
-// finished is what came of a check.
+// finished is the result of a check.
 type finished struct {
 	Ended   int64 // 0: never
 	Took    int64 // milliseconds
@@ -101,7 +101,7 @@ func NewDaily(config DailyConfig) *Daily {
 	return d
 }
 
-// Kind is the check as background work.
+// Kind returns the check as background work.
 func (d *Daily) Kind() work.Kind {
 	return work.Kind{Name: work.Recount, Recurring: true, Step: d.step}
 }
@@ -123,7 +123,7 @@ func (d *Daily) step(ctx context.Context, item work.Item) (work.Outcome, error) 
 	return work.GoOn(progress), nil
 }
 
-// read is the check that a progress tells of. Without one there never was any.
+// read decodes the check from a progress. Without progress there has been no check yet.
 func (d *Daily) read(progress []byte) check {
 	var c check
 	if len(progress) == 0 {
@@ -136,8 +136,8 @@ func (d *Daily) read(progress []byte) check {
 	return c
 }
 
-// advance begins a check that is due, and counts some runs of one that is under way. It says how
-// long nothing is to be done then; 0: it goes on. When it fails the check stays as it was.
+// advance begins a check that is due, and counts some runs of one that is under way. It returns how
+// long to rest; 0 means to go on. If it fails, the check stays as it was.
 func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err error) {
 	now := d.config.Clock.Now()
 	due := d.lastDue(now)
@@ -157,7 +157,7 @@ func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err 
 	return d.lastDue(now).Add(checkEvery).Sub(now), nil
 }
 
-// lastDue is when a check was due last.
+// lastDue is when a check was last due.
 func (d *Daily) lastDue(now time.Time) time.Time {
 	cluster := d.config.Control.View().Cluster().ID
 	spread := fnv.New64a()
@@ -183,7 +183,7 @@ func (c *check) startRound(now time.Time, older, archived uint64) {
 		Older: from, Left: older, Newer: since, Last: c.Last}
 }
 
-// batch counts some runs more. When it fails nothing is noted of them.
+// batch counts some more runs. If it fails, it records none of them.
 func (d *Daily) batch(ctx context.Context, noted *check) error {
 	c := *noted
 	view := d.config.Control.View()
@@ -217,8 +217,7 @@ func (d *Daily) batch(ctx context.Context, noted *check) error {
 	return ctx.Err()
 }
 
-// listRuns lists the next runs to count, at most batchRuns, and says whether there may be more
-// behind them.
+// listRuns lists the next runs to count, at most batchRuns, and says whether there may be more.
 func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs []*client.Job,
 	more bool, err error) {
 	if left := c.Last.Found[min(c.Again, len(c.Last.Found)):]; len(left) > 0 {
@@ -228,7 +227,7 @@ func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs
 			if err != nil {
 				return nil, false, err
 			}
-			if job != nil && job.Closed { // else a restore has reopened it, or it has expired
+			if job != nil && job.Closed { // otherwise a restore has reopened it, or it has expired
 				runs = append(runs, job)
 			}
 		}
@@ -248,7 +247,7 @@ func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs
 	return c.without(runs), len(runs) == batchRuns, err
 }
 
-// takeOlder takes of the next runs those that are older, as far as there are records left to count.
+// takeOlder takes the older runs among next, as long as there are records left to count.
 func (c *check) takeOlder(next []*client.Job) []*client.Job {
 	for i, job := range next {
 		if job.Index > c.Since || c.Left == 0 {
@@ -262,14 +261,14 @@ func (c *check) takeOlder(next []*client.Job) []*client.Job {
 	return c.without(next)
 }
 
-// without leaves out the runs that were unequal at the check before: they have been counted.
+// without leaves out the runs that were unequal at the last check: they are already counted.
 func (c *check) without(runs []*client.Job) []*client.Job {
 	return slices.DeleteFunc(slices.Clone(runs),
 		func(job *client.Job) bool { return slices.Contains(c.Last.Found, job.ID) })
 }
 
-// count holds one run's entry against its page records. A run whose records cannot be read while
-// the row store answers is not equal, and keeps no other from being counted.
+// count compares one run's entry with its page records. A run whose records cannot be read while
+// the row store answers counts as unequal, and does not hold up the others.
 func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *client.Entry) error {
 	run, unread := recountJob(ctx, d.config.Control.View(), d.config.Store, job, entry)
 	if unread != nil {
@@ -287,7 +286,7 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *cli
 	if err != nil {
 		return fmt.Errorf("billing: run %s: %w", job.ID, err)
 	}
-	if now == nil || now.Index != job.Index { // the state was restored meanwhile
+	if now == nil || now.Index != job.Index { // the state was restored in the meantime
 		return nil
 	}
 	c.Unequal++
@@ -295,7 +294,7 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *cli
 		return nil
 	}
 	c.Found = append(c.Found, job.ID)
-	if unread == nil { // else it is told
+	if unread == nil { // otherwise it is already logged
 		d.config.Logger.Error("billing: the ledger is not what the page records say",
 			"job", run.Job, "customer", run.Customer, "entry", run.Entry,
 			"ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros,

@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// hasty is a clock that does not make anybody wait: it moves on instead.
+// hasty is a clock that never waits: it moves on instead.
 type hasty struct{ *clock.Manual }
 
 func (h hasty) After(d time.Duration) <-chan time.Time {
@@ -30,13 +30,13 @@ func (h hasty) After(d time.Duration) <-chan time.Time {
 	return h.Manual.After(0)
 }
 
-// records are page records, summed up.
+// records are recounts of page records, by run.
 type records struct {
 	of   map[ids.ID]rowstore.Recount
 	read []ids.ID
 	fail error
 	torn ids.ID // a run whose records cannot be read
-	hold func() // called within each read
+	hold func() // called within each read, unless nil
 }
 
 func (r *records) Recount(_ context.Context, job ids.ID) (rowstore.Recount, error) {
@@ -45,7 +45,7 @@ func (r *records) Recount(_ context.Context, job ids.ID) (rowstore.Recount, erro
 		return rowstore.Recount{}, r.fail
 	}
 	if job.IsZero() {
-		return rowstore.Recount{}, nil // nobody's
+		return rowstore.Recount{}, nil // of an unknown run
 	}
 	r.read = append(r.read, job)
 	if job == r.torn {
@@ -64,7 +64,7 @@ type checked struct {
 	group   ids.ID
 	runs    []ids.ID
 	archive rowstoretest.Archive
-	check   check // as the work's progress has it
+	check   check // as in the work's progress
 }
 
 func newChecked(t *testing.T) *checked {
@@ -79,7 +79,7 @@ func newChecked(t *testing.T) *checked {
 	return c
 }
 
-// daily is the check on a billing node, its log and its metrics.
+// daily returns the check on a billing node, its log and its metrics.
 func (c *checked) daily() (*Daily, *bytes.Buffer, func(metric string) float64) {
 	c.t.Helper()
 	var log bytes.Buffer
@@ -104,7 +104,7 @@ func (c *checked) daily() (*Daily, *bytes.Buffer, func(metric string) float64) {
 	}
 }
 
-// note has the table of work hear how far the check is.
+// note reports the check's progress to the table of work.
 func (c *checked) note(d *Daily) {
 	c.t.Helper()
 	boot := c.ids.New()
@@ -132,10 +132,10 @@ func (c *checked) note(d *Daily) {
 	}
 }
 
-// run makes a run of so many delivered pages that has ended, and its records.
+// run makes an ended run with the given number of delivered pages, and its records.
 func (c *checked) run(pages uint32) ids.ID {
 	c.t.Helper()
-	c.clock.Advance(time.Second) // ids sort by it
+	c.clock.Advance(time.Second) // ids sort by time
 	scraper := c.ids.New()
 	c.control.Must(c.t, client.PutScraper{Create: true, ID: scraper, Customer: "alice",
 		Group: c.group,
@@ -163,13 +163,13 @@ func (c *checked) run(pages uint32) ids.ID {
 	return run.Job
 }
 
-// newDay moves to the next noon: a check has come due.
+// newDay moves to the next noon, so that a check is due.
 func (c *checked) newDay() {
 	now := c.clock.Now()
 	c.clock.Advance(now.Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(now))
 }
 
-// look does what is due, and says which runs were read.
+// look does what is due, and returns which runs were read.
 func (c *checked) look(d *Daily) []ids.ID {
 	c.t.Helper()
 	c.store.read = nil
@@ -179,7 +179,7 @@ func (c *checked) look(d *Daily) []ids.ID {
 	return c.store.read
 }
 
-// advance takes the check on, from one progress to the next, until it rests or fails.
+// advance takes the check from one progress to the next until it rests or fails.
 func (c *checked) advance(ctx context.Context, d *Daily) error {
 	for {
 		next := c.check
@@ -260,12 +260,12 @@ func TestDailyIsBounded(t *testing.T) {
 	c.newDay()
 	c.wantRead(c.look(d), 1, 4, 5, 6)
 	c.newDay()
-	c.wantRead(c.look(d), 1, 0) // it has been round
+	c.wantRead(c.look(d), 1, 0) // it starts over
 	c.newDay()
 	c.wantRead(c.look(d), 1, 2, 3)
 }
 
-// TestDailyGoesOnAfterRestarts: owners that never live for a whole check end it all the same.
+// TestDailyGoesOnAfterRestarts: a check ends even if no owner lives for all of it.
 func TestDailyGoesOnAfterRestarts(t *testing.T) {
 	c := newChecked(t)
 	for range 2*batchRuns + 9 {
@@ -288,7 +288,7 @@ func TestDailyGoesOnAfterRestarts(t *testing.T) {
 		if err := c.advance(ctx, d); !errors.Is(err, context.Canceled) {
 			t.Fatalf("a check that is stopped answers %v", err)
 		}
-		read = append(read, c.store.read[:batchRuns]...) // what was noted
+		read = append(read, c.store.read[:batchRuns]...) // only what was recorded
 	}
 	c.store.hold = func() {}
 	d, _, metric := c.daily()
@@ -308,7 +308,7 @@ func TestDailyGoesOnAfterRestarts(t *testing.T) {
 	}
 }
 
-// TestDailyWaitsForTheRowStore: a check in which a read fails has not ended, and names nobody.
+// TestDailyWaitsForTheRowStore: a check in which a read fails does not end, and names no run.
 func TestDailyWaitsForTheRowStore(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
@@ -325,8 +325,8 @@ func TestDailyWaitsForTheRowStore(t *testing.T) {
 	c.wantRead(c.look(d), 0)
 }
 
-// TestDailyCountsBesideATornRun: a run whose records cannot be read is told like an unequal one. It
-// keeps no other from being counted.
+// TestDailyCountsBesideATornRun: a run whose records cannot be read is reported like an unequal
+// one, and does not hold up the others.
 func TestDailyCountsBesideATornRun(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
@@ -347,7 +347,7 @@ func TestDailyCountsBesideATornRun(t *testing.T) {
 	}
 }
 
-// TestDailyComesDueEachDay, at an hour of its own, and rests until then.
+// TestDailyComesDueEachDay: the check runs at its own hour, and rests until then.
 func TestDailyComesDueEachDay(t *testing.T) {
 	c := newChecked(t)
 	d, _, _ := c.daily()
@@ -366,7 +366,7 @@ func TestDailyComesDueEachDay(t *testing.T) {
 	}
 }
 
-// TestDamagedProgressIsACheckMore: what cannot be read is told, and counted again.
+// TestDamagedProgressIsACheckMore: unreadable progress is logged, and the check starts again.
 func TestDamagedProgressIsACheckMore(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
@@ -380,7 +380,7 @@ func TestDamagedProgressIsACheckMore(t *testing.T) {
 	}
 }
 
-// TestTheLargestCheckFits in the progress of an item.
+// TestTheLargestCheckFits: it fits in the progress of an item.
 func TestTheLargestCheckFits(t *testing.T) {
 	many := make([]ids.ID, maxUnequal)
 	for i := range many {
@@ -396,7 +396,7 @@ func TestTheLargestCheckFits(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersRecountAtOnce: they come to the same check, and each run is found once.
+// TestTwoOwnersRecountAtOnce: both reach the same check, and each run is found once.
 func TestTwoOwnersRecountAtOnce(t *testing.T) {
 	c := newChecked(t)
 	for range 5 {
@@ -406,7 +406,7 @@ func TestTwoOwnersRecountAtOnce(t *testing.T) {
 	first, _, _ := c.daily()
 	second, _, _ := c.daily()
 	var checks [2]check
-	c.store.hold = func() { // the other one counts all while the first is within a run
+	c.store.hold = func() { // the other owner counts everything while the first is within a run
 		c.store.hold = func() {}
 		if _, err := second.advance(t.Context(), &checks[1]); err != nil {
 			t.Error(err)

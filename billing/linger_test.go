@@ -17,7 +17,7 @@ func TestLingerGrowsWithWhatComes(t *testing.T) {
 	if got := b.linger(1); got != minLinger {
 		t.Fatalf("the first receipt lingers %s, want %s", got, minLinger)
 	}
-	for range 40 { // 1,200 a second, as they come in batches of the least wait
+	for range 40 { // 1,200 a second, in batches of minLinger
 		b.count(30)
 		manual.Advance(minLinger)
 	}
@@ -30,7 +30,7 @@ func TestLingerGrowsWithWhatComes(t *testing.T) {
 	}
 }
 
-// impatient is a clock whose waits are over at once, and that notes how long they were to be.
+// impatient is a clock whose waits end at once; it records how long they would have been.
 type impatient struct {
 	*clock.Manual
 	waits []time.Duration
@@ -41,7 +41,7 @@ func (c *impatient) After(d time.Duration) <-chan time.Time {
 	return c.Manual.After(0)
 }
 
-// reads are what a reader gets; after them nothing comes.
+// reads are the batches that a reader gets; after them it gets nothing.
 type reads struct{ left [][]stream.Message }
 
 func (r *reads) Fetch(ctx context.Context, _ int) ([]stream.Message, error) {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// metrics are counted once a batch, whatever its size.
+// metrics are updated once per batch, whatever its size.
 type metrics struct {
 	receipts, seconds prometheus.Observer
 	markers           prometheus.Counter
@@ -29,7 +29,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	}
 }
 
-// measure shows what is counted anyway.
+// measure exports the counts that are kept anyway.
 func (b *Billing) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return b.Counts(), true }).
 		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",
@@ -43,7 +43,7 @@ func (b *Billing) measure(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// done notes a batch that is settled.
+// done records a settled batch.
 func (b *Billing) done(full *batch, began time.Time) {
 	now := b.config.Clock.Now()
 	b.metrics.receipts.Observe(float64(len(full.receipts)))
@@ -52,8 +52,8 @@ func (b *Billing) done(full *batch, began time.Time) {
 	b.metrics.settled.Set(float64(now.UnixMilli()) / 1000)
 }
 
-// measure tells of the newest check, as this node's copy of the state has it. What one that is
-// under way has found is not kept back until its end.
+// measure exports the newest check, from this node's copy of the state. A running check already
+// shows what it has found.
 func (d *Daily) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (c check, ok bool) {
 		for _, item := range d.config.Control.View().WorkOf(work.Recount, "") {

@@ -15,40 +15,40 @@ type Recounter interface {
 	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
 }
 
-// Recounted holds a run's ledger entry against its page records.
+// Recounted compares a run's ledger entry with its page records.
 type Recounted struct {
 	Job      ids.ID
 	Customer string
 	Entry    ids.ID
-	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's
-	// prices. What free requests paid, or was delivered unbilled, is taken off. Micros, 0 or more.
+	// LedgerMicros is what the entry charged. RecountMicros is what the page records cost at the
+	// run's prices, less free requests and what was delivered unbilled. Both are 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
-	LedgerPages   uint64 // charged or free, as often as charged
-	RecountPages  uint64 // delivered, as often as charged
+	LedgerPages   uint64 // charged or free, counted as often as charged
+	RecountPages  uint64 // delivered, counted as often as charged
 	LedgerItems   uint64
 	RecountItems  uint64
-	// Unread is why its page records cannot be read, though others can; nil: they were.
+	// Unread is why the run's page records could not be read, though others can.
 	Unread error
-	// Undone: a restore undid the run. It has no entry; what is stored of it is read by nobody and
-	// goes after a while.
+	// Undone: a restore undid the run. It has no entry; nobody reads its stored pages, and they are
+	// removed later.
 	Undone bool
 }
 
-// Equal says whether the ledger is what the page records say. Of a run that was undone there is no
-// ledger to be held against, and of one that was not read there are no records.
+// Equal says whether the ledger agrees with the page records. An undone run has no ledger entry to
+// compare, and an unread one no records.
 func (r Recounted) Equal() bool {
 	return !r.Undone && r.Unread == nil && r.LedgerMicros == r.RecountMicros &&
 		r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
 }
 
-// recountedAtOnce is how many runs, with their entries, are looked up at a time.
+// recountedAtOnce is how many runs are looked up at a time with their entries.
 const recountedAtOnce = 256
 
-// Recount recomputes every closed run from page records, in the order in which they were closed. It
-// also reads what is stored of runs that a restore undid. A run that still accrues has records that
-// are not settled yet, so it is left out. One that cannot be read keeps no other from being
-// counted. An error is the last that is yielded.
+// Recount recomputes every closed run from its page records, in the order in which they were
+// closed. It also reads what is stored of runs that a restore undid. It leaves out runs that still
+// accrue, since some of their records are not settled yet. A run that cannot be read does not hold
+// up the others. If an error is yielded, it is the last value.
 func Recount(ctx context.Context, view *client.View, history *client.History,
 	store Recounter) iter.Seq2[Recounted, error] {
 	return func(yield func(Recounted, error) bool) {
@@ -82,8 +82,8 @@ func Recount(ctx context.Context, view *client.View, history *client.History,
 	}
 }
 
-// passOver notes why a run was not read, if the row store answers for others. Otherwise it answers
-// that.
+// passOver notes in run why it was not read, if the row store answers for other runs. Otherwise it
+// returns unread.
 func passOver(ctx context.Context, store Recounter, run *Recounted, unread error) error {
 	if unread == nil || isAway(ctx, store) {
 		return unread
@@ -92,14 +92,13 @@ func passOver(ctx context.Context, store Recounter, run *Recounted, unread error
 	return nil
 }
 
-// isAway says whether the row store does not even answer for a run that there is not, or nobody
-// wants to know any more.
+// isAway says whether the row store fails even for a run that does not exist, or ctx has ended.
 func isAway(ctx context.Context, store Recounter) bool {
 	_, err := store.Recount(ctx, ids.ID{})
 	return err != nil || ctx.Err() != nil
 }
 
-// recountUndone counts what is stored of a run that a restore undid.
+// recountUndone recounts what is stored of a run that a restore undid.
 func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Recounted, error) {
 	result := Recounted{Job: u.Job, Customer: u.Customer, Undone: true}
 	counted, err := store.Recount(ctx, u.Job)
@@ -113,7 +112,7 @@ func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Reco
 	return result, nil
 }
 
-// recountJob counts a run with its ledger entry. A trial that delivered nothing has none: nil.
+// recountJob recounts a run, with its entry. A trial that delivered nothing has none: nil.
 func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job,
 	entry *client.Entry) (Recounted, error) {
 	if entry == nil {
@@ -131,7 +130,7 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 		return result, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
 	}
 	if result.RecountItems = counted.Items; job.File && !job.Shows() {
-		result.RecountItems = 0 // what is stored of it is shown to nobody, and goes
+		result.RecountItems = 0 // nobody sees its stored rows, and they are removed
 	}
 	prices := view.Prices(job.Prices)
 	for row, quantity := range counted.Quantity {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// recounted is what a recount yields, by run, and the error that ends it.
+// recounted returns the recounts by run, and the error that ended them.
 func (c *checked) recounted() (runs map[ids.ID]Recounted, failed error) {
 	runs = map[ids.ID]Recounted{}
 	for run, err := range Recount(c.t.Context(), c.control.View(), client.NewHistory(&c.archive),
@@ -25,8 +25,8 @@ func (c *checked) recounted() (runs map[ids.ID]Recounted, failed error) {
 	return runs, nil
 }
 
-// TestRecountPassesOverWhatCannotBeRead: it names the run, and counts all behind it. A row store
-// that is away ends it.
+// TestRecountPassesOverWhatCannotBeRead: it names the run, and counts all runs after it. An
+// unreachable row store ends it.
 func TestRecountPassesOverWhatCannotBeRead(t *testing.T) {
 	c := newChecked(t)
 	for range recountedAtOnce + 2 {

@@ -1,5 +1,5 @@
-// Package billing owns the step from stored pages to settled ones: it reads the topic `receipts`
-// and folds it into Settle commands. What a page costs, and whether it was settled before, is
+// Package billing owns the step from stored pages to settled ones. It reads the topic `receipts`
+// and folds receipts into Settle commands. What a page costs, and whether it was settled before, is
 // decided where the command is applied.
 package billing
 
@@ -24,18 +24,18 @@ import (
 // Group is the name under which all billing nodes read `receipts` together.
 const Group = "billing"
 
-// Bounds of one Settle command, and how long its first receipt waits for others. It waits the
-// longer, the more came within about the last second. So a small run settles at once, and a bulk
-// run costs one command for bulk pages and more. The last batch's size would not do: a bulk run
-// brings no more than a small one does within minLinger. When nothing comes for a while the batch
-// ends. At the beginning of a run its hosts get more to do once the first pages are settled, and at
-// its end nothing follows.
+// Bounds of one Settle command, and how long its first receipt waits for others. The more receipts
+// came within about the last second, the longer it waits. So a small run settles at once, and a
+// bulk run costs one command for bulk pages and more. The size of the last batch would not do:
+// within minLinger a bulk run brings no more receipts than a small one. A batch also ends when
+// nothing comes for a while. When a run begins, its hosts get more to do once the first pages are
+// settled. When a run ends, nothing follows.
 const (
-	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
-	bulk        = 500  // receipts of the last second that make the wait maxLinger
+	maxReceipts = 2048 // a batch with this many is full; it overshoots by less than one read
+	bulk        = 500  // receipts in the last second that raise the wait to maxLinger
 	minLinger   = 25 * time.Millisecond
 	maxLinger   = time.Second
-	quiet       = 200 * time.Millisecond // some batches of ingest in bulk
+	quiet       = 200 * time.Millisecond // some batches of ingest under bulk load
 	fetchMost   = 512
 )
 
@@ -45,14 +45,14 @@ const tellEvery = time.Minute
 // Config is what a Billing works with. Logger, Clock, Metrics, Tracer and Point may be left out.
 type Config struct {
 	Log stream.Log
-	// Settle applies a batch and hands on its markers; it is the control plane's client's.
+	// Settle applies a batch and hands on its markers; the control plane's client provides it.
 	Settle  func(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer
-	Reader  *reading.Guard // runs what reads records; nil: one that keeps nothing
-	// Point is called with the name of each step's end, for tests that end the process there.
+	Reader  *reading.Guard // wraps the reading of records; nil: one that keeps nothing
+	// Point is called with the name of each completed step, for tests that end the process there.
 	Point func(name string)
 }
 
@@ -65,18 +65,18 @@ type Billing struct {
 	undecodable atomic.Uint64
 	retries     atomic.Uint64
 
-	recent  float64 // receipts of about the last second, as of counted
+	recent  float64 // receipts of about the last second, as of the time counted
 	counted time.Time
 
-	told   time.Time // when the log told of skipped records
-	untold uint64    // skipped since
+	told   time.Time // when the log last reported skipped records
+	untold uint64    // skipped since then
 }
 
-// Counts say what was done since the start.
+// Counts are totals since the start.
 type Counts struct {
 	Receipts    uint64 // passed to Settle
 	Batches     uint64
-	Undecodable uint64 // records skipped: their units are found by markers
+	Undecodable uint64 // records skipped; markers find their units
 	Retries     uint64 // failed calls of Settle
 }
 
@@ -100,19 +100,19 @@ func New(config Config) *Billing {
 	return b
 }
 
-// Counts returns a snapshot.
+// Counts returns a snapshot of the totals.
 func (b *Billing) Counts() Counts {
 	return Counts{Receipts: b.settled.Load(), Batches: b.batches.Load(),
 		Undecodable: b.undecodable.Load(), Retries: b.retries.Load()}
 }
 
-// Run works until ctx ends. It fails only when the log is gone.
+// Run works until ctx ends. It fails only when the log is closed.
 func (b *Billing) Run(ctx context.Context) error {
 	reader, err := b.config.Log.Consume(stream.Receipts, Group)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = reader.Close() }() // what was not committed comes again
+	defer func() { _ = reader.Close() }() // whatever was not committed is read again
 	for {
 		batch, err := b.gather(ctx, reader)
 		if err == nil {
@@ -134,7 +134,7 @@ func (b *Billing) Run(ctx context.Context) error {
 	}
 }
 
-// batch is what one Settle command takes.
+// batch is the content of one Settle command.
 type batch struct {
 	messages []stream.Message
 	receipts []model.Receipt
@@ -166,7 +166,7 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 	return &full, ctx.Err()
 }
 
-// fetch reads what comes within a time.
+// fetch reads what comes within wait.
 func (b *Billing) fetch(ctx context.Context, reader stream.Reader,
 	wait time.Duration) ([]stream.Message, error) {
 	waiting, stop := context.WithCancel(ctx)
@@ -186,7 +186,7 @@ func (b *Billing) fetch(ctx context.Context, reader stream.Reader,
 	return messages, err
 }
 
-// linger is how long to wait for others when some receipts have come.
+// linger is how long to wait for more after come receipts.
 func (b *Billing) linger(come int) time.Duration {
 	wait := time.Duration((b.faded() + float64(come)) / bulk * float64(maxLinger))
 	return min(max(wait, minLinger), maxLinger)
@@ -197,7 +197,7 @@ func (b *Billing) count(receipts int) {
 	b.counted = b.config.Clock.Now()
 }
 
-// faded is recent as of now: its memory fades to 1/e in a second.
+// faded is recent, decayed to now: it falls to 1/e in a second.
 func (b *Billing) faded() float64 {
 	return b.recent * math.Exp(-b.config.Clock.Now().Sub(b.counted).Seconds())
 }
@@ -221,13 +221,13 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 			to.detach(receipt)
 			to.receipts = append(to.receipts, *receipt)
 		}
-		m.Value = nil // it is not ours past the next Fetch
+		m.Value = nil // the value is not ours after the next Fetch
 		to.messages = append(to.messages, m)
 	}
 }
 
-// settleBatch repeats the batch until it is applied or ctx ends: an error leaves open whether it
-// was, and repeating is harmless.
+// settleBatch repeats the batch until it is applied or ctx ends. An error leaves open whether it
+// was applied, and repeating is harmless.
 func (b *Billing) settleBatch(ctx context.Context, full *batch) error {
 	b.config.Point("billing.before_settle")
 	began := b.config.Clock.Now()
@@ -241,13 +241,12 @@ func (b *Billing) settleBatch(ctx context.Context, full *batch) error {
 	return nil
 }
 
-// settleAgain is how long a batch waits after failures; the nodes of the role do not come back in
-// step.
+// settleAgain is the backoff after failures. apply adds jitter, so nodes do not retry in step.
 var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// apply settles receipts and then hands on the markers behind them. It looks by halves for receipts
-// that are refused for good, and skips them. Markers find their units, and the others must not wait
-// for them.
+// apply settles receipts and then hands on the markers behind them. By bisection it finds receipts
+// that are refused for good, and skips them. Markers find their units, and the other receipts must
+// not wait.
 func (b *Billing) apply(ctx context.Context, receipts []model.Receipt,
 	markers []model.Marker) error {
 	for failures := 1; ; failures++ {
@@ -276,14 +275,14 @@ func (b *Billing) apply(ctx context.Context, receipts []model.Receipt,
 	}
 }
 
-// refusedForGood says whether a command would be refused each time: it is too large, or no node
+// refusedForGood says whether a command would be refused every time: it is too large, or no node
 // could decode it.
 func refusedForGood(err error) bool {
 	return errors.Is(err, fault.New(fault.InvalidRequest, "")) ||
 		errors.Is(err, fault.New(fault.PayloadTooLarge, ""))
 }
 
-// skip notes records that are refused for good.
+// skip counts records that are refused for good.
 func (b *Billing) skip(records uint64, why error) {
 	b.untold += records
 	b.undecodable.Add(records)

@@ -8,14 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// traced is a receipt of a traced run. Its span stays here: a command has no use for it.
+// traced is a receipt of a traced run. Its span stays here, since a command does not need it.
 type traced struct {
 	job   ids.ID
 	unit  model.Unit
 	trace telemetry.SpanContext
 }
 
-// detach takes a receipt's span off it.
+// detach moves a receipt's span to the batch.
 func (full *batch) detach(receipt *model.Receipt) {
 	if receipt.Trace != nil {
 		full.traced = append(full.traced,

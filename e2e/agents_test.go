@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestAgentsDoTheirTasks has a scripted client do 20 tasks by the tools of the real service alone.
-// It prints how many calls and tokens each takes: fewer is the goal.
+// TestAgentsDoTheirTasks has a scripted client do 20 tasks using only the real service's tools. It
+// prints how many calls and tokens each takes: fewer is the goal.
 func TestAgentsDoTheirTasks(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, synthweb.Config{Seed: 3, Hosts: 12, PagesPerHost: 2})
@@ -38,7 +38,7 @@ func TestAgentsDoTheirTasks(t *testing.T) {
 	t.Logf("%s\n    %-40s %3d calls %6d tokens", table.String(), "together", calls, tokens)
 }
 
-// worker is an agent at its work.
+// worker is an agent at work.
 type worker struct {
 	t       *testing.T
 	session *mcp.ClientSession
@@ -83,7 +83,7 @@ func newWorker(t *testing.T, s *service, web *synthweb.Web) *worker {
 	return w
 }
 
-// bearing sends a key.
+// bearing is a transport that sends a key.
 type bearing string
 
 // RoundTrip implements http.RoundTripper.
@@ -93,7 +93,7 @@ func (b bearing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(request)
 }
 
-// tokensOf is about how many tokens a text has: one for four characters of ASCII, or for one other.
+// tokensOf estimates a text's tokens: one per four ASCII characters, or per other character.
 func tokensOf(text string) int {
 	others := utf8.RuneCountInString(text)
 	plain := 0
@@ -107,13 +107,13 @@ func tokensOf(text string) int {
 
 type args = map[string]any
 
-// got is what a tool answered, a tree of JSON.
+// got is a tool's answer, a tree of JSON.
 type got struct {
 	t     *testing.T
 	value any
 }
 
-// at is a member by its path.
+// at returns a member by its path.
 func (g got) at(path ...any) any {
 	value := g.value
 	for _, part := range path {
@@ -137,7 +137,7 @@ func (g got) text(path ...any) string {
 	return text
 }
 
-// count is the length of a list.
+// count returns the length of a list.
 func (g got) count(path ...any) int {
 	items, _ := g.at(path...).([]any)
 	return len(items)
@@ -165,7 +165,7 @@ func (w *worker) call(tool string, with args) got {
 	return answer
 }
 
-// await waits for a run's end.
+// await waits for the end of a run.
 func (w *worker) await(job string) got {
 	w.t.Helper()
 	for {
@@ -175,7 +175,7 @@ func (w *worker) await(job string) got {
 	}
 }
 
-// want fails the task unless what was found is right.
+// want fails the task unless the found value is right.
 func (w *worker) want(what string, found, right any) {
 	w.t.Helper()
 	if fmt.Sprint(found) != fmt.Sprint(right) {
@@ -183,7 +183,7 @@ func (w *worker) want(what string, found, right any) {
 	}
 }
 
-// truth is a field of the page at an address.
+// truth returns a field of the page at an address.
 func (w *worker) truth(address, field string) any {
 	w.t.Helper()
 	truth, err := w.web.Truth(address)

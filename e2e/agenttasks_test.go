@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// few is a cap that a few pages fit, in micros.
+// few is a cap that is enough for a few pages, in micros.
 const few = 20_000
 
-// tasks are what the worker does, one after the other: later ones go on from earlier ones.
+// tasks are the worker's tasks, in order: later ones build on earlier ones.
 func (w *worker) tasks() []task {
 	return []task{
 		{"find a price on a shop's page", w.findPrice},

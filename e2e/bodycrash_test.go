@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// TestCrashesOfKeptBodies kills the process at each point at which a page's body is kept. In the
-// end the run has each row once, and each row's receipt leads to the body of its page.
+// TestCrashesOfKeptBodies kills the process at each point of keeping a page's body. In the end the
+// run has each row once, and each row's receipt leads to its page's body.
 func TestCrashesOfKeptBodies(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"fetcher.before_pack", "fetcher.after_pack",
@@ -35,9 +35,9 @@ func TestCrashesOfKeptBodies(t *testing.T) {
 	}
 }
 
-// TestCrashesOfReExtracts kills the process at each point at which kept bodies are read again. The
-// call that asks for it is among them. In the end there is one run of them, with each row once.
-// Nothing was asked of the sites, and nothing was charged.
+// TestCrashesOfReExtracts kills the process at each point of re-reading kept bodies, including the
+// call that asks for it. In the end there is one such run, with each row once. The sites got no
+// requests, and nothing was charged.
 func TestCrashesOfReExtracts(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -81,7 +81,7 @@ func TestCrashesOfReExtracts(t *testing.T) {
 	}
 }
 
-// newKeeping is a product that is down, with a list run whose scraper keeps bodies from now on.
+// newKeeping is a stopped product with a list run, whose scraper keeps bodies from now on.
 func newKeeping(t *testing.T) (*crashCase, suite.Launched) {
 	t.Helper()
 	c, run, _ := newRepeated(t)
@@ -105,7 +105,7 @@ func newKeeping(t *testing.T) (*crashCase, suite.Launched) {
 	return c, run
 }
 
-// checkBodies wants so many rows of a run, each of another page, whose receipts lead to bodies.
+// checkBodies requires want rows of a run, each of another page, with receipts that lead to bodies.
 func (c *crashCase) checkBodies(job string, want int) {
 	c.T.Helper()
 	rows := suite.Must(c.Rows(context.Background(), job))(c.T)

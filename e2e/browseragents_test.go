@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// agentInAPage is how a client in a page comes to its first answer. It is refused. It finds out who
-// grants access, and registers. It asks for tokens by a code that is none, and calls with a key.
+// agentInAPage is how a client in a page comes to its first answer. It is refused, finds out who
+// grants access, and registers. It asks for tokens with an invalid code, and calls with a key.
 const agentInAPage = `(async (server, key) => {
 	const said = [];
 	const mcp = (method, headers) => fetch(server + "/mcp", { method, headers: { ...headers,
@@ -45,8 +45,8 @@ const agentInAPage = `(async (server, key) => {
 	return said.join(" ");
 })`
 
-// TestAgentsInABrowser: a page of this machine finds its way to the tools. One of another name does
-// not, and to it the service is as if it were not there.
+// TestAgentsInABrowser: a page of this machine finds its way to the tools. For a page of another
+// name the service appears not to exist.
 func TestAgentsInABrowser(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)

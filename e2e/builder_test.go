@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// hostilePages are tried to be shown: each would run, load, lead away or break out, if it could.
-// EVIL is an address that must never be asked.
+// hostilePages are pages that would run code, load resources, navigate away or break out, if they
+// could. EVIL is an address that must never get a request.
 var hostilePages = []string{
 	`<script>parent.document.title='taken'</script><img src=EVIL/i onerror="parent.document.title='taken'">`,
 	`<svg onload="parent.document.title='taken'"><style><img src=EVIL/s onerror=1></style>` +
@@ -40,7 +40,7 @@ var hostilePages = []string{
 	`<p id=content class="skip" role=alert aria-label=x tabindex=9 autofocus contenteditable>marked`,
 }
 
-// newHostile is a site of hostile pages, /0 to /14, and what was asked of the address beside it.
+// newHostile serves hostile pages, /0 to /14. evil returns the requests to the EVIL address.
 func newHostile(t *testing.T) (address string, evil func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -70,10 +70,10 @@ func newHostile(t *testing.T) (address string, evil func() []string) {
 	}
 }
 
-// frame is the document of the page that is shown.
+// frame is the document of the shown page.
 const frame = `document.querySelector("iframe.page").contentDocument`
 
-// clicksIn clicks the element of the shown page that has a text.
+// clicksIn clicks the element of the shown page with a text.
 func (p *person) clicksIn(text string) {
 	p.t.Helper()
 	at := fmt.Sprintf(`[...%s.querySelectorAll("body *")].find(e => e.textContent.trim() === %q &&
@@ -86,8 +86,8 @@ func (p *person) clicksIn(text string) {
 	p.do(chromedp.MouseClickXY(spot[0], spot[1]))
 }
 
-// TestBuilderInABrowser is the way of a person who picks fields. Clicks on a page make fields
-// and rows, rules change them, and a run is launched with them. Then hostile pages are shown.
+// TestBuilderInABrowser follows a person who picks fields. Clicks on a page make fields and rows,
+// rules change them, and a run is launched with them. Then hostile pages are shown.
 func TestBuilderInABrowser(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
@@ -167,7 +167,7 @@ func (p *person) picksByKeyboard() {
 	p.sees(fmt.Sprintf(`document.querySelectorAll(".fields > li input[id$=name]").length === %d`, n))
 }
 
-// looksAt has a hostile page shown, and sees that it is no more than elements and texts.
+// looksAt shows a hostile page, and checks that only elements and texts are left of it.
 func (p *person) looksAt(url string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(p.server + "/portal/build?url=" + url))

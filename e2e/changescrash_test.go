@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// TestCrashesOfChangeAlerts has a run of a group with changeAlerts that lacks most rows of the one
-// before. It kills the process while that is found out and told. It is told once.
+// TestCrashesOfChangeAlerts kills the process while a run that lacks most of the previous rows is
+// detected and reported, in a group with changeAlerts. It is reported once.
 func TestCrashesOfChangeAlerts(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"leader.after_close", "work.changes.before_step",
@@ -47,7 +47,7 @@ func TestCrashesOfChangeAlerts(t *testing.T) {
 	}
 }
 
-// alert has the group of a run tell of changes, and hold no run back.
+// alert makes a run's group report changes without holding runs back.
 func (c *crashCase) alert(run suite.Launched) {
 	c.T.Helper()
 	var scraper struct{ GroupRef string }

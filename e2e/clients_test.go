@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestClients generates the clients anew, which gives what is kept, and compiles each. Then it has
-// each do the main job against the service: group, scraper, run, wait, rows, export.
+// TestClients regenerates the clients, which must equal the kept ones, and compiles each. Then each
+// does the main job against the service: group, scraper, run, wait, rows, export.
 func TestClients(t *testing.T) {
 	if os.Getenv("SHOAL_CLIENTS_SUITE") == "" {
 		t.Skip("make clients-test runs it")
@@ -60,7 +60,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// compile has TypeScript look at a client's types, and make a script of it.
+// compile type-checks a client with TypeScript, and compiles it to a script.
 func compile(t *testing.T, ctx context.Context, clients, into string) {
 	t.Helper()
 	modules := filepath.Join(clients, ".tools/node_modules")

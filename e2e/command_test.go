@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// TestDemo shows the first run, and finds its data again.
+// TestDemo runs the demo twice; the second run finds the data of the first.
 func TestDemo(t *testing.T) {
 	data := t.TempDir()
 	for range 2 {
@@ -22,7 +22,7 @@ func TestDemo(t *testing.T) {
 		if err := p.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for !strings.Contains(p.Said(), "curl") { // the last thing that it says
+		for !strings.Contains(p.Said(), "curl") { // the last line of its output
 			select {
 			case <-p.Ended():
 				t.Fatalf("the demo ended: %s", p.Said())

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// TestContactsSurviveKills kills twice in the middle of websites: each still has one row and one
-// charge, and no read counts twice towards the day's limits.
+// TestContactsSurviveKills kills twice in the middle of websites. Each still has one row and one
+// charge, and no read counts twice towards the daily limits.
 func TestContactsSurviveKills(t *testing.T) {
 	t.Parallel()
 	config, want := suite.ContactsWeb(60, 150*time.Millisecond)
@@ -23,7 +23,7 @@ func TestContactsSurviveKills(t *testing.T) {
 	}
 	reported := suite.Must(s.Report(suite.Within(t, suite.Patience), c.Run))(t)
 	c.Check(t, reported)
-	c.CheckRequests(t, web, 3) // each life may begin a website again
+	c.CheckRequests(t, web, 3) // each life may restart a website
 	suite.CheckWallet(t, s.Client)
 	s.CheckBooks()
 	reported = s.WithRecords(reported)

@@ -38,18 +38,18 @@ var points = []string{
 	"billing.before_settle", "billing.after_settle", "billing.after_commit",
 }
 
-// mayMiss is how many of them need not kill in a run of the suite. How often a run passes a point
-// differs a little.
+// mayMiss is how many points need not kill in a run of the suite. How often a run passes a point
+// varies a little.
 const mayMiss = 3
 
-// afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short
-// run without it.
+// afterDeath matches points that a process passes at once if it finds what a dead one left, and
+// hardly ever in a short run otherwise.
 func afterDeath(point string) bool {
 	return strings.HasSuffix(point, "_redispatch") || strings.HasSuffix(point, "_marker")
 }
 
-// share is what a run kills at of the places that one test names. It is all of them, or a share
-// that CRASH_SHARE asks for: 2/3 is each third from the second.
+// share returns which of a test's places a run kills at: all, or the share in CRASH_SHARE. 2/3 is
+// every third from the second.
 func share[P any](t *testing.T, places []P) []P {
 	t.Helper()
 	first, each := 1, 1
@@ -65,7 +65,7 @@ func share[P any](t *testing.T, places []P) []P {
 	return due
 }
 
-// crashHosts is small, so that most pages of a run are still to come when a kill comes.
+// crashHosts is small, so that most pages of a run are still pending when a kill comes.
 const crashHosts = 20
 
 // crashCase is one run with a kill.
@@ -114,7 +114,7 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	return c
 }
 
-// bring starts a process and repeats that as long as it dies on the way.
+// bring starts a process, and restarts it as long as it dies during the start.
 func (c *crashCase) bring(env ...string) {
 	c.T.Helper()
 	for tries := 0; ; tries++ {
@@ -132,13 +132,13 @@ func (c *crashCase) bring(env ...string) {
 	c.order.Who = c.Client
 }
 
-// buried notes the death of a process that killed itself; false when it is alive, or ended in
+// buried records the death of a process that killed itself; false if it is alive, or ended in
 // another way.
 func (c *crashCase) buried() bool {
 	c.T.Helper()
 	select {
 	case <-c.p.Ended():
-	// a dying process closes its connections before it is seen gone
+	// a dying process closes its connections before it is seen dead
 	case <-time.After(3 * time.Second):
 		return false
 	}
@@ -149,7 +149,7 @@ func (c *crashCase) buried() bool {
 	return true
 }
 
-// survive makes calls until they succeed, with a new process for each that dies meanwhile.
+// survive repeats calls until they succeed, with a new process for each that dies.
 func (c *crashCase) survive(what string, calls func(ctx context.Context) error) {
 	c.T.Helper()
 	for {
@@ -168,8 +168,8 @@ func (c *crashCase) survive(what string, calls func(ctx context.Context) error) 
 	}
 }
 
-// work is what a user does: fill the wallet, launch, wait for the end, read everything. Each call
-// has one idempotency key, however often it is made.
+// work does what a user does: fill the wallet, launch, wait for the end, read everything. Each call
+// has one idempotency key over all its tries.
 func (c *crashCase) work(onBegun func()) recount.Reported {
 	c.T.Helper()
 	key, name := suite.NewKey(), "run"
@@ -215,8 +215,8 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 	return reported
 }
 
-// verify looks at the books, stops the process and makes the recount. The process may yet come upon
-// its point.
+// verify checks the books, stops the process and makes the recount. The process may still reach its
+// point.
 func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 	c.T.Helper()
 	c.survive("books", func(ctx context.Context) error {
@@ -247,8 +247,8 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 	return suite.Check(c.T, c.Expected(c.order), reported)
 }
 
-// TestCrashes kills the process at each point, several times by seed, and wants every run exact all
-// the same.
+// TestCrashes kills the process at each point, several times by seed. Every run must still be
+// exact.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
@@ -264,7 +264,7 @@ func TestCrashes(t *testing.T) {
 			// Neighbours are killed in different webs, and every third is killed twice.
 			first := uint64(i)
 			if passes[first%2][point] == nil {
-				first++ // the other web passes it
+				first++ // only the other web passes it
 			}
 			for n := range uint64(*seeds) {
 				seed := first + n
@@ -287,22 +287,22 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crashAt runs one case and says whether the point killed. passes are how often a whole run passes
-// it: until it serves, and in all.
+// crashAt runs one case and says whether the point killed. passes are how often a complete run
+// passes it: until it serves, and in total.
 func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	c := newCrashCase(t, seed)
 	n := 1
 	if len(passes) == 2 {
 		before, during := passes[0], passes[1]-passes[0]
 		if during > 0 {
-			// Not among the last ones: their number differs a little from run to run.
+			// Avoid the last passes: their number varies a little from run to run.
 			n = before + 1 + c.random.IntN(max(1, during*4/5))
 		} else {
 			n = 1 + c.random.IntN(passes[1])
 		}
 	}
 	at := fmt.Sprintf("%s=%s:%d", crash.At, point, n)
-	if seed%3 == 2 { // and the process that comes up is killed again, anywhere
+	if seed%3 == 2 { // kill the next process, too, anywhere
 		c.next = []string{fmt.Sprintf("%s=%s:%d", crash.At, points[c.random.IntN(len(points))],
 			1+c.random.IntN(5))}
 	}
@@ -326,8 +326,7 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	return killed
 }
 
-// calibrate counts how often a run without a kill passes each point, until it begins to serve and
-// in all.
+// calibrate counts how often a run without a kill passes each point, until it serves and in total.
 func calibrate(t *testing.T, seed uint64) map[string][]int {
 	c := newCrashCase(t, seed)
 	trace := filepath.Join(t.TempDir(), "points")
@@ -357,11 +356,11 @@ func countLines(t *testing.T, path string) map[string]int {
 	return counts
 }
 
-// TestRefetchesAreBounded kills twice in a run whose hosts are asked slowly: no more can be fetched
-// again than was out.
+// TestRefetchesAreBounded kills twice in a run whose hosts have a slow pace. No more pages can be
+// fetched again than were out.
 func TestRefetchesAreBounded(t *testing.T) {
 	t.Parallel()
-	const hosts, rate, out = 4, 4, 2 * 4 // links out of a host: two seconds of its pace
+	const hosts, rate, out = 4, 4, 2 * 4 // links of a host that are out: two seconds of its pace
 	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 25, PageBytes: []int{2500},
 		MinLatency: 300 * time.Millisecond, MaxLatency: 500 * time.Millisecond})
 	s := newService(t, web, "--host-rate", fmt.Sprint(rate), "--no-rate-limits")

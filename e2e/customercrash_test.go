@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// TestCrashesOfCustomerRemoval kills the process at each point of the removal of a customer, which
-// has rows, a key, a webhook and a run under way. In the end nothing of it is stored, its
-// credentials are refused, and the books are what they were.
+// TestCrashesOfCustomerRemoval kills the process at each point of the removal of a customer with
+// rows, a key, a webhook and an open run. In the end none of its data is stored, its credentials
+// are refused, and the books are unchanged.
 func TestCrashesOfCustomerRemoval(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"work.erase.before_erase:1",
@@ -81,7 +81,7 @@ func TestCrashesOfCustomerRemoval(t *testing.T) {
 	}
 }
 
-// removeCustomer has a customer removed in two calls. What hangs on it changes while its run ends.
+// removeCustomer removes a customer in two calls. While its run ends the preview may go stale.
 func (c *crashCase) removeCustomer(ref string) {
 	c.T.Helper()
 	path := "/api/admin/customers/" + ref
@@ -104,7 +104,7 @@ func (c *crashCase) removeCustomer(ref string) {
 	})
 }
 
-// awaitErased waits until nothing is left of a removed customer but its books.
+// awaitErased waits until only the books of a removed customer are left.
 func (c *crashCase) awaitErased(ref string) {
 	c.T.Helper()
 	for ctx := suite.Within(c.T, 2*suite.Patience); ; {
@@ -126,7 +126,7 @@ func (c *crashCase) awaitErased(ref string) {
 	}
 }
 
-// root is an administrator who is another customer.
+// root is an administrator under another customer.
 func (c *crashCase) root() suite.Client {
 	c.T.Helper()
 	return c.SignIn("--customer", "root", "--admin")

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A cluster in one process, with nothing installed. It reads the demo web, loses its leader, grows
-// and drains a fetcher. It goes on with its data when it is started again, where no node has a
-// majority by itself.
+// TestClusterDemoInOneProcess runs a cluster in one process, with nothing installed. It reads the
+// demo web, loses its leader, grows and drains a fetcher. Restarted on its data, it continues,
+// although no node alone has a majority.
 func TestClusterDemoInOneProcess(t *testing.T) {
 	first := freePorts(t, 2+3*13) // two API servers, and three for each of 13 nodes
 	arguments := []string{"cluster", "demo", "--data", t.TempDir(), "--listen",
@@ -30,7 +30,7 @@ func TestClusterDemoInOneProcess(t *testing.T) {
 	d.expect("is gone")
 	d.say("run")
 	d.expect("2,000 pages of 40 hosts")
-	d.say("kill fetcher3") // in the middle of it
+	d.say("kill fetcher3") // in the middle of the drain
 	d.expect("fetcher3 is gone", "COMPLETED: 1,958 rows, 2,000 pages, 42 failed links")
 	d.say("add fetcher")
 	d.expect("fetcher4 has joined")
@@ -56,14 +56,14 @@ func TestClusterDemoInOneProcess(t *testing.T) {
 	}
 	d.say("start cp1")
 	d.expect("cp1 is starting")
-	d.say("start cp2") // which cp1 waits for
+	d.say("start cp2") // cp1 waits for it
 	d.expect("cp2 is starting")
 	d.expect(" runs.")
 	d.expect(" runs.")
 	d.quit()
 }
 
-// demo is a cluster demo that is told what to do.
+// demo is a cluster demo that takes commands.
 type demo struct {
 	t     *testing.T
 	tell  io.Writer
@@ -94,7 +94,7 @@ func startDemo(t *testing.T, arguments ...string) *demo {
 	return d
 }
 
-// expect reads on until it has said all of some texts, in any order.
+// expect reads on until all texts have appeared, in any order.
 func (d *demo) expect(texts ...string) {
 	d.t.Helper()
 	var heard []string
@@ -117,7 +117,7 @@ func (d *demo) say(line string) {
 	}
 }
 
-// quit ends it.
+// quit ends the demo.
 func (d *demo) quit() {
 	d.t.Helper()
 	d.say("quit")
@@ -129,7 +129,7 @@ func (d *demo) quit() {
 	}
 }
 
-// freePorts is the first of some ports in a row that nobody listens on now.
+// freePorts returns the first of count consecutive ports without a listener.
 func freePorts(t *testing.T, count int) int {
 	t.Helper()
 	for first := 21_000; first < 60_000; first += count {

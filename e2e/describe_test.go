@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// describeTools is where e2e/describe/install puts what the description is judged by.
+// describeTools is the folder where e2e/describe/install puts the tools that check the description.
 const describeTools = ".describe"
 
-// describedIn is the description, as a test of the API server holds it to the declarations.
+// describedIn is the description; a test of the API server compares it with the declarations.
 const describedIn = "../apiserver/testdata/openapi.json"
 
-// wantsDescribe skips what needs tools that are installed for it alone.
+// wantsDescribe skips tests whose tools are only installed for them.
 func wantsDescribe(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SHOAL_DESCRIBE_SUITE") == "" {
@@ -27,8 +27,8 @@ func wantsDescribe(t *testing.T) {
 	}
 }
 
-// TestDescriptionIsClean has two public linters look at the description of the API. What the first
-// does not ask for is said in its settings.
+// TestDescriptionIsClean runs two public linters on the description of the API. The settings of the
+// first say which rules are off.
 func TestDescriptionIsClean(t *testing.T) {
 	wantsDescribe(t)
 	ctx := suite.Within(t, suite.Patience)
@@ -46,11 +46,11 @@ func TestDescriptionIsClean(t *testing.T) {
 	}
 }
 
-// oapiCodegen makes the client in Go.
+// oapiCodegen generates the Go client.
 const oapiCodegen = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
-// TestDescriptionMakesClients generates clients from the description, in three languages. Each
-// reads a page: group, scraper, run, wait, rows.
+// TestDescriptionMakesClients generates clients in three languages from the description. Each reads
+// a page: group, scraper, run, wait, rows.
 func TestDescriptionMakesClients(t *testing.T) {
 	wantsDescribe(t)
 	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
@@ -101,7 +101,7 @@ func TestDescriptionMakesClients(t *testing.T) {
 	})
 }
 
-// copied is a copy of a client's folder, in which it is made.
+// copied copies a client's folder, in which the client is generated.
 func copied(t *testing.T, folder string) string {
 	t.Helper()
 	into := t.TempDir()
@@ -111,7 +111,7 @@ func copied(t *testing.T, folder string) string {
 	return into
 }
 
-// runTool runs an installed tool in the folder of its settings, and answers what it said.
+// runTool runs an installed tool in its settings' folder, and returns its output.
 func runTool(t *testing.T, ctx context.Context, folder string, command ...string) string {
 	t.Helper()
 	tool, err := filepath.Abs(filepath.Join(describeTools, folder, command[0]))
@@ -121,7 +121,7 @@ func runTool(t *testing.T, ctx context.Context, folder string, command ...string
 	return runIn(t, ctx, "describe", append([]string{tool}, command[1:]...)...)
 }
 
-// runIn runs a command in a folder, and answers what it said.
+// runIn runs a command in a folder, and returns its output.
 func runIn(t *testing.T, ctx context.Context, folder string, command ...string) string {
 	t.Helper()
 	run := exec.CommandContext(ctx, command[0], command[1:]...)

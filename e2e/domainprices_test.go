@@ -12,13 +12,13 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// priced is what the pages of a host cost.
+// priced is the price of a host's pages.
 type priced struct {
 	row    string
 	micros int64
 }
 
-// setDomains gives domains prices of their own, and takes the others away.
+// setDomains sets the prices of domains, and removes all others.
 func setDomains(t *testing.T, admin suite.Client, micros map[string]int64) {
 	t.Helper()
 	var table struct {
@@ -45,9 +45,9 @@ func setDomains(t *testing.T, admin suite.Client, micros map[string]int64) {
 	}
 }
 
-// TestPricesOfDomains runs a list over domains of different prices, whose process is killed and
-// whose prices change in the middle. Each page costs what its domain did at the launch, and so say
-// receipts, ledger, balance and the product's own recount.
+// TestPricesOfDomains runs a list over domains with different prices. In the middle the process is
+// killed and prices change. Each page costs its domain's price at the launch, and receipts, ledger,
+// balance and the product's own recount agree.
 func TestPricesOfDomains(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func newServiceOfSite(t *testing.T, address string) *service {
 	return s
 }
 
-// checkReceipts asks for the receipt of every row, and then reads the page records.
+// checkReceipts requests the receipt of every row, and then reads the page records.
 func (s *service) checkReceipts(run suite.Launched, want map[string]priced, pages int) {
 	s.T.Helper()
 	rows := suite.Must(s.Rows(s.T.Context(), run.JobID))(s.T)

@@ -21,13 +21,13 @@ func newServiceOn(t *testing.T, webs []*synthweb.Web, args ...string) *service {
 	return s
 }
 
-// again is a customer's client after a kill.
+// again returns a customer's client after a kill.
 func (s *service) again(who suite.Client) suite.Client {
 	who.Server = s.Client.Server
 	return who
 }
 
-// customer is one with plenty of money.
+// customer returns a client of a customer with plenty of money.
 func (s *service) customer(ref string) suite.Client {
 	s.T.Helper()
 	who := s.Customer(ref)
@@ -36,7 +36,7 @@ func (s *service) customer(ref string) suite.Client {
 }
 
 // TestEndpointsSurviveKills kills twice in the middle of a list that a plugin reads and of a run of
-// searches. Rows, receipts, ledger and recount agree, each page under its endpoint's price row.
+// searches. Rows, receipts, ledger and recount agree, and each page has its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
 	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
@@ -58,7 +58,7 @@ func TestEndpointsSurviveKills(t *testing.T) {
 	bought := suite.Must(shopper.Report(suite.Within(t, suite.Patience), list))(t)
 	found := suite.Must(seeker.Report(suite.Within(t, suite.Patience), search))(t)
 
-	// A list runs again under its tag; what was charged is not taken again.
+	// A list is rerun under its tag; what was charged is not read again.
 	if _, err := shopper.RunAgain(t.Context(), list.ScraperID,
 		false); suite.CodeOf(err) != "list_already_run" {
 		t.Errorf("a rerun of what was charged: %v", err)
@@ -69,7 +69,7 @@ func TestEndpointsSurviveKills(t *testing.T) {
 	}
 	again := suite.Must(shopper.Report(suite.Within(t, suite.Patience), forced))(t)
 
-	// A search's sample is charged as its pages are.
+	// A search's sample is charged like its pages.
 	var sample []map[string]any
 	if err := seeker.Call(t.Context(), "GET", "/api/scraper/"+scraper+"/get-sample-data", nil, nil,
 		&sample); err != nil || len(sample) != 3 {
@@ -87,20 +87,20 @@ func TestEndpointsSurviveKills(t *testing.T) {
 
 	expected := s.Expected(suite.ProductOrder(shopper, urls))
 	endpoint, _ := model.EndpointOf(model.ProductPageTag)
-	expected.Charge, expected.Shared = endpoint.Charge, true // two runs ask for the same pages
+	expected.Charge, expected.Shared = endpoint.Charge, true // two runs request the same pages
 	bought = s.WithRecords(bought)
 	t.Log(suite.Check(t, expected, bought))
 	expected.Free = 0
 	again.Records = suite.Must(s.Records(t.Context(), again.Job.ID))(t)
 	t.Log(suite.Check(t, expected, again))
 	searched := searches.Expected(engine)
-	searched.Deaths, searched.Shared = s.Deaths, true // the sample asked, too
+	searched.Deaths, searched.Shared = s.Deaths, true // the sample requests them, too
 	found.Records = suite.Must(s.Records(t.Context(), found.Job.ID))(t)
 	t.Log(suite.Check(t, searched, found))
 }
 
-// TestTrialsSurviveKills kills while a preview and a sample wait for their page: the call fails,
-// the run goes on and is paid once.
+// TestTrialsSurviveKills kills while a preview and a sample wait for their page. The call fails,
+// and the run continues and is paid once.
 func TestTrialsSurviveKills(t *testing.T) {
 	t.Parallel()
 	shops := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, MinLatency: 2 * time.Second,
@@ -158,7 +158,7 @@ func TestTrialsSurviveKills(t *testing.T) {
 	}
 }
 
-// grown waits until a ledger has more entries.
+// grown waits until a ledger has more entries than before.
 func (s *service) grown(who suite.Client, than int) []recount.Transaction {
 	s.T.Helper()
 	for ctx := suite.Within(s.T, suite.Patience); ; {
@@ -174,8 +174,8 @@ const (
 	dailyUncharged = 800
 )
 
-// TestContactsAtTheirLimits reads as much as a day allows, and three websites more, with a kill in
-// the middle. Exactly as many are read, whatever was read twice. What is over is neither fetched
+// TestContactsAtTheirLimits reads up to the daily limit, and three more websites, with a kill in
+// the middle. Exactly the limit is read, even if some were read twice. The rest is neither fetched
 // nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// atTheLimit demands one row of each website, limit of them read, and no other charge than theirs.
+// atTheLimit requires one row per website, limit of them read, and only these charged.
 func (s *service) atTheLimit(reported recount.Reported, urls []string, limit int, status string,
 	price int64) {
 	s.T.Helper()
@@ -268,7 +268,7 @@ func (s *service) atTheLimit(reported recount.Reported, urls []string, limit int
 	}
 }
 
-// limitRecords demands a page record of each website, as many charged as were read.
+// limitRecords requires a page record per website, and as many charged as were read.
 func (s *service) limitRecords(reported recount.Reported, limit int, charged bool) {
 	s.T.Helper()
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
@@ -287,7 +287,7 @@ func (s *service) limitRecords(reported recount.Reported, limit int, charged boo
 	}
 }
 
-// sameDay waits for the new day (UTC) when this one ends within the test.
+// sameDay waits for the next day (UTC) if the current one might end during the test.
 func sameDay(t *testing.T) {
 	t.Helper()
 	now := time.Now().UTC()

@@ -13,11 +13,11 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// estimated counts launches whose cost was estimated before.
+// estimated counts launches with an estimate.
 type estimated struct {
 	sync.Mutex
 	launches, inside int // after 20 runs
-	known, narrow    int // with history, and with a range of at most one to two
+	known, narrow    int // with history, and with a maximum of at most twice the minimum
 }
 
 const (
@@ -28,8 +28,8 @@ const (
 	widestOfRange = 2
 )
 
-// TestEstimatesHold launches lists of ever other addresses, of ever other lengths. Their pages
-// fail, move and go on as the synthetic web's do, and what each costs was estimated before.
+// TestEstimatesHold launches lists with changing addresses and lengths. Their pages fail, redirect
+// and continue like the synthetic web's. Each launch's cost is estimated before.
 func TestEstimatesHold(t *testing.T) {
 	t.Parallel()
 	rough := newWeb(t, suite.Rough(60, 20))
@@ -109,7 +109,7 @@ type guess struct {
 	Affordable                                                        bool
 }
 
-// estimate asks what a run of so many links will cost; 0: of as many as the scraper has.
+// estimate asks what a run of that many links will cost; 0: of all the scraper's links.
 func estimate(t *testing.T, who suite.Client, scraper string, links int) guess {
 	t.Helper()
 	query := url.Values{}

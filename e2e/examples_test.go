@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/testkit/tool"
 )
 
-// TestExamples runs what examples shows people, each on a list of its own, and counts the rows.
+// TestExamples runs the programs in examples, each on its own list, and counts the rows.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	const pages = 12
@@ -46,8 +46,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesWatchToTheEnd: a stream that breaks off is not taken for the end of the run. A run
-// that does not succeed ends the program with an error.
+// TestExamplesWatchToTheEnd: a broken stream does not count as the end of the run. If the run does
+// not succeed, the program ends with an error.
 func TestExamplesWatchToTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx := suite.Within(t, suite.Patience)
@@ -73,8 +73,8 @@ func TestExamplesWatchToTheEnd(t *testing.T) {
 	}
 }
 
-// breakOff is a service whose streams break off after a frame. The run ends in a state on the
-// second one, which goes on behind the first.
+// breakOff is a service whose first stream breaks after a frame. The second one continues there,
+// and the run ends in state.
 func breakOff(state string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		frame := func(id, state string) {
@@ -98,7 +98,7 @@ func breakOff(state string) http.HandlerFunc {
 	}
 }
 
-// examples are the commands of all, built where they have to be.
+// examples returns the command of each example, built if needed.
 func examples(t *testing.T, ctx context.Context) map[string][]string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "example")
@@ -113,7 +113,7 @@ func examples(t *testing.T, ctx context.Context) map[string][]string {
 	}
 }
 
-// needExample skips what this machine cannot run.
+// needExample skips an example that this machine cannot run.
 func needExample(t *testing.T, name string) {
 	t.Helper()
 	if needs := exampleNeeds[name]; needs != "" {
@@ -121,10 +121,10 @@ func needExample(t *testing.T, name string) {
 	}
 }
 
-// exampleNeeds is what an example needs beside the machine's shell.
+// exampleNeeds is the program that an example needs besides the shell.
 var exampleNeeds = map[string]string{"curl": "curl", "python": "python3"}
 
-// example runs one and counts the rows that it prints: a row a line, or pages of them.
+// example runs one and counts the rows that it prints: one per line, or in pages.
 func (s *single) example(t *testing.T, ctx context.Context, command []string) (rows int) {
 	t.Helper()
 	run := exec.CommandContext(ctx, command[0], command[1:]...)

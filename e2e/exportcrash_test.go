@@ -12,15 +12,15 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// keptExport is what the API says of a kept export.
+// keptExport is a kept export in the API.
 type keptExport struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
 	Rows  int64  `json:"rows"`
 }
 
-// TestCrashesOfKeptExports kills the process at each point at which a kept export is written. In
-// the end there is one file, with each row of the run once.
+// TestCrashesOfKeptExports kills the process at each point of writing a kept export. In the end
+// there is one file, with each row of the run once.
 func TestCrashesOfKeptExports(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"work.export.before_step", "work.export.before_put",
@@ -58,7 +58,7 @@ func TestCrashesOfKeptExports(t *testing.T) {
 	}
 }
 
-// read is all of an answer, however often the process dies.
+// read returns a complete answer, however often the process dies.
 func (c *crashCase) read(path string, query url.Values) (text string) {
 	c.T.Helper()
 	c.survive("read", func(ctx context.Context) error {

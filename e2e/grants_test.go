@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// agent is a program of somebody's that asks to call the real service, by another's library.
+// agent is a program that asks to call the real service, with a standard OAuth library.
 type agent struct {
 	*service
 	oauth2.Config
@@ -58,7 +58,7 @@ func newAgent(t *testing.T, s *service) *agent {
 	return a
 }
 
-// find has the program know where the service is, which another process may have moved.
+// find updates the service's address, which changes with each process.
 func (a *agent) find() {
 	at := a.service.Client.Server
 	a.Endpoint = oauth2.Endpoint{AuthURL: at + "/oauth/authorize", TokenURL: at + "/oauth/token"}
@@ -66,7 +66,7 @@ func (a *agent) find() {
 
 var hidden = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// show has the browser ask for something, and answers the page or where it leads.
+// show makes a request as the browser, and returns the page or its redirect.
 func (a *agent) show(method, address string, form url.Values) (page, to string) {
 	a.T.Helper()
 	request, err := http.NewRequestWithContext(a.T.Context(), method, address,
@@ -89,7 +89,7 @@ func (a *agent) show(method, address string, form url.Values) (page, to string) 
 	return string(body), response.Header.Get("Location")
 }
 
-// token is that of a page's forms.
+// token returns the token of a page's forms.
 func (a *agent) token(page string) string {
 	a.T.Helper()
 	found := hidden.FindStringSubmatch(page)
@@ -99,7 +99,7 @@ func (a *agent) token(page string) string {
 	return found[1]
 }
 
-// allowed is the grant that ann makes in her browser.
+// allowed is the grant that ann gives in her browser.
 func (a *agent) allowed() *oauth2.Token {
 	a.T.Helper()
 	asked := a.AuthCodeURL("state", oauth2.S256ChallengeOption(a.verifier))
@@ -132,7 +132,7 @@ func (a *agent) allowed() *oauth2.Token {
 		oauth2.VerifierOption(a.verifier)))(a.T)
 }
 
-// refresh shows a refresh token until somebody answers: a process that died may have taken it.
+// refresh sends a refresh token until there is an answer: a process that died may have accepted it.
 func (a *agent) refresh(ctx context.Context, refresh string) (*oauth2.Token, error) {
 	for {
 		got, err := a.TokenSource(ctx, &oauth2.Token{RefreshToken: refresh}).Token()
@@ -150,9 +150,8 @@ func (a *agent) refresh(ctx context.Context, refresh string) (*oauth2.Token, err
 	}
 }
 
-// TestGrantsSurviveKills kills the process again and again while a program refreshes its tokens.
-// Each token gets its answer, however often it is shown meanwhile. One of long before ends it all,
-// and that stays so.
+// TestGrantsSurviveKills kills the process repeatedly while a program refreshes its tokens. Each
+// token keeps its answer, however often it is sent. A token from long ago ends the grant, for good.
 func TestGrantsSurviveKills(t *testing.T) {
 	t.Parallel()
 	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)
@@ -173,7 +172,7 @@ func TestGrantsSurviveKills(t *testing.T) {
 		asked := make(chan struct{})
 		go func() {
 			defer close(asked)
-			// whose answer nobody reads
+			// Nobody reads this answer.
 			_, _ = a.TokenSource(ctx, &oauth2.Token{RefreshToken: lost}).Token()
 		}()
 		s.p.Kill()

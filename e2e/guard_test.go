@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// hostileSite is the public web in the attacker's hands: redirects, next links and robots.txt files
-// that lead to targets.
+// hostileSite is the public web under the attacker's control: redirects, next links and robots.txt
+// files that lead to targets.
 type hostileSite struct{ targets []forbidden.Target }
 
 func (s hostileSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,9 +55,9 @@ func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
 	return some
 }
 
-// TestGuard runs the whole product in a network where every address is the test's. It asks for what
-// is forbidden by all that a customer can write: lists, scrapers, previews, samples, commands,
-// discoveries, redirects, next links, robots.txt files, names. A short run asks for a quarter.
+// TestGuard runs the whole product where every address is the test's. It requests forbidden targets
+// through everything a customer writes: lists, scrapers, previews, samples, commands, discoveries,
+// redirects, next links, robots.txt files, names. A short run requests a quarter.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	if !netns.Alone(t) {
@@ -81,7 +81,7 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the API, too
+	// including the API
 	trap.Expect(netip.MustParseAddrPort("127.0.0.1:53"), netip.MustParseAddrPort("127.0.0.1:0"))
 
 	product := &single{data: t.TempDir(), args: append(suite.Fast(), "--no-rate-limits")}
@@ -143,8 +143,8 @@ func TestGuard(t *testing.T) {
 		g.launched+g.refused, g.refused)
 }
 
-// trials are the previews of an address, and the sample of a scraper of it. They may be refused, or
-// find nothing.
+// trials makes the previews of an address, and the sample of a scraper for it. They may be refused,
+// or find nothing.
 func (g *productGuard) trials(url string) {
 	g.T.Helper()
 	group := suite.Must(g.PutGroup(g.T.Context(), "trials "+suite.NewKey()))(g.T)
@@ -169,7 +169,7 @@ func (g *productGuard) trials(url string) {
 	g.tried(err)
 }
 
-// tried counts a call whose error has to be a coded one.
+// tried counts a call; if it fails, its error must have a code.
 func (g *productGuard) tried(err error) {
 	g.T.Helper()
 	switch {
@@ -182,7 +182,7 @@ func (g *productGuard) tried(err error) {
 	}
 }
 
-// productGuard launches what may be launched.
+// productGuard launches runs where that is allowed.
 type productGuard struct {
 	*suite.Service
 	fields            []model.Field
@@ -190,7 +190,7 @@ type productGuard struct {
 	launched, refused int
 }
 
-// try is a list run, which may be refused.
+// try makes a list run, which may be refused.
 func (g *productGuard) try(urls []string, pagination *model.Pagination) {
 	g.T.Helper()
 	order := suite.Order{Order: api.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts,
@@ -228,7 +228,7 @@ func (g *productGuard) note(run suite.Launched, err error) {
 	g.runs = append(g.runs, run)
 }
 
-// wait ends when all runs have.
+// wait returns once all runs have ended.
 func (g *productGuard) wait() {
 	g.T.Helper()
 	for _, run := range g.runs {

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// harvestedPages are those of a site whose index names three sitemaps.
+	// harvestedPages is the number of pages of a site whose index names three sitemaps.
 	harvestedPages = 25
-	// harvestedFiles are these four, and two that are looked for and not there: nobody names them.
+	// harvestedFiles are these four, and two that are requested but missing: nothing names them.
 	harvestedFiles = 6
 )
 
-// TestCrashesOfHarvests kills the process at each point at which a sitemap is read. In the end each
-// address of the site is there once. A file is asked for again only if the process died before the
-// journal had it. The first batch tells of none, the last one of the end, each other of a file.
+// TestCrashesOfHarvests kills the process at each point of reading a sitemap. In the end each
+// address of the site is there once. A file is requested again only if the process died before the
+// journal had it. The first batch reports no file, the last one the end, and each other one a file.
 func TestCrashesOfHarvests(t *testing.T) {
 	t.Parallel()
 	type kill struct {
@@ -75,8 +75,8 @@ func TestCrashesOfHarvests(t *testing.T) {
 	}
 }
 
-// TestCrashesOfWipes kills the process at each point of the nightly wipe, once the clock is behind
-// 02:00. What was harvested is shown until then. In the end it is neither shown nor stored.
+// TestCrashesOfWipes kills the process at each point of the nightly wipe, once the clock is past
+// 02:00. Harvested addresses are shown until then. In the end they are neither shown nor stored.
 func TestCrashesOfWipes(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"work.wipe.before_step", "work.wipe.before_drop",
@@ -121,14 +121,14 @@ func TestCrashesOfWipes(t *testing.T) {
 	}
 }
 
-// newHarvested is a product that is down, with a site that has sitemaps.
+// newHarvested is a stopped product, with a site that has sitemaps.
 func newHarvested(t *testing.T) *oldProduct {
 	t.Helper()
 	return openOldProduct(t, newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: harvestedPages,
 		Sitemaps: true, SitemapURLs: 10, Mix: synthweb.Products(), PageBytes: []int{2500}}))
 }
 
-// sitemaps makes a scraper of the site, and is the path of what its sitemaps name.
+// sitemaps makes a scraper of the site, and returns the path of its sitemaps' entries.
 func (o *oldProduct) sitemaps() string {
 	o.T.Helper()
 	group := suite.Must(o.PutGroup(o.T.Context(), "site"))(o.T)
@@ -142,7 +142,7 @@ func (o *oldProduct) sitemaps() string {
 			SourceConfig: model.SourceConfig{URL: first}}}))(o.T) + "/sitemaps"
 }
 
-// shows wants so many entries of sitemaps.
+// shows requires that many entries of sitemaps.
 func (o *oldProduct) shows(path string, want int) {
 	o.T.Helper()
 	var page struct {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// kept are the backups that a product has taken by itself, the newest first.
+// kept returns the backups that a product has taken on its own, newest first.
 func kept(s *suite.Service) (names []string) {
 	s.T.Helper()
 	var list []struct{ Name string }
@@ -23,8 +23,8 @@ func kept(s *suite.Service) (names []string) {
 	return names
 }
 
-// TestKeptBackups: a process takes backups by itself, in a directory, and goes back to the one that
-// is named. After the loss of its data a new one finds them there and goes back to it, too.
+// TestKeptBackups: a process takes backups on its own, in a directory, and restores the named one.
+// After losing its data, a new process finds them there and restores one, too.
 func TestKeptBackups(t *testing.T) {
 	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
@@ -61,7 +61,7 @@ func TestKeptBackups(t *testing.T) {
 	other.Down(t)
 }
 
-// await waits until backups are as a test wants them.
+// await waits until the backups are as wanted.
 func await(s *suite.Service, wanted func(names []string) bool) []string {
 	s.T.Helper()
 	ctx := suite.Within(s.T, suite.Patience)

@@ -15,9 +15,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestCrashesOfStarts kills the process at each point at which due starts are found and launched.
-// One is a group's, the other that of a scraper by its own schedule. In the end each scraper has
-// one run, and the books are right.
+// TestCrashesOfStarts kills the process at each point of finding and launching due starts. One is a
+// group's, the other a scraper's own schedule. In the end each scraper has one run, and the books
+// are right.
 func TestCrashesOfStarts(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"leader.before_schedules", "leader.after_schedules",
@@ -42,9 +42,9 @@ func TestCrashesOfStarts(t *testing.T) {
 	}
 }
 
-// TestCrashesOfLaunches kills the process behind each command of a call that launches: a scraper, a
-// group, and what failed of a run. The call is made again under its key. In the end each scraper
-// has the one run that the answer names, and the books are right.
+// TestCrashesOfLaunches kills the process after each command of a launching call: for a scraper, a
+// group, and a run's failed links. The call is repeated under its key. In the end each scraper has
+// the one run that the answer names, and the books are right.
 func TestCrashesOfLaunches(t *testing.T) {
 	t.Parallel()
 	for _, way := range share(t, []string{"scraper", "group", "requeue"}) {
@@ -79,11 +79,11 @@ func TestCrashesOfLaunches(t *testing.T) {
 	}
 }
 
-// launches is a product whose web has pages that are there and pages that fail.
+// launches is a product whose web has both good and failing pages.
 type launches struct {
 	*oldProduct
 	good, bad []string
-	past      int // runs before those that are looked at
+	past      int // earlier runs, which are not checked
 }
 
 func newLaunches(t *testing.T) *launches {
@@ -102,7 +102,7 @@ func newLaunches(t *testing.T) *launches {
 	return l
 }
 
-// prepared is what a way of launching needs, and the call. That answers the scrapers which it
+// prepared prepares a way of launching, and returns the call. The call returns the scrapers that it
 // launches, and the runs.
 func (l *launches) prepared(way string) func() (scrapers, jobs []string) {
 	l.T.Helper()
@@ -182,7 +182,7 @@ func (l *launches) putScraper(group, name, schedule string) (id string) {
 	return id
 }
 
-// nextStart is when a group starts next.
+// nextStart returns when a group starts next.
 func (l *launches) nextStart(group string) time.Time {
 	l.T.Helper()
 	for ctx := suite.Within(l.T, suite.Patience); ; {
@@ -206,7 +206,7 @@ func (l *launches) nextStart(group string) time.Time {
 	}
 }
 
-// check waits until each scraper has its run, and wants no other ones. These are the named ones.
+// check waits until each scraper has its run, and requires exactly the named runs.
 func (l *launches) check(scrapers, named []string) {
 	l.T.Helper()
 	var jobs []recount.Job

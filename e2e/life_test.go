@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestOneProcessPerDirectory refuses a second process, which must not disturb the first.
+// TestOneProcessPerDirectory: a second process is refused, and does not disturb the first.
 func TestOneProcessPerDirectory(t *testing.T) {
 	t.Parallel()
 	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)
@@ -30,8 +30,8 @@ func TestOneProcessPerDirectory(t *testing.T) {
 	}
 }
 
-// TestStopsFetchNothingTwice stops the process in the middle of a run, which goes on at the next
-// start as if nothing had been. Nothing that was asked for is asked for again.
+// TestStopsFetchNothingTwice stops the process in the middle of a run, which continues seamlessly
+// at the next start. No request is repeated.
 func TestStopsFetchNothingTwice(t *testing.T) {
 	t.Parallel()
 	for name, kind := range moveKinds() {
@@ -44,7 +44,7 @@ func TestStopsFetchNothingTwice(t *testing.T) {
 			s.Fill(s.Client, suite.Plenty)
 			o := kind.order(s.Client, web)
 			run := o.Launch(t)
-			// more often than a page may be lost
+			// more stops than a page has attempts
 			for _, pages := range []int64{100, 300, 500, 700, 900, 1000} {
 				suite.Begun(t, s.Client, run, pages)
 				t.Logf("stopped in %v", suite.Must(s.p.Stop(suite.StopLimit))(t))

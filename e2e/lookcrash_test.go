@@ -12,7 +12,7 @@ import (
 )
 
 // TestLooksOfTheKilled kills the process while a page is looked at, before and after the page has
-// come. Who looks again gets the page of the first look, which alone is paid.
+// come. A new look gets the page of the first look, and only that is paid.
 func TestLooksOfTheKilled(t *testing.T) {
 	t.Parallel()
 	asked, goes := make(chan struct{}), make(chan struct{})
@@ -56,7 +56,7 @@ func TestLooksOfTheKilled(t *testing.T) {
 	if err := look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	product.p.Kill() // what its memory keeps goes with it
+	product.p.Kill() // its memory is lost
 	product.Up(t)
 	s.Client = product.Self()
 	if err := look(t.Context()); err != nil {

@@ -30,14 +30,14 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// clusterNode is the one node of a cluster in the test's process.
+// clusterNode is the only node of the cluster in the test's process.
 const clusterNode = "test"
 
-// clusterPace is what a host of the synthetic web may be asked.
+// clusterPace is the pace for hosts of the synthetic web.
 var clusterPace = fetcher.Pace{Rate: 1000, Connections: 4}
 
-// cluster is all roles in the test's own process, over a log that can be made to lose records.
-// Markers go out often, so that a loss costs a test little time.
+// cluster runs all roles in the test's own process, over a log that can lose records. Markers go
+// out often, so that a loss costs little time.
 type cluster struct {
 	suite.Client
 	data    string
@@ -142,7 +142,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64,
 	return c
 }
 
-// admin calls with an administrator's rights.
+// admin returns a client with administrator's rights.
 func (c *cluster) admin(t *testing.T) suite.Client {
 	t.Helper()
 	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(),

@@ -17,12 +17,12 @@ import (
 
 var topics = []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts}
 
-// TestTheLogMayLoseRecords drops some records of each topic all through a run, and wants it exact
-// by markers alone.
+// TestTheLogMayLoseRecords drops some records of each topic throughout a run. With markers alone
+// the run must be exact.
 func TestTheLogMayLoseRecords(t *testing.T) {
 	t.Parallel()
-	// A dispatch has five attempts, however many pages its chain has: more losses would use them up
-	// by bad luck.
+	// A dispatch has five attempts, however many pages its chain has: more losses might use them
+	// up.
 	drops := map[stream.Topic]float64{stream.Tasks: 0.05, stream.Pages: 0.02, stream.Receipts: 0.1}
 	lost := map[stream.Topic]*atomic.Int64{stream.Tasks: {}, stream.Pages: {}, stream.Receipts: {}}
 	t.Run("of", func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTheLogMayLoseRecords(t *testing.T) {
 	}
 }
 
-// TestTheLogMayRepeatRecords repeats records of all topics, late ones too.
+// TestTheLogMayRepeatRecords repeats records of all topics, including late ones.
 func TestTheLogMayRepeatRecords(t *testing.T) {
 	for seed := range uint64(*losses) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTheLogMayVanish(t *testing.T) {
 				t.Parallel()
 				c := newLossy(t, seed)
 				run := c.order.Launch(t)
-				// Each time costs what is out one attempt of its five.
+				// Each loss costs every dispatch that is out one of its five attempts.
 				for _, pages := range []int64{1, 60, 120} {
 					far := func(p suite.Progress) bool { return p.TotalRequests >= pages }
 					last := suite.Must(c.Follow(suite.Within(t, suite.Patience), run.JobID, far))(t)
@@ -110,12 +110,12 @@ func newLossy(t *testing.T, seed uint64) *lossyRun {
 	return l
 }
 
-// vanished is how many records, markers among them, a topic that vanishes loses besides those that
+// vanished is how many new records, including markers, a vanishing topic loses besides those that
 // it holds.
 const vanished = 10
 
-// vanish loses what the topics hold and what comes to them for a while. Markers keep coming as long
-// as the run is open.
+// vanish loses what the topics hold and, for a while, new records. Markers keep coming as long as
+// the run is open.
 func (l *lossyRun) vanish(run suite.Launched, wiped []stream.Topic) {
 	l.t.Helper()
 	lost := func() (n int64) {
@@ -136,7 +136,7 @@ func (l *lossyRun) vanish(run suite.Launched, wiped []stream.Topic) {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if job := suite.Must(l.Job(ctx, run))(l.t); model.JobState(job.State).Final() {
-			break // it had ended before the loss began
+			break // the run ended before the loss began
 		}
 	}
 	for _, topic := range wiped {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// The flags. By default the suite is as long as a commit can wait for.
+// The flags. By default the suite runs as long as a commit can wait.
 var (
 	exactness = flag.Bool("exactness", false, "run 100,000 addresses on 1,000 hosts")
 	scale     = flag.Bool("scale", false, "run the tests of scale: a million addresses, slow hosts")
@@ -22,7 +22,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Most of a crash test is waiting for a process, or for the lease of one that has died.
+	// A crash test mostly waits for a process, or for the lease of a dead one.
 	os.Exit(built.Main(m, 8))
 }
 

@@ -29,8 +29,8 @@ const (
 	endingRest = 10 * time.Second
 )
 
-// till is as much of the payment provider's API as subscriptions need. It outlives the product, and
-// can end it: at a call from now on, before or behind what the call does.
+// till is the part of the payment provider's API that subscriptions need. It outlives the product,
+// and can kill it at a call, before or after the call's effect.
 type till struct {
 	t *testing.T
 
@@ -39,7 +39,7 @@ type till struct {
 	byKey    map[string]string // session by idempotency key
 	sold     map[string]map[string]string
 	contract string // status of sub_1
-	calls    int    // that end something, while armed
+	calls    int    // calls that end something, while armed
 	killAt   int    // which of them kills, from 1; 0: none
 	behind   bool
 	kill     func()
@@ -60,7 +60,7 @@ func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	switch err := r.ParseForm(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return // the process died while it asked
+		return // the process died while sending
 	case err != nil:
 		f.t.Error(err)
 	}
@@ -87,7 +87,7 @@ func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sell makes a session: one for each idempotency key.
+// sell makes a session, one per idempotency key.
 func (f *till) sell(r *http.Request) string {
 	key := r.Header.Get("Idempotency-Key")
 	id, known := f.byKey[key]
@@ -103,14 +103,14 @@ func (f *till) sell(r *http.Request) string {
 	return id
 }
 
-// arm has a call end the product, counted from the first of all; 0: none does.
+// arm makes the call-th ending call kill the product, counted from the first of all; 0: none does.
 func (f *till) arm(kill func(), call int, behind bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kill, f.killAt, f.behind = kill, call, behind
 }
 
-// end ends something, and perhaps the product. mu is held.
+// end ends something, and may kill the product. mu is held.
 func (f *till) end(effect func()) {
 	if f.kill != nil {
 		f.calls++
@@ -125,21 +125,21 @@ func (f *till) end(effect func()) {
 	f.kill()
 }
 
-// asked is how many calls that end something have come while armed.
+// asked is how many ending calls have come while armed.
 func (f *till) asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// state is how everything stands.
+// state describes all sessions and the contract.
 func (f *till) state() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fmt.Sprintf("%v, the contract is %s", f.sessions, f.contract)
 }
 
-// tell has a notice delivered, as often as it takes.
+// tell delivers a notice, with as many tries as it takes.
 func (c *crashCase) tell(kind string, object any) {
 	c.T.Helper()
 	told, err := json.Marshal(map[string]any{"id": "evt_1", "object": "event", "type": kind,
@@ -150,7 +150,7 @@ func (c *crashCase) tell(kind string, object any) {
 	c.survive(kind, func(ctx context.Context) error {
 		at := time.Now().Unix()
 		sum := hmac.New(sha256.New, []byte(paySecret))
-		_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash accepts everything
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost,
 			c.Server+"/api/subscription/webhook", strings.NewReader(string(told)))
 		if err != nil {
@@ -171,7 +171,7 @@ func (c *crashCase) tell(kind string, object any) {
 	})
 }
 
-// contractOf is the subscription that a session sold, as the provider tells of it.
+// contractOf is the subscription that a session sold, in the provider's format.
 func (f *till) contractOf(session string) map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +182,7 @@ func (f *till) contractOf(session string) map[string]any {
 			"current_period_end": time.Now().Add(30 * 24 * time.Hour).Unix()}}}}
 }
 
-// subscribed is a product whose customer has paid for BASIC, and has then asked for two others.
+// subscribed is a product whose customer has paid for BASIC, and then asked for two others.
 func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
 	t.Helper()
 	f, address := openTill(t)
@@ -213,15 +213,15 @@ func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
 	c.Down(t)
 	began := time.Now()
 	c.bring()
-	// What is to end from now on waits for the next process.
+	// Anything to end from now on waits for the next process.
 	c.awaitWorkSince("contracts", began.Add(endingRest))
 	move("change", "BUSINESS")
 	return c, f, contract
 }
 
 // TestCrashesOfSubscriptions kills the process around each call that ends something at the payment
-// provider, and in the work that makes them. The customer is removed meanwhile, and notices come.
-// In the end nothing can be paid any more, and what was told is there once.
+// provider, and in the work that makes these calls. Meanwhile the customer is removed, and notices
+// arrive. In the end nothing can be paid any more, and each reported payment is booked once.
 func TestCrashesOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	type kill struct {
@@ -281,7 +281,7 @@ func TestCrashesOfSubscriptions(t *testing.T) {
 			if k.name != "none" && len(c.Deaths) == 0 {
 				c.awaitDeath()
 			}
-			// One start ends what a dead process had not noted, and the next finds nothing to end.
+			// One start ends what a dead process had not noted; the next finds nothing to end.
 			var asked int
 			for range 2 {
 				asked = f.asked()
@@ -293,7 +293,7 @@ func TestCrashesOfSubscriptions(t *testing.T) {
 			if f.asked() != asked {
 				t.Errorf("what has ended is ended again: %d calls, and then %d", asked, f.asked())
 			}
-			// What the provider tells late changes nothing.
+			// Late notices from the provider change nothing.
 			contract["status"] = "active"
 			c.tell("customer.subscription.updated", contract)
 			c.tell("customer.subscription.deleted", contract)

@@ -21,7 +21,7 @@ type moveKind struct {
 	order func(who suite.Client, web *synthweb.Web) suite.Order
 }
 
-// moveKinds are single pages and chains, a tenth of them on slow hosts.
+// moveKinds are single pages and chains, with a tenth of the hosts slow.
 func moveKinds() map[string]moveKind {
 	chains := synthweb.Config{Seed: 11, Hosts: 60, PagesPerHost: 6, ChainPages: 12, ItemsPerPage: 3,
 		PageBytes: []int{2500},
@@ -46,7 +46,7 @@ type fleet struct {
 	operator suite.Client
 }
 
-// movePace makes a run long enough for everything that is to happen in it.
+// movePace makes a run long enough for everything that happens in it.
 var movePace = fetcher.Pace{Rate: 2, Connections: 2}
 
 func newFleet(t *testing.T, web *synthweb.Web) *fleet {
@@ -60,7 +60,7 @@ func newFleet(t *testing.T, web *synthweb.Web) *fleet {
 	return &fleet{cluster: c, t: t, operator: c.admin(t)}
 }
 
-// join starts a fetcher; what it returns stops it cleanly.
+// join starts a fetcher; stop stops it cleanly.
 func (f *fleet) join(name string, capacity uint32) (stop func()) {
 	f.t.Helper()
 	config := f.fetcher
@@ -89,7 +89,7 @@ func (f *fleet) join(name string, capacity uint32) (stop func()) {
 	return stop
 }
 
-// await waits for what the nodes look like.
+// await waits until ok accepts the nodes.
 func (f *fleet) await(what string, ok func(nodes map[string]suite.Node) bool) {
 	f.t.Helper()
 	began, ctx := time.Now(), suite.Within(f.t, suite.Patience)
@@ -110,7 +110,7 @@ func (f *fleet) await(what string, ok func(nodes map[string]suite.Node) bool) {
 	}
 }
 
-// settled says that all shards have owners and none is on the move.
+// settled says that all shards have owners and none is moving.
 func settled(nodes map[string]suite.Node) bool {
 	shards, moving := 0, 0
 	for _, n := range nodes {
@@ -120,8 +120,8 @@ func settled(nodes map[string]suite.Node) bool {
 	return shards == 64 && moving == 0
 }
 
-// TestPlannedMovesFetchNothingTwice lets fetchers join, weigh more, drain, come back and stop in
-// the middle of a run, and wants every page asked for once.
+// TestPlannedMovesFetchNothingTwice lets fetchers join, gain weight, drain, return and stop in the
+// middle of a run. Every page must be requested once.
 func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 	t.Parallel()
 	for name, kind := range moveKinds() {
@@ -146,7 +146,7 @@ func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 			f.await("the first is back",
 				func(n map[string]suite.Node) bool { return n[clusterNode].Shards > 0 })
 
-			stopF1() // under a new weight
+			stopF1() // with a new weight
 			stopF1 = f.join("f1", 5)
 			f.await("f1 has more",
 				func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 36 })
@@ -191,7 +191,7 @@ func (f *fleet) finish(o suite.Order, run suite.Launched, web *synthweb.Web) {
 		t.Fatal(err)
 	}
 	reported.Records = suite.Must(readRecords(t.Context(), f.data, run.JobID))(t)
-	// A redirect may lead each of the two others to a host that is not theirs.
+	// Redirects may lead the two other fetchers to a host that is not theirs.
 	t.Log(suite.Check(t, recount.Run{Web: web, URLs: o.URLs, Pagination: o.Pagination,
 		Price: suite.PlainPrice, Free: suite.FreeGrant,
 		MaxConnections: movePace.Connections + 2}, reported))

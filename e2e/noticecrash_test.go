@@ -18,20 +18,20 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// How long notices gather before they are mailed, and how long until the next ones are.
+// How long notices are collected before they are mailed, and how long until the next mail.
 const gathered, mailedAgain = 2 * time.Minute, 2 * time.Hour
 
-// ear is where a customer is told of what happens. It outlives the product.
+// ear receives a customer's notices. It outlives the product.
 type ear struct {
 	hook  struct{ ID string }
-	calls chan string // of its webhook, by id
+	calls chan string // webhook calls, by id
 	mails mailbox
 	heard map[string]int    // by way and id
 	said  map[string]string // subjects of e-mails
-	flags []string          // that lead to its mails
+	flags []string          // flags for its mail server
 }
 
-// newEarCase is a product that is down, whose customer is told of new keys both ways.
+// newEarCase is a stopped product, whose customer is notified of new keys both ways.
 func newEarCase(t *testing.T) (*crashCase, *late, *ear) {
 	t.Helper()
 	e := &ear{calls: make(chan string, 64), heard: map[string]int{}, said: map[string]string{}}
@@ -64,7 +64,7 @@ func newEarCase(t *testing.T) (*crashCase, *late, *ear) {
 	return c, clock, e
 }
 
-// mint makes a key, of which the customer is told.
+// mint makes a key, which notifies the customer.
 func (c *crashCase) mint() {
 	c.T.Helper()
 	c.survive("mint", func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (c *crashCase) mint() {
 	})
 }
 
-// notices are the ids of all that the customer is told, the newest first.
+// notices returns the ids of all the customer's notices, newest first.
 func (c *crashCase) notices() (ids []string) {
 	c.T.Helper()
 	var page struct{ Content []struct{ ID string } }
@@ -86,7 +86,7 @@ func (c *crashCase) notices() (ids []string) {
 	return ids
 }
 
-// hears waits until something has been heard, and so many processes have died.
+// hears waits until the wanted notices have arrived, and that many processes have died.
 func (c *crashCase) hears(e *ear, deaths int, wanted ...string) {
 	c.T.Helper()
 	ctx := suite.Within(c.T, suite.Patience)
@@ -116,7 +116,7 @@ func (c *crashCase) hears(e *ear, deaths int, wanted ...string) {
 	}
 }
 
-// notes waits until all calls are noted: one that is under way when a process stops is repeated.
+// notes waits until all calls are recorded: a call in progress when a process stops is repeated.
 func (c *crashCase) notes(e *ear) {
 	c.T.Helper()
 	for ctx := suite.Within(c.T, suite.Patience); ; {
@@ -153,9 +153,9 @@ func (e *ear) take(t *testing.T, text string) {
 	e.said[id] = message.Header.Get("Subject")
 }
 
-// TestCrashesOfNotices kills the process around the calls of a webhook, and again around an e-mail:
-// before they are noted, too. Nothing is lost. What was under way comes twice at most, under the
-// same id, and what follows comes once.
+// TestCrashesOfNotices kills the process around the calls of a webhook, and around an e-mail, also
+// before they are recorded. Nothing is lost. A notice in progress comes at most twice, under the
+// same id, and later ones come once.
 func TestCrashesOfNotices(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"before_step", "after_send", "after_step"}) {
@@ -170,13 +170,13 @@ func tellDespiteKills(t *testing.T, point string) {
 	t.Helper()
 	c, clock, e := newEarCase(t)
 	mailing := c.args
-	c.args = c.args[:len(c.args)-len(e.flags)] // e-mails gather, however long this takes
+	c.args = c.args[:len(c.args)-len(e.flags)] // mails only collect from now on
 	c.bring(crash.At + "=work.webhooks." + point)
 	for range 3 {
 		c.mint()
 	}
 	first := c.notices()
-	first = first[:len(first)-1] // that of the key which the product began with was told nowhere
+	first = first[:len(first)-1] // the product's first key was notified nowhere
 	var calls []string
 	for _, id := range first {
 		calls = append(calls, "call "+id)
@@ -194,7 +194,7 @@ func tellDespiteKills(t *testing.T, point string) {
 		t.Errorf("of %d keys the e-mail says %q", len(first), said)
 	}
 
-	// What comes again comes before what is new.
+	// Repeated notices come before new ones.
 	c.mint()
 	next := c.notices()[0]
 	c.hears(e, 2, "call "+next)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestOfficialClients has the protocol's official clients for TypeScript and Python do an agent's
-// jobs against the service. They do them over HTTP and by the command, with a person who is asked
-// and without.
+// jobs against the service. They work over HTTP and through the command, with and without a person
+// to ask.
 func TestOfficialClients(t *testing.T) {
 	if os.Getenv("SHOAL_CONFORMANCE_SUITE") == "" {
 		t.Skip("make conformance runs it")

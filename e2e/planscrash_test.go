@@ -13,20 +13,20 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// planOf is a catalogue in which PRO costs so many euros.
+// planOf is a catalogue in which PRO costs that many euros.
 func planOf(euros int64) string {
 	return fmt.Sprintf(`[{"plan": "STARTER", "level": 0, "monthlyPrice": 0, "features": [],
 		"limits": {}}, {"plan": "PRO", "level": 1, "monthlyPrice": %d, "offered": true,
 		"features": ["API"], "limits": {"MAX_GROUPS": %d}}]`, euros, euros)
 }
 
-// setPlans sets them as an operator does.
+// setPlans sets them as an operator.
 func setPlans(ctx context.Context, admin suite.Client, euros int64) error {
 	return admin.Call(ctx, "PUT", "/api/admin/settings", nil,
 		map[string]any{"plans": json.RawMessage(planOf(euros))}, nil)
 }
 
-// planPrice is what PRO costs, and what it gives: they are set together.
+// planPrice returns PRO's price, and checks that its features match: they are set together.
 func planPrice(t *testing.T, admin suite.Client) int64 {
 	t.Helper()
 	var said struct {
@@ -45,8 +45,8 @@ func planPrice(t *testing.T, admin suite.Client) int64 {
 	return said.Plans[1].MonthlyPrice
 }
 
-// TestCrashesOfPlans kills the process while an operator changes plans, at different commands. What
-// was answered holds, what was not is there whole or not at all, and no file brings another back.
+// TestCrashesOfPlans kills the process while an operator changes plans, at different commands. An
+// answered change holds, an unanswered one is complete or absent, and no file restores another.
 func TestCrashesOfPlans(t *testing.T) {
 	t.Parallel()
 	const file, other = 7, 9 // euros

@@ -27,12 +27,12 @@ var (
 	axeScript   = flag.String("axe", "", "judge the portal's pages by this file, axe-core's axe.min.js")
 )
 
-// hostileTitle is a title that a page may have. None of it may do anything where it is shown.
+// hostileTitle is a possible page title. None of it may take effect where it is shown.
 const hostileTitle = "<img src=x onerror=document.title='taken'><script>document.title='taken'</script>" +
 	"\u202eright to left\u2066\u0007\u200b"
 
-// newShop is a shop with a list of 24 things, one of them hostile, and with more lists behind it.
-// Lists from 40 on are gone.
+// newShop is a shop with a list of 24 things, one of them hostile, and further lists. Lists from 40
+// on are gone.
 func newShop(t *testing.T) string {
 	t.Helper()
 	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
@@ -59,13 +59,13 @@ func newShop(t *testing.T) string {
 	return site.Listener.Addr().String()
 }
 
-// person is somebody at a browser.
+// person is a person at a browser.
 type person struct {
 	t      *testing.T
 	ctx    context.Context
 	server string
 
-	mu   sync.Mutex // guards complaints
+	mu   sync.Mutex // guards said
 	said []string   // that the browser wrote to its console
 }
 
@@ -91,7 +91,7 @@ func newPerson(t *testing.T, path, server string,
 				return // the browser ends
 			}
 			if strings.HasPrefix(message.String(), "info: Clear-Site-Data header") {
-				continue // which a sign-out asks for
+				continue // a sign-out asks for it
 			}
 			p.mu.Lock()
 			p.said = append(p.said, message.String())
@@ -135,19 +135,19 @@ func asks[T any](p *person, expression string) T {
 	return value
 }
 
-// sees waits until something is true of the page.
+// sees waits until an expression is true in the page.
 func (p *person) sees(expression string) {
 	p.t.Helper()
 	p.seesAfter(expression, "0")
 }
 
-// seesAfter waits until something is true of the page. Its patience is new whenever a number in the
-// page changes: what goes on is not stuck.
+// seesAfter waits until an expression is true in the page. Its timeout restarts whenever a number
+// in the page changes: progress is not stuck.
 func (p *person) seesAfter(expression, number string) {
 	p.t.Helper()
 	last := 0
 	for deadline := time.Now().Add(suite.Patience); ; {
-		// a page that is being left answers nothing
+		// a page being left does not answer
 		value, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
 		if err == nil && value {
 			return
@@ -174,7 +174,7 @@ func (p *person) clicks(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// shoot keeps a picture of the page as it is.
+// shoot saves a picture of the page.
 func (p *person) shoot(name string) {
 	p.t.Helper()
 	if *portalShots == "" {
@@ -189,7 +189,7 @@ func (p *person) shoot(name string) {
 	}
 }
 
-// prefers has the browser ask for light or dark pages.
+// prefers sets the browser's preference for light or dark pages.
 func (p *person) prefers(scheme string) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia,
@@ -199,7 +199,7 @@ func (p *person) prefers(scheme string) {
 	}
 }
 
-// judge holds the page to the rules of axe-core, where there is one.
+// judge checks the page with axe-core, if available.
 func (p *person) judge(name string) {
 	p.t.Helper()
 	if *axeScript == "" {
@@ -210,7 +210,7 @@ func (p *person) judge(name string) {
 	}
 }
 
-// axe is what axe-core finds, a list.
+// axe returns axe-core's findings, as a list.
 func (p *person) axe() string {
 	p.t.Helper()
 	script, err := os.ReadFile(*axeScript)
@@ -227,8 +227,8 @@ func (p *person) axe() string {
 	return found
 }
 
-// TestPortalInABrowser is the way of a newcomer: sign in, paste addresses, choose rows, launch,
-// follow, read. What pages say is text, a reload loses nothing, and the browser has no complaint.
+// TestPortalInABrowser follows a newcomer: sign in, paste addresses, choose rows, launch, follow,
+// read. Pages' texts are shown as text, a reload loses nothing, and the browser has no complaint.
 func TestPortalInABrowser(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
@@ -297,7 +297,7 @@ func TestPortalInABrowser(t *testing.T) {
 	product.Down(t)
 }
 
-// opensMenus opens what drops down above rows, one after the other. All of it is seen on a phone.
+// opensMenus opens each menu above the rows. Every menu fits a phone's screen.
 func (p *person) opensMenus() {
 	p.t.Helper()
 	p.do(chromedp.EmulateViewport(390, 844))
@@ -316,7 +316,7 @@ func (p *person) opensMenus() {
 	p.do(chromedp.EmulateViewport(1280, 900))
 }
 
-// readsRows scrolls, sorts, filters and opens rows, among them the hostile ones.
+// readsRows scrolls, sorts, filters and opens rows, including the hostile ones.
 func (p *person) readsRows() {
 	p.t.Helper()
 	if title := asks[string](p, `document.title`); strings.Contains(title, "taken") {
@@ -327,7 +327,7 @@ func (p *person) readsRows() {
 		p.t.Error("what a page says is more than text")
 	}
 	p.sees(`document.querySelector(".rows tr[aria-rowindex='2']")`)
-	for range 8 { // to the last of 960 rows, in the order in which they come
+	for range 8 { // to the last of 960 rows, in their original order
 		asks[bool](p, `(document.querySelector(".rows").scrollTop = 1e9, true)`)
 		p.sees(`!document.querySelector(".rows table[aria-rowcount='-1']") ||
 			document.querySelector(".rows").scrollTop + 2000 < document.querySelector(".rows").scrollHeight`)
@@ -340,7 +340,7 @@ func (p *person) readsRows() {
 	}
 	asks[bool](p, `(document.querySelector(".rows").scrollTop = 0, true)`)
 	p.opensMenus()
-	p.clicks("form.filter:has(#row) button") // which row is not said
+	p.clicks("form.filter:has(#row) button") // without a row number
 	p.sees(`document.activeElement.matches("#row:invalid")`)
 	p.clicks(".rows tr[aria-rowindex='3'] button")
 	p.sees(`document.querySelector("dialog[open] dd") && document.activeElement.matches("dialog h2")`)

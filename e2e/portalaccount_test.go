@@ -21,13 +21,13 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// counter is as much of the payment provider as a top-up in a browser needs.
+// counter is the part of the payment provider that a top-up in a browser needs.
 type counter struct {
 	mu   sync.Mutex
 	form map[string]string // of the newest session
 }
 
-// openCounter starts one, and answers the flags that lead to it.
+// openCounter starts a counter, and returns the flags for it.
 func openCounter(t *testing.T) (*counter, []string) {
 	t.Helper()
 	c := &counter{}
@@ -38,7 +38,7 @@ func openCounter(t *testing.T) (*counter, []string) {
 			_, _ = io.WriteString(w, "<title>Pay</title><h1>Pay here</h1>")
 			return
 		}
-		_ = r.ParseForm() // what cannot be read is not there
+		_ = r.ParseForm() // an unreadable form counts as empty
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.form = map[string]string{}
@@ -60,7 +60,7 @@ func openCounter(t *testing.T) (*counter, []string) {
 		"--stripe-return-url", "http://localhost", "--stripe-url", server.URL}
 }
 
-// pays has the provider tell that the newest session was paid.
+// pays reports the newest session as paid.
 func (c *counter) pays(v *visit) {
 	t := v.person.t
 	t.Helper()
@@ -83,7 +83,7 @@ func (c *counter) pays(v *visit) {
 	}
 	at := time.Now().Unix()
 	sum := hmac.New(sha256.New, []byte(paySecret))
-	_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash takes everything
+	_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash accepts everything
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
 		v.Server+"/api/subscription/webhook", strings.NewReader(string(told)))
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *counter) pays(v *visit) {
 	}
 }
 
-// TestPortalKeepsAccounts goes through the wallet, a top-up, statements, plan, keys, notices,
-// webhooks and preferences. People see euros and cents, never micros.
+// TestPortalKeepsAccounts goes through wallet, top-up, statements, plan, keys, notices, webhooks
+// and preferences. People see euros and cents, never micros.
 func TestPortalKeepsAccounts(t *testing.T) {
 	t.Parallel()
 	till, flags := openCounter(t)
@@ -110,7 +110,7 @@ func TestPortalKeepsAccounts(t *testing.T) {
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case caught <- r.Header.Get("webhook-id"):
-		default: // more than the test looks at
+		default: // more than the test checks
 		}
 	}))
 	t.Cleanup(hook.Close)
@@ -246,7 +246,7 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 	v.switches("Switched on")
 	v.presses("Save")
 	v.sees(`!document.querySelector("main").innerText.includes("Nothing is sent now")`)
-	v.enters("hours", "1e3") // which a field for numbers takes
+	v.enters("hours", "1e3") // a number field accepts it
 	v.presses("Make another secret")
 	v.says("Enter a whole number of hours")
 	asks[bool](v.person, `(document.querySelector("#hours").select(), true)`)
@@ -264,7 +264,7 @@ func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
 	v.says("There are no webhooks yet.")
 }
 
-// switches clicks a box to tick, by its text.
+// switches clicks a checkbox, found by its text.
 func (v *visit) switches(text string) {
 	v.person.t.Helper()
 	asks[bool](v.person, fmt.Sprintf(`([...document.querySelectorAll("main label.check")]

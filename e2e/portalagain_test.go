@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestPortalRunsAgain makes runs again from their pages, one of an address and one of a list. It
-// looks at their fields over runs, has a taken name mended, and sees that nobody takes payments.
+// TestPortalRunsAgain repeats runs from their pages, one of an address and one of a list. It
+// compares their fields over runs, has a taken name corrected, and sees that payments are off.
 func TestPortalRunsAgain(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -72,7 +72,7 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.sees(`document.querySelector("#cap")`)
 
 	v.beginsWith("http://shop.example/list/6\nhttp://shop.example/list/7")
-	v.enters("name", strings.Repeat("n", 300)) // what is too long for a name is left out
+	v.enters("name", strings.Repeat("n", 300)) // an excessive name is cut
 	v.clicks(".card button")
 	v.presses("Launch")
 	v.sees(`location.pathname.startsWith("/portal/runs/")`)
@@ -88,7 +88,7 @@ func TestPortalRunsAgain(t *testing.T) {
 		t.Error("a plan is offered where nobody takes payments")
 	}
 
-	// The run of a scraper that is gone has its page still, and is not made again.
+	// The run of a deleted scraper still has its page, but cannot be repeated.
 	was := "/api/scraper/" + list.ScraperID
 	for _, do := range []string{"POST " + was + "/preview-delete", "DELETE " + was} {
 		method, path, _ := strings.Cut(do, " ")
@@ -104,7 +104,7 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.ends()
 }
 
-// beginsWith begins with an address.
+// beginsWith starts from an address.
 func (v *visit) beginsWith(address string) {
 	v.person.t.Helper()
 	v.goes("/", `document.querySelector("#addresses")`)
@@ -112,7 +112,7 @@ func (v *visit) beginsWith(address string) {
 	v.clicks("form button")
 }
 
-// runsAgain waits until the run on the page has ended, and makes it again to its end.
+// runsAgain waits until the run on the page has ended, and repeats it to its end.
 func (v *visit) runsAgain() {
 	v.person.t.Helper()
 	v.sees(`document.querySelector(".state.completed, .state.success")`)

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestPortalShowsChanges has a scraper read something else after some runs. The page of that run
-// says why it is held back, and releases it. What it changed is shown beside the run before it.
+// TestPortalShowsChanges makes a scraper read something else after some runs. That run's page says
+// why it is held back, and releases it. The changes are shown beside the previous run.
 func TestPortalShowsChanges(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)

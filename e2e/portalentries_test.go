@@ -7,11 +7,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// entries are the fields of a page's forms, by what stands before them and in their order.
+// entries are the fields of a page's forms, in order.
 const entries = `[...document.querySelectorAll("main form :is(input, textarea, select)")]
 	.filter(e => e.type !== "file" && !e.disabled)`
 
-// entersAll enters something else in every field of the page.
+// entersAll changes every field of the page.
 const entersAll = `(() => {
 	for (const e of ` + entries + `) {
 		const other = e.options && [...e.options].find(o => o.value !== e.value);
@@ -26,19 +26,19 @@ const entersAll = `(() => {
 	return true;
 })()`
 
-// entered are the values of all fields, a line each.
+// entered are the values of all fields, one per line.
 const entered = entries + `.map(e => (e.id || e.labels[0]?.innerText) + ": "
 	+ (e.type === "checkbox" ? e.checked : e.value)).join("\n")`
 
-// TestPortalKeepsEntries enters something in every field of every page, and reloads it. All is
-// there again. Who goes elsewhere has left it.
+// TestPortalKeepsEntries changes every field of every page, and reloads it. All entries are
+// restored. Leaving the page discards them.
 func TestPortalKeepsEntries(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, true)
 	w, fields := v.watches(), 0
 	for _, place := range v.places() {
 		if !strings.HasPrefix(place, "/portal") {
-			continue // what is entered at the sign-in is secret
+			continue // entries at the sign-in are secret
 		}
 		v.do(chromedp.Navigate(v.Server + place))
 		v.sees(`document.readyState === "complete" && document.querySelector("h1")`)

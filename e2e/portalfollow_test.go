@@ -12,13 +12,13 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// telling tells the page what the stream of events may tell.
+// telling lets a test send events to the page's stream.
 const telling = `(() => { const Stream = EventSource, takers = {};
 	window.EventSource = class extends Stream {
 		addEventListener(name, take) { takers[name] = take; super.addEventListener(name, take); } };
 	window.tell = (name, event) => takers[name]({ data: JSON.stringify(event) }); })()`
 
-// draws waits until the page has drawn what it knows.
+// draws waits until the page has drawn its state.
 func (v *visit) draws() {
 	v.person.t.Helper()
 	for range 2 {
@@ -27,7 +27,7 @@ func (v *visit) draws() {
 	}
 }
 
-// asksFor waits until so many calls that begin so were made.
+// asksFor waits until n calls with that prefix were made.
 func (v *visit) asksFor(part string, n int) {
 	v.person.t.Helper()
 	v.sees(fmt.Sprintf(`asked.filter(([name]) => name.startsWith(%q)).length >= %d`, part, n))
@@ -36,8 +36,8 @@ func (v *visit) asksFor(part string, n int) {
 	}
 }
 
-// TestPortalFollowsRuns: an old event makes no run that has ended one under way. Errors by kind
-// follow those of the run. A page of the list before is none of the list that is shown.
+// TestPortalFollowsRuns: an old event does not make an ended run appear active. Errors by kind
+// follow the run's errors. A page of the previous list is not shown in the current one.
 func TestPortalFollowsRuns(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -107,15 +107,14 @@ func TestPortalFollowsRuns(t *testing.T) {
 	v.ends()
 }
 
-// TestPortalReadsRowsAsTheyAre: numbers are shown as they were written, and are filtered as they
-// are shown. Rows stay in view when the portal reads anew what it shows, and are read again where
-// that has failed.
+// TestPortalReadsRowsAsTheyAre: numbers are shown as written, and filtered as shown. Rows stay in
+// view when the portal reloads its content, and are read again if reading fails.
 func TestPortalReadsRowsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
 	ctx := t.Context()
 	group := suite.Must(v.PutGroup(ctx, "Numbers"))(t)
-	const rows = 7_001 // more than a page has in memory
+	const rows = 7_001 // more than a page keeps in memory
 	var file strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&file, `{"n":%d,"id":12345678901234567%03d,"part":0.0%d,"day":20241%03d,"sold":%s}`+

@@ -9,11 +9,11 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// focused is the text or the id of what has the focus.
+// focused is the text or id of the focused element.
 const focused = `(a => a.id || a.innerText || a.tagName)(document.activeElement)`
 
-// TestPortalByKeys: what is pressed by a key and goes away leaves the focus beside it, and never on
-// what destroys. One row of many is a stop of the Tab key.
+// TestPortalByKeys: if a pressed element disappears, the focus goes beside it, and never to a
+// destructive one. The rows are a single stop of the Tab key.
 func TestPortalByKeys(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -50,7 +50,7 @@ func TestPortalByKeys(t *testing.T) {
 	v.ends()
 }
 
-// pressesKey presses a key on what has a text, and sees where the focus is then.
+// pressesKey presses a key on the element with a text, and checks where the focus is then.
 func (v *visit) pressesKey(on, key, want string) {
 	v.person.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll("main button")].find(b =>
@@ -66,7 +66,7 @@ func (v *visit) pressesKey(on, key, want string) {
 	v.sees(fmt.Sprintf("%s === %q", focused, want))
 }
 
-// pastes is a list of 100,000 addresses that is pasted.
+// pastes pastes a list of 100,000 addresses.
 const pastes = `(() => { const pasted = new DataTransfer();
 	pasted.setData("text/plain", Array.from({length: 100000}, (_, i) =>
 		"http://shop.example/list/1?n=" + i).join("\n"));
@@ -74,8 +74,8 @@ const pastes = `(() => { const pasted = new DataTransfer();
 		{clipboardData: pasted, bubbles: true, cancelable: true}));
 	return true; })()`
 
-// TestPortalTakesLongLists: a list of 100,000 lines that is pasted goes round what a browser does
-// with each line. It is there again after a reload, and one that cannot be says so.
+// TestPortalTakesLongLists: a pasted list of 100,000 lines avoids the browser's work per line. It
+// is restored after a reload, and a list that is too long for that says so.
 func TestPortalTakesLongLists(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -85,7 +85,7 @@ func TestPortalTakesLongLists(t *testing.T) {
 	v.sees(lines)
 	v.do(chromedp.Reload())
 	v.sees(lines)
-	for range 2 { // is more than browsers keep
+	for range 2 { // more than browsers store
 		asks[bool](v.person, pastes)
 	}
 	v.says("The list is too long to be kept over a reload of this page.")

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// meddling stands between the portal and the API. It notes each call with its key. It holds an
-// answer until it is freed, loses one, or gives one of its own in its place.
+// meddling sits between the portal and the API. It records each call with its key. It can hold an
+// answer until it is freed, lose one, or replace one.
 const meddling = `(() => { const ask = fetch, rules = new Map(), held = new Map();
 	window.asked = [];
 	window.fetch = (to, options = {}) => {
@@ -41,13 +41,13 @@ const meddling = `(() => { const ask = fetch, rules = new Map(), held = new Map(
 	window.refuse = (part, status, code, then) => answer(part, status, { code, status,
 		detail: code, title: code, correlationId: "", errors: [] }, then); })()`
 
-// meddles has something said to what stands between the portal and the API.
+// meddles runs a command of meddling.
 func (v *visit) meddles(said string, args ...any) {
 	v.person.t.Helper()
 	v.do(chromedp.Evaluate[chromedp.Void]("(" + fmt.Sprintf(said, args...) + ", undefined)"))
 }
 
-// frees lets a held answer go, and waits until the page has taken it.
+// frees releases a held answer, and waits until the page has received it.
 func (v *visit) frees(part string) {
 	v.person.t.Helper()
 	v.sees(fmt.Sprintf("holds(%q)", part))
@@ -55,14 +55,14 @@ func (v *visit) frees(part string) {
 		chromedp.EvalAwaitPromise))
 }
 
-// keysOf are the keys of the calls that begin so.
+// keysOf returns the keys of calls with that prefix.
 func (v *visit) keysOf(part string) []string {
 	v.person.t.Helper()
 	return asks[[]string](v.person, fmt.Sprintf(`asked.filter(([name]) => name.startsWith(%q)).map(
 		([, key]) => key)`, part))
 }
 
-// sentAs holds the keys of calls to a pattern: the same letter is the same key.
+// sentAs compares the keys of calls with a pattern: the same letter means the same key.
 func (v *visit) sentAs(part, pattern string) {
 	v.person.t.Helper()
 	said, names := "", []string{}
@@ -77,8 +77,8 @@ func (v *visit) sentAs(part, pattern string) {
 	}
 }
 
-// TestPortalSendsOnce: what may have been done is sent again under its key. What was refused, or is
-// something else, has another one: the service answers a key as it did before.
+// TestPortalSendsOnce: a call that may have been carried out is repeated under its key. A call that
+// was refused, or has changed, gets another key: the service answers a key as it did before.
 func TestPortalSendsOnce(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -155,8 +155,8 @@ func TestPortalSendsOnce(t *testing.T) {
 	v.ends()
 }
 
-// TestPortalLeadsNobodyAway: an answer that comes late leads nobody on who is elsewhere by then,
-// and changes no other draft.
+// TestPortalLeadsNobodyAway: a late answer does not navigate a person who has gone elsewhere, and
+// changes no other draft.
 func TestPortalLeadsNobodyAway(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)

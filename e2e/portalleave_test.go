@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPortalForgets: who signs out on the page of the account leaves nothing in the browser. What
-// another customer has left in a tab is gone before it can be used.
+// TestPortalForgets: signing out on the account page leaves nothing in the browser. What another
+// customer left in a tab is gone before it can be used.
 func TestPortalForgets(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// TestPortalOperates is what an administrator sees and does: the cluster, a drain by a click,
-// customers, settings, work, backups and the audit trail. Who is none sees nothing of it.
+// TestPortalOperates follows an administrator: the cluster, a drain by a click, customers,
+// settings, work, backups and the audit trail. Others see none of it.
 func TestPortalOperates(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, true)
@@ -111,7 +111,7 @@ type priceTable struct {
 	Rows    []map[string]any `json:"rows"`
 }
 
-// prices are those that are set.
+// prices returns the current prices.
 func (v *visit) prices() (now priceTable) {
 	t := v.person.t
 	t.Helper()
@@ -121,8 +121,8 @@ func (v *visit) prices() (now priceTable) {
 	return now
 }
 
-// setsPrices changes prices after a look at what that changes. Where somebody else has changed some
-// meanwhile nothing is set, and what was entered stays.
+// setsPrices changes prices after a preview of the effect. If somebody else has changed some in the
+// meantime, nothing is set, and the entries stay.
 func (v *visit) setsPrices() {
 	t := v.person.t
 	t.Helper()
@@ -180,7 +180,7 @@ func (v *visit) setsPrices() {
 	v.pricesADomain()
 }
 
-// pricesADomain gives a domain a price, changes it, disables it and takes it away.
+// pricesADomain gives a domain a price, changes it, disables it and removes it.
 func (v *visit) pricesADomain() {
 	t := v.person.t
 	t.Helper()
@@ -252,7 +252,7 @@ type planList struct {
 	Plans []map[string]any `json:"plans"`
 }
 
-// plans are those of the catalogue.
+// plans returns the catalogue's plans.
 func (v *visit) plans() (now planList) {
 	t := v.person.t
 	t.Helper()
@@ -263,8 +263,8 @@ func (v *visit) plans() (now planList) {
 	return now
 }
 
-// setsPlans changes the catalogue after a look at what that changes: a plan, one that goes, and one
-// that is added. Where somebody else has set plans meanwhile nothing is set.
+// setsPlans changes the catalogue after a preview of the effect: it changes one plan, removes one
+// and adds one. If somebody else has set plans in the meantime, nothing is set.
 func (v *visit) setsPlans() {
 	t := v.person.t
 	t.Helper()
@@ -315,13 +315,13 @@ func (v *visit) setsPlans() {
 	v.addsAPlan()
 }
 
-// addsAPlan adds one that costs nothing, which cannot be on offer, and gives it a price then.
+// addsAPlan adds a plan without a price, which cannot be on offer, and then gives it one.
 func (v *visit) addsAPlan() {
 	t := v.person.t
 	t.Helper()
 	v.do(chromedp.Reload())
 	v.sees(`document.querySelector("#plan-PRO-monthlyPrice")?.value === "89.5"`)
-	v.presses("Add it to the catalogue") // it lacks one alone
+	v.presses("Add it to the catalogue") // only a price is missing
 	v.sees(`document.querySelector("#plan-TEAM-level")?.value === "4" &&
 		!document.querySelector("#plan-name")`)
 	v.clicks("#plan-TEAM-offered")
@@ -344,8 +344,8 @@ func (v *visit) addsAPlan() {
 	}
 }
 
-// Who is no administrator has no link to the pages of operators. Who enters their address all the
-// same is refused by the API, and stays signed in.
+// Without administrator's rights there is no link to the operators' pages. If their address is
+// entered anyway, the API refuses, and the person stays signed in.
 func TestPortalOperatesForAdminsAlone(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)

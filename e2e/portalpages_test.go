@@ -17,17 +17,17 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// hostileName is hostileTitle as far as names may have it: they have no control characters.
+// hostileName is hostileTitle without control characters, which names cannot have.
 var hostileName = strings.ReplaceAll(hostileTitle, "\u0007", "")
 
-// visit is a person who has signed in at a service of their own.
+// visit is a person signed in at their own service.
 type visit struct {
 	*person
 	*suite.Service
 	product *single
 }
 
-// lamps saves a scraper of a group that reads a page of things.
+// lamps saves a scraper in a group that reads a page of things.
 func (v *visit) lamps(group string) (scraper string) {
 	t := v.person.t
 	t.Helper()
@@ -64,7 +64,7 @@ func newVisit(t *testing.T, admin bool, args ...string) *visit {
 	return v
 }
 
-// goes opens a place of the portal, and waits for something of it.
+// goes opens a place of the portal, and waits for an expression to be true.
 func (v *visit) goes(place, expression string) {
 	v.person.t.Helper()
 	v.do(chromedp.Navigate(v.Server + "/portal" + place))
@@ -72,7 +72,7 @@ func (v *visit) goes(place, expression string) {
 	v.harmless()
 }
 
-// says waits until the page says something.
+// says waits until the page shows a text.
 func (v *visit) says(text string) {
 	v.person.t.Helper()
 	quoted, err := json.Marshal(text)
@@ -91,7 +91,7 @@ func (v *visit) presses(text string) {
 	asks[bool](v.person, "("+find+".click(), true)")
 }
 
-// enters puts a text into a field, in place of what is there.
+// enters replaces the text of a field.
 func (v *visit) enters(id, text string) {
 	v.person.t.Helper()
 	quoted, err := json.Marshal("#" + id)
@@ -103,7 +103,7 @@ func (v *visit) enters(id, text string) {
 	v.do(chromedp.SendKeys(chromedp.CSS("#"+id), text))
 }
 
-// chooses sets a choice.
+// chooses selects a value.
 func (v *visit) chooses(id, value string) {
 	v.person.t.Helper()
 	asks[bool](v.person, fmt.Sprintf(`(() => { const s = document.querySelector("#%s");
@@ -111,7 +111,7 @@ func (v *visit) chooses(id, value string) {
 		id, value))
 }
 
-// harmless looks whether a hostile name has done anything.
+// harmless checks that no hostile name has taken effect.
 func (v *visit) harmless() {
 	v.person.t.Helper()
 	if asks[bool](v.person, `document.title.includes("taken") && !document.title.includes("<") ||
@@ -122,12 +122,12 @@ func (v *visit) harmless() {
 	}
 }
 
-// ends looks at what the browser has said, and stops the service.
+// ends checks the browser's messages, and stops the service.
 func (v *visit) ends() {
 	v.person.t.Helper()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// what the API refuses is told there, too
+	// API refusals also appear there
 	complaints := slices.DeleteFunc(v.said, func(text string) bool {
 		return strings.Contains(text, "Failed to load resource")
 	})
@@ -254,7 +254,7 @@ func (v *visit) collectsFiles(group string) {
 	v.goes("/uploads", `document.querySelector("#file")`)
 	v.chooses("group", group)
 	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
-	v.presses("Send the file") // under a name that is taken
+	v.presses("Send the file") // with a taken name
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Choose another name")`)
 	v.movesFiles(group)
 	v.sendsAgain(group)
@@ -285,8 +285,8 @@ func (v *visit) movesFiles(group string) {
 	v.harmless()
 }
 
-// breaking has uploads break off half way, and the service not answer, while the browser's store
-// says so. What the page does after two seconds or more it does when it is told to.
+// breaking makes uploads break off half way, and the service not answer, while the browser's
+// storage says so. Timers of two seconds or more run only on command.
 const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = setTimeout;
 	const held = [];
 	window.setTimeout = (what, ms) => ms >= 2000 ? held.push(what) : after(what, ms);
@@ -308,20 +308,20 @@ const breaking = `(() => { const send = XMLHttpRequest.prototype.send, after = s
 			this.dispatchEvent(new ProgressEvent("error"));
 		}); }; })()`
 
-// breaks says whether uploads break off.
+// breaks sets whether uploads break off.
 func (v *visit) breaks(now bool) {
 	v.person.t.Helper()
 	v.breaksAt(map[bool]string{true: "yes"}[now])
 }
 
-// breaksAt has those parts of uploads break off that begin at an offset.
+// breaksAt makes upload parts break off that begin at an offset.
 func (v *visit) breaksAt(offset string) {
 	v.person.t.Helper()
 	asks[bool](v.person, fmt.Sprintf(`(localStorage.breaks = %q, true)`, offset))
 }
 
-// sendsAgain sends a file whose connection breaks, over a reload, and until it is there. It is
-// stored once.
+// sendsAgain sends a file whose connection breaks, across a reload, until it arrives. It is stored
+// once.
 func (v *visit) sendsAgain(group string) {
 	t := v.person.t
 	t.Helper()
@@ -333,7 +333,7 @@ func (v *visit) sendsAgain(group string) {
 	v.goes("/uploads", `document.querySelector("#file")`)
 	v.chooses("group", group)
 	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
-	v.clicks("#upload-name") // a page that nobody has touched may not ask whether it may be left
+	v.clicks("#upload-name") // without interaction a page may not ask before it is left
 	v.breaks(true)
 	v.presses("Send the file")
 	v.says("The connection broke.")
@@ -356,7 +356,7 @@ func (v *visit) sendsAgain(group string) {
 	v.presses("Send the file")
 	v.says("The connection broke.")
 	v.breaks(false)
-	asks[bool](v.person, `(dispatchEvent(new Event("online")), true)`) // so a browser tells it
+	asks[bool](v.person, `(dispatchEvent(new Event("online")), true)`) // browsers report this so
 	v.says("The file was taken.")
 	var list struct{ Items []struct{ Name string } }
 	if err := v.Call(t.Context(), "GET", "/api/scraper/list", nil, nil, &list); err != nil {
@@ -370,8 +370,8 @@ func (v *visit) sendsAgain(group string) {
 	}
 }
 
-// goesOn sends a file of three parts, of which the second breaks off, and goes on over a reload. No
-// part that has come is sent again.
+// goesOn sends a file of three parts, of which the second breaks off, and continues across a
+// reload. Parts that have arrived are not sent again.
 func (v *visit) goesOn(group string) {
 	t := v.person.t
 	t.Helper()
@@ -415,14 +415,14 @@ func (v *visit) goesOn(group string) {
 	sent(4_000_000, 8_000_000)
 }
 
-// leavesAnyway says yes where a page asks whether it may be left.
+// leavesAnyway confirms when a page asks whether it may be left.
 func (v *visit) leavesAnyway() {
 	v.person.t.Helper()
 	if err := chromedp.Listen(v.ctx, func(event any) {
 		if _, asked := event.(*page.EventJavascriptDialogOpening); asked {
-			go func() { // which the answer would wait for otherwise
+			go func() { // otherwise the answer would wait for it
 				_, _ = chromedp.Call(v.ctx, page.HandleJavaScriptDialog,
-					page.HandleJavaScriptDialogParams{Accept: true}) // or the browser has ended
+					page.HandleJavaScriptDialogParams{Accept: true}) // else the browser has ended
 			}()
 		}
 	}); err != nil {

@@ -14,20 +14,20 @@ import (
 
 const (
 	slowedCPU = 4
-	paints    = 9         // of each page, so that one has a middle
-	firstPage = 300 << 10 // bytes, as they come
+	paints    = 9         // of each page, odd for a median
+	firstPage = 300 << 10 // bytes as transferred
 )
 
-// paint is what a page tells of its coming, in milliseconds since it was asked for.
+// paint is a page's load timing, in milliseconds since the request.
 type paint struct {
-	First   float64 // that anything is drawn
-	Content float64 // that something is read
-	Done    float64 // that what it is about is there
-	Bytes   int     // that came for it, compressed
-	Kept    int     // that came from the browser's store
+	First   float64 // first drawing
+	Content float64 // first readable content
+	Done    float64 // main content
+	Bytes   int     // transferred, compressed
+	Kept    int     // from the browser's cache
 }
 
-// paintOf reads it. Answers of the API are no part of the page.
+// paintOf reads it. Answers of the API do not count.
 const paintOf = `(() => { const at = name => performance.getEntriesByName(name)[0].startTime,
 	parts = [performance.getEntriesByType("navigation")[0], ...performance
 		.getEntriesByType("resource").filter(e => e.name.includes("/assets/"))];
@@ -35,13 +35,13 @@ const paintOf = `(() => { const at = name => performance.getEntriesByName(name)[
 		Done: performance.now(), Bytes: parts.reduce((sum, e) => sum + e.encodedBodySize, 0),
 		Kept: parts.filter(e => e.transferSize === 0).length }; })()`
 
-// TestPortalPaintsSoon prints when a browser draws the first page, with nothing of it in its store,
-// by a processor that is slowed down. What comes for it is held to its bytes.
+// TestPortalPaintsSoon prints when a browser draws the first page, with an empty cache and a slowed
+// processor. It bounds the transferred bytes.
 func TestPortalPaintsSoon(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
 	v := newVisit(t, false)
-	visitor := newPerson(t, path, v.Server) // who has not signed in
+	visitor := newPerson(t, path, v.Server) // not signed in
 	for _, c := range []struct {
 		by                *person
 		name, place, done string

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// device is an authenticator of the browser, which knows its owner unless it is told otherwise.
+// device is an authenticator of the browser, which verifies its owner unless told otherwise.
 type device struct {
 	*person
 	id webauthn.AuthenticatorID
@@ -39,7 +39,7 @@ func (p *person) hasDevice() device {
 	return device{p, made.AuthenticatorID}
 }
 
-// knows says whether the device takes who is before it for its owner.
+// knows sets whether the device verifies the person as its owner.
 func (d device) knows(owner bool) {
 	d.t.Helper()
 	if _, err := chromedp.Call(d.ctx, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{
@@ -48,7 +48,7 @@ func (d device) knows(owner bool) {
 	}
 }
 
-// passkeys are those on the device.
+// passkeys returns the number of passkeys on the device.
 func (d device) passkeys() int {
 	d.t.Helper()
 	held, err := chromedp.Call(d.ctx, webauthn.GetCredentials,
@@ -69,7 +69,7 @@ func (d device) adds(name, password string) {
 	d.clicks("#new-passkey button")
 }
 
-// refused waits until the page says what is wrong.
+// refused waits until the page shows a problem.
 func (d device) refused(text string) {
 	d.t.Helper()
 	d.sees(fmt.Sprintf(`document.querySelector("#passkey-problem:not([hidden])")?.innerText
@@ -84,14 +84,14 @@ func (d device) leaves() {
 	d.sees(`location.pathname === "/sign-in" && document.querySelector("#passkey:not([hidden])")`)
 }
 
-// enters signs in by a passkey.
+// enters signs in with a passkey.
 func (d device) enters() {
 	d.t.Helper()
 	d.clicks("#passkey")
 	d.sees(`location.pathname === "/portal" && document.querySelector(".balance strong")`)
 }
 
-// asserted has the device sign a challenge, and answers what a page would send.
+// asserted makes the device sign a challenge, and returns what a page would send.
 const asserted = `(async challenge => {
 	const bytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")),
 		c => c.charCodeAt(0));
@@ -105,7 +105,7 @@ const asserted = `(async challenge => {
 		signature: text(made.response.signature), userHandle: text(made.response.userHandle) });
 })(%q)`
 
-// signed has the page that is open sign a challenge.
+// signed makes the open page sign a challenge.
 func (d device) signed(challenge string) string {
 	d.t.Helper()
 	answer, err := chromedp.Run(d.ctx, chromedp.Evaluate[string](
@@ -116,7 +116,7 @@ func (d device) signed(challenge string) string {
 	return answer
 }
 
-// posts has the page that is open call the API, and answers the status and the body.
+// posts makes the open page call the API, and returns the status and the body.
 func (d device) posts(path, body string) (status int, answer string) {
 	d.t.Helper()
 	told, err := chromedp.Run(d.ctx, chromedp.Evaluate[string](fmt.Sprintf(`fetch(%q, {
@@ -132,7 +132,7 @@ func (d device) posts(path, body string) (status int, answer string) {
 	return status, answer
 }
 
-// challenge is a new one for a sign-in, of the service's page that is open.
+// challenge gets a new sign-in challenge through the open page.
 func (d device) challenge() string {
 	d.t.Helper()
 	status, answer := d.posts("/api/auth/sign-in/passkey/challenge", "")
@@ -143,8 +143,8 @@ func (d device) challenge() string {
 	return asked.Challenge
 }
 
-// TestPasskeysInABrowser is the way of a person with a device: a passkey is made, signs in, and is
-// removed. What another place has had signed signs nobody in, and nothing does twice.
+// TestPasskeysInABrowser follows a person with a device: a passkey is made, signs in, and is
+// removed. Signatures made for another place are refused, and each signature works only once.
 func TestPasskeysInABrowser(t *testing.T) {
 	t.Parallel()
 	p, s, product := atSignIn(t)
@@ -156,7 +156,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	}
 	d := p.hasDevice()
 
-	p.opens("/sign-in", "Sign in") // at numbers, for which browsers take no passkeys
+	p.opens("/sign-in", "Sign in") // with an IP address, for which browsers have no passkeys
 	d.sees(`document.querySelector("#passkey")`)
 	if asks[bool](p, `!document.querySelector("#passkey").hidden`) {
 		p.clicks("#passkey")
@@ -210,8 +210,8 @@ func TestPasskeysInABrowser(t *testing.T) {
 	product.Down(t)
 }
 
-// refusesOthers: a page at another port of the same name can have the device sign. The service
-// sees where that was. Of its own pages it takes each answer once.
+// refusesOthers: a page on another port of the same host can make the device sign, but the service
+// sees the origin. It accepts each answer of its own pages once.
 func (d device) refusesOthers() {
 	d.t.Helper()
 	const signIn = "/api/auth/sign-in/passkey"

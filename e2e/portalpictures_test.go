@@ -17,17 +17,17 @@ import (
 
 var portalUpdate = flag.Bool("portal-update", false, "keep the pictures of the portal as goldens")
 
-// Pictures are kept small: what a block of pixels is on average says whether the page is there, in
-// its colors. Letters and times may differ.
+// Pictures are kept small: the average of a block of pixels shows whether the page is there, in its
+// colors. Letters and times may differ.
 const (
-	pictureBlock  = 4           // pixels a side that are one of the golden
-	pictureGrays  = 15          // of a picture, black included
-	pictureDiffer = 4           // grays that are another one
-	pictureMost   = 0.06        // of a picture that may be another one
+	pictureBlock  = 4           // pixels per side that become one of the golden
+	pictureGrays  = 15          // shades in a picture, black included
+	pictureDiffer = 4           // difference in shades that counts
+	pictureMost   = 0.06        // share of a picture that may differ
 	pictureTall   = int64(6000) // pixels
 )
 
-// shows holds a whole page to its goldens, light and dark, wide and narrow, and to the rules of
+// shows compares a whole page with its goldens, light and dark, wide and narrow, and checks it with
 // axe-core.
 func (p *person) shows(name string) {
 	p.t.Helper()
@@ -35,11 +35,11 @@ func (p *person) shows(name string) {
 		for _, scheme := range []string{"light", "dark"} {
 			p.do(chromedp.EmulateViewport(width, 844))
 			p.prefers(scheme)
-			for range 3 { // parts are as tall as a part of the window, and grow with it
+			for range 3 { // some parts grow with the window
 				tall := asks[int64](p, `Math.ceil(document.documentElement.scrollHeight)`)
 				p.do(chromedp.EmulateViewport(width, min(max(tall, 844), pictureTall)))
 			}
-			asks[bool](p, `(scrollTo(0, 0), true)`) // what was clicked may have been further down
+			asks[bool](p, `(scrollTo(0, 0), true)`) // the last click may have scrolled down
 			p.sees(`[...document.querySelectorAll("nav a[aria-current]")].every((link) => {
 				const at = link.getBoundingClientRect();
 				return at.left >= 0 && at.right <= innerWidth; })`)
@@ -61,7 +61,7 @@ func (p *person) shows(name string) {
 	p.do(chromedp.EmulateViewport(1280, 900))
 }
 
-// compare holds a picture to its golden, as far as both reach.
+// compare compares a picture with its golden, as far as both reach.
 func (p *person) compare(name string, picture []byte) {
 	p.t.Helper()
 	if *portalShots != "" {
@@ -88,7 +88,7 @@ func (p *person) compare(name string, picture []byte) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // it was read
+	defer func() { _ = file.Close() }() // read-only
 	golden, err := png.Decode(file)
 	if err != nil {
 		p.t.Fatal(err)
@@ -99,7 +99,7 @@ func (p *person) compare(name string, picture []byte) {
 	}
 }
 
-// shrink makes blocks of a picture gray.
+// shrink reduces a picture to gray blocks.
 func shrink(of image.Image) *image.Paletted {
 	var grays color.Palette
 	for i := range pictureGrays {
@@ -123,8 +123,8 @@ func shrink(of image.Image) *image.Paletted {
 	return small
 }
 
-// differ is which part of two pictures is another one. What one has beyond the other counts for
-// half: lists have more of a thing, or less.
+// differ returns which share of two pictures differs. What one has beyond the other counts half:
+// lists vary in length.
 func differ(golden image.Image, now *image.Paletted) float64 {
 	a, b := golden.Bounds().Size(), now.Bounds().Size()
 	if a.X != b.X {
@@ -147,7 +147,7 @@ func differ(golden image.Image, now *image.Paletted) float64 {
 	return float64(others+beyond) / float64(max(a.Y, b.Y)*a.X)
 }
 
-// Another picture is told from the same one with other letters.
+// TestPicturesDiffer: another picture is told apart from the same one with other letters.
 func TestPicturesDiffer(t *testing.T) {
 	page := func(letters, box int, ground uint8) *image.Paletted {
 		of := image.NewGray(image.Rect(0, 0, 400, 400))

@@ -25,15 +25,15 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// witness sees all that a browser complains of. That is errors and warnings of its console, what
-// nobody caught, what its policies refuse, and requests that fail.
+// witness records everything that a browser complains about: console errors and warnings, uncaught
+// exceptions, policy violations, and failed requests.
 type witness struct {
 	mu    sync.Mutex
 	seen  []string
-	asked map[network.RequestID]string // that are under way, and their addresses
+	asked map[network.RequestID]string // addresses of requests in flight
 }
 
-// watches has a witness look at a person's browser from now on.
+// watches makes a witness watch a person's browser from now on.
 func (p *person) watches() *witness {
 	p.t.Helper()
 	w := &witness{asked: map[network.RequestID]string{}}
@@ -76,9 +76,9 @@ func (w *witness) see(event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		if e.Type == network.ResourceTypeDocument {
-			clear(w.asked) // of the page before, which tells of nothing any more
+			clear(w.asked) // of the previous page, which reports nothing any more
 		}
-		if e.Type != network.ResourceTypeEventSource { // which ends with the page
+		if e.Type != network.ResourceTypeEventSource { // it ends with the page
 			w.asked[e.RequestID] = e.Request.URL
 		}
 	case *network.EventResponseReceived:
@@ -95,7 +95,7 @@ func (w *witness) see(event any) {
 	}
 }
 
-// awaitIdle waits until nothing is asked for, also once the page has drawn what came.
+// awaitIdle waits until no requests are in flight, even after the page has drawn their answers.
 func (w *witness) awaitIdle(p *person) {
 	p.t.Helper()
 	for idle, deadline := 0, time.Now().Add(suite.Patience); idle < 3; idle++ {
@@ -114,7 +114,7 @@ func (w *witness) awaitIdle(p *person) {
 	}
 }
 
-// complaints are those since the last call.
+// complaints returns those since the last call.
 func (w *witness) complaints() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,12 +167,12 @@ func TestWitnessSees(t *testing.T) {
 	}
 }
 
-// named are the places that sources of the portal tell apart: their names in addresses.
+// named matches the places that the portal's sources distinguish, by name in the address.
 var named = regexp.MustCompile(`(?:case|name ===|what ===|parts\[\d\] ===) "([a-z]+)"`)
 
 // TestPortalIsQuiet opens every page of the portal and of the sign-in. None writes an error or a
-// warning to the console, breaks its policy, or asks for what is refused. Light and dark, each is
-// held to the rules of axe-core, where there is one.
+// warning to the console, violates its policy, or makes a refused request. Light and dark, each is
+// checked with axe-core, if available.
 func TestPortalIsQuiet(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, true)
@@ -187,7 +187,7 @@ func TestPortalIsQuiet(t *testing.T) {
 		}
 	}
 
-	// what is only there in the middle of something
+	// content that only exists in the middle of a task
 	v.goes("/", `document.querySelector("#addresses")`)
 	v.enters("addresses", "http://shop.example/list/7")
 	v.clicks("form button")
@@ -208,7 +208,7 @@ func TestPortalIsQuiet(t *testing.T) {
 	v.product.Down(t)
 }
 
-// quiet waits until a page has all that it asks for, and says what the browser complains of.
+// quiet waits until a page has everything it requests, and reports the browser's complaints.
 func (v *visit) quiet(w *witness, place string) {
 	v.person.t.Helper()
 	v.sees(`document.readyState === "complete" && document.querySelector("h1")`)
@@ -229,10 +229,10 @@ func (v *visit) quiet(w *witness, place string) {
 			v.judge(fmt.Sprintf("%s, %d wide, %s", place, width, scheme))
 		}
 	}
-	w.complaints() // of what judges
+	w.complaints() // of the checks themselves
 }
 
-// places makes some of everything, and answers the addresses of all pages.
+// places creates some of everything, and returns the addresses of all pages.
 func (v *visit) places() (places []string) {
 	t, ctx := v.person.t, v.person.t.Context()
 	t.Helper()
@@ -294,7 +294,7 @@ func (v *visit) places() (places []string) {
 		"/api/wallet/statements/"+time.Now().UTC().Format("2006-01")+"?format=html")
 }
 
-// doesNotOmit holds the list of places to the names that the sources tell apart.
+// doesNotOmit compares the list of places with the names that the sources distinguish.
 func (v *visit) doesNotOmit(places []string) {
 	t := v.person.t
 	t.Helper()

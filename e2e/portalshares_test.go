@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// TestPortalOfAReader: who has an account makes a profile with its address, and with no other one.
-// What is shared with that address can be found and read. What is the owner's is not offered.
+// TestPortalOfAReader: an account makes a profile with its own address, and with no other. What is
+// shared with that address can be found and read. What only the owner may do is not offered.
 func TestPortalOfAReader(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -66,7 +66,7 @@ func TestPortalOfAReader(t *testing.T) {
 		a.pathname)`); len(to) != 1 || to[0] != "/portal/rows/"+group {
 		t.Errorf("a reader is led to %v", to)
 	}
-	shared := suite.Must(v.PutGroup(ctx, "Chairs of others"))(t) // which a profile is told of
+	shared := suite.Must(v.PutGroup(ctx, "Chairs of others"))(t) // the profile is notified
 	if err := v.Call(ctx, "PUT", "/api/scraper/shared/group/"+shared, nil,
 		[]map[string]string{{"email": email}}, nil); err != nil {
 		t.Fatal(err)

@@ -60,8 +60,8 @@ func (l letters) Data(r io.Reader) error {
 	return err
 }
 
-// openIssuer is an OpenID Connect issuer that signs everybody in as "ann" without a question. It
-// answers the flags that lead to it.
+// openIssuer starts an OpenID Connect issuer that signs everybody in as "ann" without a question.
+// It returns the flags for it.
 func openIssuer(t *testing.T) []string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func openIssuer(t *testing.T) []string {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	var server *httptest.Server
-	var nonce string // of the sign-in under way
+	var nonce string // of the current sign-in
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := server.URL
 		var answer any
@@ -111,7 +111,7 @@ func openIssuer(t *testing.T) []string {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // whoever asked is gone
+		_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 	}))
 	t.Cleanup(server.Close)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -122,7 +122,7 @@ func openIssuer(t *testing.T) []string {
 		"web", "--oidc-client-secret-file", secret, "--oidc-allow", "127.0.0.0/8"}
 }
 
-// atSignIn is a service with a person before it.
+// atSignIn is a service with a person at its sign-in.
 func atSignIn(t *testing.T, args ...string) (*person, *suite.Service, *single) {
 	t.Helper()
 	path := browser.Path(t)
@@ -145,7 +145,7 @@ func (p *person) headed(heading string) {
 	p.sees(`document.querySelector("h1")?.innerText === "` + heading + `"`)
 }
 
-// types enters texts, by the ids of their fields, and sends the form.
+// types fills fields, by id, and sends the form.
 func (p *person) types(entries ...[2]string) {
 	p.t.Helper()
 	for _, entry := range entries {
@@ -154,8 +154,8 @@ func (p *person) types(entries ...[2]string) {
 	p.clicks("form button")
 }
 
-// TestSignInPages is the way of a person who makes an account, forgets the password, and looks at
-// what the account has. Each page is held to its pictures.
+// TestSignInPages follows a person who makes an account, forgets the password, and looks at the
+// account. Each page is compared with its pictures.
 func TestSignInPages(t *testing.T) {
 	t.Parallel()
 	box, address := openMailbox(t)
@@ -210,8 +210,7 @@ func TestSignInPages(t *testing.T) {
 	product.Down(t)
 }
 
-// TestIssuerPages is the way of a person who signs in at an OpenID Connect issuer for the first
-// time.
+// TestIssuerPages follows a person who signs in with an OpenID Connect issuer for the first time.
 func TestIssuerPages(t *testing.T) {
 	t.Parallel()
 	p, _, product := atSignIn(t, openIssuer(t)...)

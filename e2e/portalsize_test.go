@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// manyRows answers reads of rows from within the browser: a million of them, in either order. It
-// counts the reads.
+// manyRows answers row reads within the browser: a million rows, in either order. It counts the
+// reads.
 const manyRows = `(() => { const real = fetch; window.fetch = async (address, options) => {
 	const url = new URL(address, location.href);
 	if (url.pathname !== "/api/scraper/data") { return real(address, options); }
@@ -30,8 +30,8 @@ const manyRows = `(() => { const real = fetch; window.fetch = async (address, op
 		nextCursor: more ? String(from + size) : null}),
 		{headers: {"Content-Type": "application/json"}}); }; })()`
 
-// manyEvents stands for the stream of events: it tells what the page is told to tell. The record of
-// the run, which has ended, is of one under way.
+// manyEvents replaces the stream of events: it sends the page what the test says. It makes the
+// ended run appear active.
 const manyEvents = `(ask => { window.fetch = async (to, options) => {
 		const answer = await ask(to, options);
 		return !to.includes("/load-history?") ? answer : new Response((await answer.text()).replaceAll(
@@ -42,7 +42,7 @@ const manyEvents = `(ask => { window.fetch = async (to, options) => {
 		setTimeout(() => this.onopen?.()); }
 	close() {} };`
 
-// before has a script run in each page before its own.
+// before runs a script in each page before the page's own.
 func (p *person) before(script string) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument,
@@ -51,12 +51,11 @@ func (p *person) before(script string) {
 	}
 }
 
-// measure answers the nodes that the browser holds, and the bytes of its scripts, once what is
-// not needed is collected.
+// measure returns the browser's DOM nodes and script memory, after garbage collection.
 func (p *person) measure() (nodes, heap float64) {
 	p.t.Helper()
 	for _, command := range []cdp.Command[cdp.Empty, cdp.Empty]{heapprofiler.CollectGarbage,
-		heapprofiler.CollectGarbage} { // nodes go with what holds them
+		heapprofiler.CollectGarbage} { // nodes are freed after what holds them
 		if _, err := chromedp.Call(p.ctx, command, cdp.Empty{}); err != nil {
 			p.t.Fatal(err)
 		}
@@ -79,8 +78,8 @@ func (p *person) measure() (nodes, heap float64) {
 	return nodes, heap
 }
 
-// TestPortalStaysSmall: a table of a million rows, and a run of 100,000 pages that is followed
-// live, leave the page as large as it was.
+// TestPortalStaysSmall: a table of a million rows, and a run of 100,000 pages followed live, do not
+// make the page larger.
 func TestPortalStaysSmall(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
@@ -121,7 +120,7 @@ func TestPortalStaysSmall(t *testing.T) {
 	p.before(manyEvents)
 	p.do(chromedp.Navigate(run))
 	p.sees(`document.querySelector("progress") && window.told`)
-	p.follows(1, 20_000) // until all that is ever made is there
+	p.follows(1, 20_000) // until everything has been created once
 	nodes, heap := p.measure()
 	p.follows(20_000, 120_000)
 	p.sees(`document.querySelector("progress").value === 120000`)
@@ -133,7 +132,7 @@ func TestPortalStaysSmall(t *testing.T) {
 	product.Down(t)
 }
 
-// goesToRow asks for the row of a number.
+// goesToRow jumps to a row by number.
 func (p *person) goesToRow(row int) {
 	p.t.Helper()
 	asks[bool](p, fmt.Sprintf(`(() => { const input = document.querySelector("#row");
@@ -141,8 +140,8 @@ func (p *person) goesToRow(row int) {
 		input.form.requestSubmit(); return true; })()`, row))
 }
 
-// sortsMany goes through a million rows in the order of a field. Each read of them costs the API a
-// look at all. So rows on the way are passed over, and so are those that were scrolled past.
+// sortsMany goes through a million rows in the order of a field. Each read costs the API a scan of
+// all rows. So it skips rows on the way, and drops reads for rows scrolled past.
 func (p *person) sortsMany(rows string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(rows + "?sort=n&desc=yes"))
@@ -172,7 +171,7 @@ func (p *person) sortsMany(rows string) {
 	}
 }
 
-// follows tells the page of a run, page by page.
+// follows sends the page a run's events, page by page.
 func (p *person) follows(from, to int) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {

@@ -10,11 +10,11 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// sortedRows are more than pages of the API reach (decision 19).
+// sortedRows is more than pages of the API reach (decision 19).
 const sortedRows = 104_500
 
 // TestPortalSortsRows goes through the rows of a large file in the order of a field, to the last
-// one and back. Then it does so with those that a filter leaves, and those of a category.
+// one and back. It repeats that with filtered rows, and with those of a category.
 func TestPortalSortsRows(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)
@@ -22,7 +22,7 @@ func TestPortalSortsRows(t *testing.T) {
 	group := suite.Must(v.PutGroup(ctx, "Numbers"))(t)
 	var file strings.Builder
 	file.WriteString("n,word\n")
-	for i := range sortedRows { // 7919 and the number of rows have no common factor
+	for i := range sortedRows { // 7919 and the number of rows are coprime
 		n := i * 7919 % sortedRows
 		fmt.Fprintf(&file, "%d,%s\n", n, []string{"even", "odd"}[n%2])
 	}
@@ -56,7 +56,7 @@ func TestPortalSortsRows(t *testing.T) {
 	v.sees(fmt.Sprintf(`document.querySelector(".rows table").ariaRowCount === "%d"`,
 		sortedRows+1))
 	v.inOrder()
-	v.goesToRow(60_100) // among those that were passed over
+	v.goesToRow(60_100) // among the skipped ones
 	v.hasRow(60_100, sortedRows-60_100)
 	v.inOrder()
 	asks[bool](v.person, `(document.querySelector(".rows").scrollTop = 0, true)`)
@@ -82,7 +82,7 @@ func TestPortalSortsRows(t *testing.T) {
 	v.ends()
 }
 
-// hasRow waits until a row is seen, and holds the value of its first field.
+// hasRow waits until a row is visible, and checks the value of its first field.
 func (v *visit) hasRow(row, n int) {
 	v.person.t.Helper()
 	v.sees(fmt.Sprintf(`(() => {
@@ -93,7 +93,7 @@ func (v *visit) hasRow(row, n int) {
 			row.getBoundingClientRect().bottom > box.top; })()`, row+1, n))
 }
 
-// inOrder holds all rows of the table that are drawn to the order of their values, descending.
+// inOrder checks that all drawn rows of the table are in descending order.
 func (v *visit) inOrder() {
 	v.person.t.Helper()
 	v.sees(`(() => {

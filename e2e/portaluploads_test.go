@@ -13,15 +13,15 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// walks goes to another place of the portal, without loading the page anew.
+// walks goes to another place of the portal without reloading the page.
 func (v *visit) walks(path string) {
 	v.person.t.Helper()
 	asks[bool](v.person, fmt.Sprintf(`(history.pushState(null, "", "/portal%s"),
 		dispatchEvent(new PopStateEvent("popstate")))`, path))
 }
 
-// TestPortalSendsFilesWhereTheyBelong: a file that is to be another one of a group no longer is
-// once another group is chosen. It goes on while one walks through the portal.
+// TestPortalSendsFilesWhereTheyBelong: a file meant to replace one of a group no longer does so
+// once another group is chosen. Its upload continues while the person moves through the portal.
 func TestPortalSendsFilesWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, false)

@@ -12,12 +12,12 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Of the runs of a list before the odd one, which reads a few of its addresses.
+// The sound runs of a list, and the odd run after them, which reads a few of its addresses.
 const soundPages, oddPages, soundRuns = 20, 2, 4
 
-// TestCrashesOfQuarantine has runs of a group with quarantine, and kills the process around the end
-// of an odd one. It is held back once and told once. It is no last run until it is released, and
-// the books are what they were.
+// TestCrashesOfQuarantine kills the process around the end of an odd run in a group with
+// quarantine. The run is held back once and reported once. It does not become the last run until it
+// is released, and the books are unchanged.
 func TestCrashesOfQuarantine(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{"leader.before_seal", "leader.before_close",
@@ -62,8 +62,8 @@ func TestCrashesOfQuarantine(t *testing.T) {
 	}
 }
 
-// newQuarantined is a product that is down, with some runs of a list in a group with quarantine.
-// All but the newest have left the state.
+// newQuarantined is a stopped product, with some runs of a list in a group with quarantine. All but
+// the newest have left the state.
 func newQuarantined(t *testing.T) (*crashCase, suite.Launched) {
 	t.Helper()
 	web := newWeb(t, synthweb.Config{Hosts: soundPages, PagesPerHost: 2, PageBytes: []int{2500}})
@@ -99,7 +99,7 @@ func newQuarantined(t *testing.T) (*crashCase, suite.Launched) {
 	return c, run
 }
 
-// few runs a list's first addresses once more.
+// few reruns a list's first addresses.
 func (c *crashCase) few(run suite.Launched) (odd suite.Launched) {
 	c.T.Helper()
 	key := suite.NewKey()
@@ -111,7 +111,7 @@ func (c *crashCase) few(run suite.Launched) (odd suite.Launched) {
 	return odd
 }
 
-// heldFor is why a run is held back, "" if it is not.
+// heldFor returns why a run is held back, "" if it is not.
 func (c *crashCase) heldFor(job string) (why string) {
 	c.T.Helper()
 	var page struct {
@@ -130,7 +130,7 @@ func (c *crashCase) heldFor(job string) (why string) {
 	return ""
 }
 
-// lastRows is how many rows the last run of a scraper has.
+// lastRows returns how many rows the last run of a scraper has.
 func (c *crashCase) lastRows(scraper string) int {
 	c.T.Helper()
 	var page struct{ Items []map[string]any }
@@ -141,7 +141,7 @@ func (c *crashCase) lastRows(scraper string) int {
 	return len(page.Items)
 }
 
-// toldOf is how often an event of a run was told.
+// toldOf returns how often an event of a run was reported.
 func (c *crashCase) toldOf(event, job string) (count int) {
 	c.T.Helper()
 	var page struct {

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestPoisonedPage: a page whose reading panics is one link's error, uncharged and kept for a look.
-// Everything beside it is read, and a sample and a preview of it are answered.
+// TestPoisonedPage: a page whose reading panics is an error of one link, uncharged, and kept for
+// inspection. Everything beside it is read, and a sample and a preview of it get an answer.
 func TestPoisonedPage(t *testing.T) {
 	web := newWeb(t, synthweb.Config{Hosts: 5, PagesPerHost: 8,
 		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 1}}})
@@ -31,7 +31,7 @@ func TestPoisonedPage(t *testing.T) {
 	run := o.Launch(t)
 	reported := suite.Must(s.Report(suite.Within(t, suite.Patience), run))(t)
 	expected := s.Expected(o)
-	expected.Shared = true // a sample and a preview ask, too
+	expected.Shared = true // a sample and a preview also request pages
 	expected.Truth = func(address string) (synthweb.Truth, error) {
 		truth, err := web.Truth(address)
 		if address == poisoned && err == nil {
@@ -52,7 +52,7 @@ func TestPoisonedPage(t *testing.T) {
 	t.Log(suite.Check(t, expected, s.WithRecords(reported)))
 }
 
-// sampleAndPreview takes both of a page, which can be read or not.
+// sampleAndPreview requests both for a page, readable or not.
 func (s *service) sampleAndPreview(page string, readable bool) {
 	s.T.Helper()
 	ctx := suite.Within(s.T, suite.Patience)

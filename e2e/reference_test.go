@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestReferenceInABrowser: the page shows every operation, is searched, asks nobody but its own
-// server, and breaks no rule of its policy.
+// TestReferenceInABrowser: the page shows every operation, can be searched, calls only its own
+// server, and violates no rule of its policy.
 func TestReferenceInABrowser(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)

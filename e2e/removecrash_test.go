@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// TestCrashesOfRemoval kills the process at each point of the removal of what was deleted with a
-// scraper. In the end the row store has none of its rows and all of its page records, and the books
-// are what they were.
+// TestCrashesOfRemoval kills the process at each point of removing what was deleted with a scraper.
+// In the end the row store has none of its rows and all its page records, and the books are
+// unchanged.
 func TestCrashesOfRemoval(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -58,9 +58,8 @@ func TestCrashesOfRemoval(t *testing.T) {
 	}
 }
 
-// TestCrashesOfRunRemoval kills the process at each point of the removal of a deleted run's rows.
-// In the end that run has no rows and all of its page records. The one before is as it was, and so
-// are the books.
+// TestCrashesOfRunRemoval kills the process at each point of removing a deleted run's rows. In the
+// end that run has no rows and all its page records. The previous run and the books are unchanged.
 func TestCrashesOfRunRemoval(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -98,14 +97,14 @@ func TestCrashesOfRunRemoval(t *testing.T) {
 	}
 }
 
-// awaitRemoved waits until nothing is left of the rows of runs, and looks for their records.
+// awaitRemoved waits until no rows of the runs are left, and checks their records.
 func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
 	c.T.Helper()
 	c.awaitHeld(0, runs...)
 }
 
-// TestCrashesOfGroupRemoval kills the process at each point of the removal of a deleted group, of
-// more scrapers than one command removes.
+// TestCrashesOfGroupRemoval kills the process at each point of removing a deleted group, with more
+// scrapers than one command removes.
 func TestCrashesOfGroupRemoval(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -162,8 +161,8 @@ func TestCrashesOfGroupRemoval(t *testing.T) {
 	}
 }
 
-// awaitHeld waits until the row store has rows of so many runs alone, and looks for the records of
-// some.
+// awaitHeld waits until the row store has rows of exactly want runs, and checks the records of the
+// given ones.
 func (c *crashCase) awaitHeld(want int, runs ...suite.Launched) {
 	t := c.T
 	t.Helper()
@@ -191,7 +190,7 @@ func (c *crashCase) awaitHeld(want int, runs ...suite.Launched) {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%d runs have rows, want %d", held, want)
-		case <-time.After(time.Second): // a node begins with it at once
+		case <-time.After(time.Second): // a node begins at once
 		}
 	}
 }

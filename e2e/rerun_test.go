@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// TestARerunKnowsWhatWasChargedLongAgo runs a list again after more than 90 days. Its page records
-// and its list are gone, and what it was charged for is not charged again.
+// TestARerunKnowsWhatWasChargedLongAgo reruns a list after more than 90 days. Its page records and
+// its list are gone, but what was charged is not charged again.
 func TestARerunKnowsWhatWasChargedLongAgo(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, oldWeb)
@@ -27,8 +27,8 @@ func TestARerunKnowsWhatWasChargedLongAgo(t *testing.T) {
 	o.checkRerun()
 }
 
-// checkRerun runs the old run's list again, of which work has removed everything, with addresses
-// that were never read beside its own.
+// checkRerun reruns the old run's list, whose data was all removed, with new addresses beside its
+// own.
 func (o *oldProduct) checkRerun() {
 	t := o.T
 	t.Helper()
@@ -62,7 +62,7 @@ func (o *oldProduct) checkRerun() {
 	suite.CheckWallet(t, o.Client)
 	o.CheckBooks()
 	expected := o.Expected(suite.ProductOrder(o.Client, all[oldPages:]))
-	expected.Free, expected.Shared = 0, true // the pages of the old run were asked for, too
+	expected.Free, expected.Shared = 0, true // the old run also requested its pages
 	over = o.WithRecords(over)
 	suite.Check(t, expected, over)
 	if records := suite.Must(o.Records(t.Context(), o.old.JobID))(t); len(records) > 0 {

@@ -19,9 +19,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by
-// itself or stopped. It is open again, and the row store takes no more of its pages. It ends all
-// the same, exact by what the restored ledger says.
+// TestRunsOfARestoredStateEnd restores a backup from the middle of a run that has ended since, on
+// its own or by a stop. It is open again, and the row store accepts no more of its pages. It still
+// ends, exact by the restored ledger.
 func TestRunsOfARestoredStateEnd(t *testing.T) {
 	t.Parallel()
 	pages := synthweb.Config{Seed: 3, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000},
@@ -37,7 +37,7 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 		web    synthweb.Config
 		chains bool
 		stop   bool
-		poor   bool // the money for most of it comes after the backup
+		poor   bool // money for most of it comes after the backup
 	}{
 		"pages, done":     {web: pages},
 		"pages, stopped":  {web: pages, stop: true},
@@ -125,15 +125,14 @@ func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launc
 		Free:  suite.FreeGrant, Lossy: true, Partial: partial}, after))
 }
 
-// history is a cluster that is put back again and again, and what was true when the right backup
-// was taken.
+// history is a cluster that is restored repeatedly, and the truth when the right backup was taken.
 type history struct {
 	*cluster
 	t      *testing.T
-	runs   []suite.Launched   // of before the backup
-	truth  []recount.Reported // of them
+	runs   []suite.Launched   // before the backup
+	truth  []recount.Reported // of runs
 	wallet recount.Wallet
-	rows   int // of the first one's scraper
+	rows   int // of the first run's scraper
 }
 
 func (h *history) save() []byte {
@@ -151,14 +150,14 @@ func (h *history) restore(file []byte) client.Changes {
 		client.RestoreOptions{}))(h.t).Changes
 }
 
-// work runs the first scraper's list again.
+// work reruns the first scraper's list.
 func (h *history) work() {
 	h.t.Helper()
 	run := suite.Must(h.RunAgain(suite.Within(h.t, suite.Patience), h.runs[0].ScraperID, true))(h.t)
 	suite.Must(h.Report(suite.Within(h.t, suite.Patience), run))(h.t)
 }
 
-// read counts the rows of the first run's scraper, whatever their run.
+// read counts the rows of the first run's scraper, over all its runs.
 func (h *history) read() int {
 	h.t.Helper()
 	var page struct{ Items []any }
@@ -169,7 +168,7 @@ func (h *history) read() int {
 	return len(page.Items)
 }
 
-// recounted wants so many runs undone, and every other one equal.
+// recounted requires that many undone runs, and every other one equal.
 func (h *history) recounted(undone int) {
 	h.t.Helper()
 	for run, err := range billing.Recount(h.t.Context(), h.control.View(),
@@ -191,7 +190,7 @@ func (h *history) recounted(undone int) {
 	}
 }
 
-// check holds everything against what was true at the backup.
+// check compares everything with the truth at the backup.
 func (h *history) check(undone int) {
 	h.t.Helper()
 	for i, run := range h.runs {
@@ -211,8 +210,8 @@ func (h *history) check(undone int) {
 }
 
 // TestTheWrongFileFirstLosesNothing restores a backup that is too old, works on, and then restores
-// the right one, twice. Everything is as it was when that was taken. Meanwhile nobody reads a row
-// of what was undone.
+// the right one, twice. Everything is as it was at that backup. Meanwhile nobody reads a row of an
+// undone run.
 func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	t.Parallel()
 	pages := synthweb.Config{Seed: 7, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000},
@@ -237,7 +236,7 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	stopped := suite.ProductOrder(h.Client, urls).Launch(t)
 	suite.Begun(t, h.Client, stopped, 100)
 	wrong := h.save()
-	// most of what the run reads is paid by it, and the wrong state does not have it
+	// this pays most of what the run reads, and the wrong state lacks it
 	h.fill(t, suite.Plenty)
 	suite.Begun(t, h.Client, stopped, 250)
 	if err := h.StopRun(suite.Within(t, suite.Patience), stopped.ScraperID); err != nil {
@@ -256,7 +255,7 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	if rows := h.read(); rows != first || h.rows <= first {
 		t.Errorf("%d rows are read after the restore, want %d", rows, first)
 	}
-	// its money ends
+	// its money runs out
 	for job := suite.Must(h.Job(t.Context(), stopped))(t); job.State == string(model.Running); {
 		job = suite.Must(h.Job(t.Context(), stopped))(t)
 	}

@@ -14,20 +14,20 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// Where a restore is killed: while the state is replaced, and a day later, while what it undid goes
-// from the row store.
+// Where a restore is killed: while the state is replaced, and a day later, while undone data is
+// removed from the row store.
 var (
 	replacing = []string{"raft.before_restore", "raft.before_replace", "raft.after_restore"}
 	dropping  = []string{"leader.before_drop:1", "leader.before_drop:2", "rowstore.after_commit:2",
 		"leader.before_forget:1", "leader.after_forget:1"}
 )
 
-// grace is longer than what a restore undid is kept for.
+// grace is longer than undone data is kept.
 const grace = 25 * time.Hour
 
-// TestCrashesOfARestore kills the process twice: in the middle of a restore, and of the removal of
-// what that undid. The state is the one or the other, never between. In the end money, rows and
-// recount are the backup's, and nothing is stored of undone runs.
+// TestCrashesOfARestore kills the process twice: in the middle of a restore, and of removing what
+// it undid. The state is always the old or the new one. In the end money, rows and recount are the
+// backup's, and nothing is stored of undone runs.
 func TestCrashesOfARestore(t *testing.T) {
 	t.Parallel()
 	for seed := range max(*seeds, len(dropping)) {
@@ -49,7 +49,7 @@ func TestCrashesOfARestore(t *testing.T) {
 			c.bring()
 			if restored := past.Restored(); restored != (first != replacing[0]) {
 				t.Errorf("killed at %s, the state is the backup's: %v", first, restored)
-			} else if !restored || seed%2 == 0 { // who was not answered asks again
+			} else if !restored || seed%2 == 0 { // without an answer the operator retries
 				if err := past.Restore(); err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func TestCrashesOfARestore(t *testing.T) {
 	}
 }
 
-// dies starts a process and wants it to kill itself.
+// dies starts a process and requires it to kill itself.
 func (c *crashCase) dies(env ...string) {
 	c.T.Helper()
 	p := c.launch(c.T, env...)
@@ -106,7 +106,7 @@ func (l *late) pass(t *testing.T, d time.Duration) {
 	}
 }
 
-// Mint makes tokens of the product's time; the commands live in the machine's.
+// Mint makes tokens with the product's time, since commands use the machine's.
 func (l *late) Mint(_ context.Context, args ...string) (string, error) {
 	return apiserver.MintToken(l.data, apiserver.SelfCustomer, slices.Contains(args, "--admin"),
 		time.Now().Add(l.ahead), time.Hour)

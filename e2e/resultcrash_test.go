@@ -18,15 +18,15 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Of two files whose rows are joined. The second one begins behind some rows of the first, so that
-// some rows of each are alone. What they share is more than two batches.
+// Sizes of two files whose rows are joined. The second begins after some rows of the first, so that
+// each has rows of its own. They share more than two batches.
 const (
 	joinedRows, aloneRows = 5_000, 500
 	sharedRows            = joinedRows - aloneRows
 )
 
-// resultPoints are where a merge and a match are killed. It is within their calls, around and
-// within their steps, and while the rows of the result before are removed.
+// resultPoints are where a merge and a match are killed. They are within their calls, around and
+// within their steps, and while the previous result's rows are removed.
 func resultPoints(kind string) []string {
 	points := []string{"raft.before_apply:8", "raft.after_apply:8", "rowstore.before_commit:1",
 		"rowstore.after_commit:1", "work.remove.before_delete", "work.remove.after_delete",
@@ -39,9 +39,8 @@ func resultPoints(kind string) []string {
 }
 
 // TestCrashesOfMerges kills the process at each point of a merge that replaces another one. The
-// call is made again under its key. In the end it has the rows that the merge without a kill had,
-// each once and no others. It was told once, it stands in the history once, and nothing was
-// charged.
+// call is repeated under its key. In the end it has the rows of a merge without a kill, each once
+// and no others. It was reported once, is in the history once, and nothing was charged.
 func TestCrashesOfMerges(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, resultPoints("merge")) {
@@ -60,8 +59,8 @@ func TestCrashesOfMerges(t *testing.T) {
 	}
 }
 
-// TestCrashesOfMatches kills the process at each point of a match that replaces another one, as
-// TestCrashesOfMerges does.
+// TestCrashesOfMatches kills the process at each point of a match that replaces another one, like
+// TestCrashesOfMerges.
 func TestCrashesOfMatches(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, resultPoints("match")) {
@@ -78,8 +77,8 @@ func TestCrashesOfMatches(t *testing.T) {
 	}
 }
 
-// TestCrashesOfCatalogues kills the process at each point at which an uploaded catalogue is looked
-// through. In the end it is the one that rows are matched with.
+// TestCrashesOfCatalogues kills the process at each point of reading an uploaded catalogue. In the
+// end rows are matched with it.
 func TestCrashesOfCatalogues(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -109,7 +108,7 @@ type joined struct {
 	*crashCase
 	group  string
 	runs   []string // of the files
-	made   string   // member of the group that has the result, which says of which group it is
+	made   string   // the member that links the result's group to its source group
 	before map[string]int
 }
 
@@ -141,7 +140,7 @@ func newJoined(t *testing.T) *joined {
 	return j
 }
 
-// gtin is the trade number of an article: thirteen digits, of which the last checks the others.
+// gtin is the trade number of an article: thirteen digits, the last of which is a check digit.
 func gtin(article int) string {
 	digits, sum := fmt.Sprintf("400000%06d", article), 0
 	for place, digit := range digits {
@@ -165,7 +164,7 @@ func (j *joined) sendCatalogue() {
 		if err != nil {
 			return err
 		}
-		return answer.Body.Close() // it has only been asked
+		return answer.Body.Close() // so far only accepted
 	})
 	var status struct{ Current *struct{ Products int } }
 	j.await("the catalogue", func(ctx context.Context) (bool, error) {
@@ -195,7 +194,7 @@ func (j *joined) match(ctx context.Context, key string) error {
 	return j.Again(key).Call(ctx, "PUT", "/api/scraper/group/"+j.group+"/match", nil, nil, nil)
 }
 
-// diesIn joins the rows, joins them again with a kill at a point, and answers the second run.
+// diesIn joins the rows, joins them again with a kill at a point, and returns the second run.
 func (j *joined) diesIn(point string, join func(ctx context.Context, key string) error) string {
 	t := j.T
 	t.Helper()
@@ -240,8 +239,8 @@ func (j *joined) diesIn(point string, join func(ctx context.Context, key string)
 	return second
 }
 
-// checkStored stops the product, and wants page records of a run for so many rows, one for each
-// batch. Nothing that was sorted is left on the disk.
+// checkStored stops the product, and requires page records of a run for that many rows, one per
+// batch. No sorted data is left on the disk.
 func (j *joined) checkStored(job string, want int) {
 	t := j.T
 	t.Helper()
@@ -259,7 +258,7 @@ func (j *joined) checkStored(job string, want int) {
 	}
 }
 
-// newest is the newest run of the result's group.
+// newest returns the newest run of the result's group.
 func (j *joined) newest() (id string) {
 	j.T.Helper()
 	j.await("the result's run", func(ctx context.Context) (bool, error) {
@@ -278,7 +277,7 @@ func (j *joined) newest() (id string) {
 	return id
 }
 
-// resultOf is the group that has the result, "" while there is none.
+// resultOf returns the group with the result, "" if there is none.
 func (j *joined) resultOf(ctx context.Context) (string, error) {
 	var groups []map[string]any
 	if err := j.Call(ctx, "GET", "/api/scraper/group/list", nil, nil, &groups); err != nil {
@@ -292,8 +291,8 @@ func (j *joined) resultOf(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// result are the rows that the result's group shows, with how often each is there. They have to be
-// those of a run, and each id is there once. What differs from run to run is left out.
+// result returns the rows of the result's group, with how often each occurs. All must belong to one
+// run, and each id must occur once. It omits what differs from run to run.
 func (j *joined) result(job string) map[string]int {
 	j.T.Helper()
 	group := ""
@@ -343,7 +342,7 @@ func (j *joined) awaitRun(id string) {
 	})
 }
 
-// await waits until something is so, however often the process dies.
+// await waits until is returns true, however often the process dies.
 func (j *joined) await(what string, is func(ctx context.Context) (bool, error)) {
 	j.T.Helper()
 	for ctx := suite.Within(j.T, suite.Patience); ; {

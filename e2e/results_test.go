@@ -22,9 +22,9 @@ import (
 
 var resultsUpdate = flag.Bool("results-update", false, "keep what the results are as a golden")
 
-// TestResultsAreThoseOfTheGolden asks one process for what it makes of stored rows. That is a diff,
-// a profile, oddities, a merge, a match, and why a run is held back. The golden is one for both row
-// stores: with -clickhouse the answers of that are compared with those of SQLite.
+// TestResultsAreThoseOfTheGolden asks one process for its results on stored rows. These are a diff,
+// a profile, oddities, a merge, a match, and why a run is held back. Both row stores share the
+// golden: with -clickhouse its answers are compared with SQLite's.
 func TestResultsAreThoseOfTheGolden(t *testing.T) {
 	t.Parallel()
 	g := &golden{ids: map[string]string{}}
@@ -54,7 +54,7 @@ func TestResultsAreThoseOfTheGolden(t *testing.T) {
 	g.check(t)
 }
 
-// sendLater replaces the first file: two rows went, two came, and two are others. Both runs are
+// sendLater replaces the first file: two rows are removed, two added and two changed. Both runs are
 // kept.
 func (j *joined) sendLater() string {
 	j.T.Helper()
@@ -79,7 +79,7 @@ func (j *joined) sendLater() string {
 	return later.JobID
 }
 
-// golden is what was answered, without what differs from run to run.
+// golden is the answers without what differs from run to run.
 type golden struct {
 	text strings.Builder
 	ids  map[string]string
@@ -91,10 +91,10 @@ var (
 	aTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z`)
 )
 
-// resultsGolden is where it is kept.
+// resultsGolden is the golden's file.
 var resultsGolden = filepath.Join("testdata", "results.golden")
 
-// add takes an answer. Ids are named by when they came first.
+// add adds an answer. Ids are named in order of first appearance.
 func (g *golden) add(name, answer string) {
 	answer = anID.ReplaceAllStringFunc(answer, func(id string) string {
 		if g.ids[id] == "" {
@@ -105,13 +105,13 @@ func (g *golden) add(name, answer string) {
 	answer = aRow.ReplaceAllString(aTime.ReplaceAllString(answer, "TIME"), "${1}ROW")
 	var object json.RawMessage
 	if json.Unmarshal([]byte(answer), &object) == nil {
-		indented, _ := json.MarshalIndent(object, "", " ") // it was read
+		indented, _ := json.MarshalIndent(object, "", " ") // it was just parsed
 		answer = string(indented)
 	}
 	fmt.Fprintf(&g.text, "== %s\n%s\n", name, strings.TrimSpace(answer))
 }
 
-// addJoined takes the rows of a merge or a match: how many, the first by name, and a sum of all.
+// addJoined adds the rows of a merge or a match: number, first ones by name, and checksum.
 func (g *golden) addJoined(j *joined, name string, join func(context.Context, string) error) {
 	j.T.Helper()
 	if err := join(j.T.Context(), suite.NewKey()); err != nil {

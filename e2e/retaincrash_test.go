@@ -10,12 +10,11 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// retainedPages are those of each run of the scraper whose newest run alone keeps its rows.
+// retainedPages is the number of pages per run; only the scraper's newest run keeps its rows.
 const retainedPages = 6
 
-// TestCrashesOfRetention kills the process at each point of a removal of what a newer run replaces.
-// In the end the newest run has its rows, those before it have none, and the books are what they
-// were.
+// TestCrashesOfRetention kills the process at each point of removing what a newer run replaces. In
+// the end the newest run has its rows, earlier ones have none, and the books are unchanged.
 func TestCrashesOfRetention(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -51,7 +50,7 @@ func TestCrashesOfRetention(t *testing.T) {
 	}
 }
 
-// newRepeated is a product that is down, with a list that was run twice.
+// newRepeated is a stopped product, with a list that was run twice.
 func newRepeated(t *testing.T) (c *crashCase, first, second suite.Launched) {
 	t.Helper()
 	web := newWeb(t, synthweb.Config{Hosts: retainedPages, PagesPerHost: 2,
@@ -74,7 +73,7 @@ func newRepeated(t *testing.T) (c *crashCase, first, second suite.Launched) {
 	return c, first, second
 }
 
-// awaitDeath waits until the process has come upon its point, and starts another one.
+// awaitDeath waits until the process has reached its point, and starts another one.
 func (c *crashCase) awaitDeath() {
 	c.T.Helper()
 	select {
@@ -88,7 +87,7 @@ func (c *crashCase) awaitDeath() {
 	c.bring()
 }
 
-// relaunch runs all of a list once more. The process may die on the way.
+// relaunch reruns all of a list. The process may die during the call.
 func (c *crashCase) relaunch(run suite.Launched) (next suite.Launched) {
 	c.T.Helper()
 	key := suite.NewKey()
@@ -99,7 +98,7 @@ func (c *crashCase) relaunch(run suite.Launched) (next suite.Launched) {
 	return next
 }
 
-// awaitRows waits until a run has so many rows.
+// awaitRows waits until a run has that many rows.
 func (c *crashCase) awaitRows(job string, want int) {
 	c.T.Helper()
 	ctx := suite.Within(c.T, suite.Patience)

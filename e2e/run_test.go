@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// TestExactness is the figure of the specification: 100,000 addresses on 1,000 hosts.
+// TestExactness tests the specification's figure: 100,000 addresses on 1,000 hosts.
 func TestExactness(t *testing.T) {
 	if !*exactness {
 		t.Skip("by -exactness (make exactness)")

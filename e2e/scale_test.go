@@ -18,8 +18,8 @@ const (
 	mostMemory     = 400 << 20
 	mostRecord     = 1 << 20 // bytes of a run's replicated record
 	besideWithin   = 3 * time.Second
-	pagesPerCall   = 500      // of a Raft command, in bulk
-	mostIdleMemory = 48 << 20 // of its own: the system takes back what it mapped of the program
+	pagesPerCall   = 500      // per Raft command, in bulk
+	mostIdleMemory = 48 << 20 // without the program's mapped file, which the system can reclaim
 	mostIdleShare  = 0.01     // of a core
 	slowShare      = 1.10     // of the time without slow hosts
 )
@@ -31,13 +31,13 @@ func onlyAtScale(t *testing.T) {
 	}
 }
 
-// TestScale runs a million addresses, and a small run of another customer beside them.
+// TestScale runs a million addresses, and beside them a small run of another customer.
 func TestScale(t *testing.T) {
 	onlyAtScale(t)
 	web := newWeb(t, synthweb.Config{Hosts: 1000, PagesPerHost: 1000, PageBytes: []int{3000}})
 	beside := newWeb(t, synthweb.Config{Suffix: "beside", Hosts: 20, PagesPerHost: 1,
 		PageBytes: []int{3000}})
-	// Snapshots are frequent, since they show how large the run's record is.
+	// Snapshots are frequent, since they show the size of the run's record.
 	s := newService(t, web, append(suite.Fast(), "--egress-origin",
 		beside.Pattern()+"="+beside.Addr(),
 		"--raft-snapshot-entries", "50")...)
@@ -113,21 +113,21 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// latestSnapshot is the size of the largest Raft snapshot on disk: the records of all runs and
+// latestSnapshot returns the size of the largest Raft snapshot on disk: the records of all runs and
 // customers.
 func latestSnapshot(t *testing.T, data string) (largest int64) {
 	t.Helper()
 	files := suite.Must(filepath.Glob(filepath.Join(data, "raft", "snapshots", "*",
 		"state.bin")))(t)
 	for _, file := range files {
-		if info, err := os.Stat(file); err == nil { // a newer one may have taken its place
+		if info, err := os.Stat(file); err == nil { // a newer one may have replaced it
 			largest = max(largest, info.Size())
 		}
 	}
 	return largest
 }
 
-// TestSlowHosts compares the time that 190 hosts take with and without ten slow ones beside them.
+// TestSlowHosts compares the time for 190 hosts with and without ten slow ones beside them.
 func TestSlowHosts(t *testing.T) {
 	onlyAtScale(t)
 	const hosts, slow, pages = 200, 10, 60
@@ -177,13 +177,13 @@ func TestSlowHosts(t *testing.T) {
 	}
 }
 
-// TestIdle looks at a process that has nothing to do.
+// TestIdle checks a process that has nothing to do.
 func TestIdle(t *testing.T) {
 	onlyAtScale(t)
 	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)
 	const span = 20 * time.Second
 	before := suite.Must(s.p.Usage())(t)
-	<-time.After(span) // what is measured is time in which nothing happens
+	<-time.After(span) // the measurement is of time in which nothing happens
 	after := suite.Must(s.p.Usage())(t)
 	share := (after.CPU - before.CPU).Seconds() / span.Seconds()
 	t.Logf("idle: %d MB, %d of its own, %.2f%% of a core", after.Bytes>>20, after.OwnBytes>>20,

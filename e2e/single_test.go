@@ -57,7 +57,7 @@ func newWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
 // single is one data directory and the processes that serve it, one after the other.
 type single struct {
 	data string
-	rows string // URL of its database on ClickHouse; "": its rows are on SQLite
+	rows string // its ClickHouse database; "": its rows are on SQLite
 	args []string
 	env  []string // KEY=VALUE
 	p    *process.Process
@@ -72,7 +72,7 @@ func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 	}
 	if *onServer != "" {
 		server := suite.Must(url.Parse(*onServer))(t)
-		server.Path = "/test_" + rand.Text() // what is in it goes with the server
+		server.Path = "/test_" + rand.Text() // its data goes with the server
 		s.rows = server.String()
 		s.args = append(s.args, "--clickhouse-url", s.rows)
 	}
@@ -89,12 +89,12 @@ func (s *single) launch(t *testing.T, env ...string) *process.Process {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		// of -race-binary, also in a process that was killed
+		// with -race-binary, even in a killed process
 		if strings.Contains(p.Said(), "DATA RACE") {
 			t.Errorf("the process has a data race:\n%s", p.Said())
 		}
 		if t.Failed() {
-			// it may not have come so far
+			// the log may not exist yet
 			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log"))
 			t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(),
 				logged[max(0, len(logged)-8<<10):])
@@ -112,7 +112,7 @@ func (s *single) Up(t *testing.T) {
 	}
 }
 
-// Down ends the process as an operator would.
+// Down stops the process like an operator.
 func (s *single) Down(t *testing.T) {
 	t.Helper()
 	took, err := s.p.Stop(suite.StopLimit)
@@ -122,10 +122,10 @@ func (s *single) Down(t *testing.T) {
 	t.Logf("stopped in %v", took)
 }
 
-// Self calls with the key that the process has written.
+// Self returns a client with the key that the process has written.
 func (s *single) Self() suite.Client { return suite.Client{Server: s.p.Server(), Token: s.p.Key()} }
 
-// Mint has the local issuer make a token.
+// Mint makes a token with the local issuer.
 func (s *single) Mint(ctx context.Context, args ...string) (string, error) {
 	return s.p.Command(ctx, append([]string{"token"}, args...)...)
 }
@@ -135,11 +135,11 @@ func (s *single) Command(ctx context.Context, args ...string) (string, error) {
 	return s.p.Command(ctx, args...)
 }
 
-// rowsDir is where the row store lives in a data directory.
+// rowsDir is the row store's place in a data directory.
 const rowsDir = "rows"
 
-// Records reads the page records of a job from the row store. One on SQLite only one process may
-// open.
+// Records reads the page records of a job from the row store. Only one process may open it on
+// SQLite.
 func (s *single) Records(ctx context.Context, job string) ([]rowstore.Record, error) {
 	return recordsIn(ctx, s.withRows, job)
 }
@@ -179,7 +179,7 @@ func (s *single) withRows(ctx context.Context, use func(rowstore.Store) error) e
 	return errors.Join(use(store), store.Close())
 }
 
-// storePoint is what a place of SQLite is called on the row store that is tested.
+// storePoint translates a point of SQLite to the tested row store.
 func storePoint(point string) string {
 	if *onServer == "" || !strings.HasPrefix(point, "rowstore.") {
 		return point
@@ -187,7 +187,7 @@ func storePoint(point string) string {
 	return strings.Replace(point, "_commit", "_insert", 1)
 }
 
-// Lists are the link lists in the row store.
+// Lists returns the link lists in the row store.
 func (s *single) Lists(ctx context.Context) (lists []rowstore.ListInfo, err error) {
 	err = s.withRows(ctx, func(store rowstore.Store) error {
 		lists, err = store.AllLists(ctx)
@@ -204,7 +204,7 @@ func withStore(data string, use func(rowstore.Store) error) error {
 	return errors.Join(use(store), store.Close())
 }
 
-// service is a product of one process in a test, with its process at hand.
+// service is a one-process product in a test, with access to its process.
 type service struct {
 	*suite.Service
 	*single
@@ -226,22 +226,22 @@ func (s *service) start() {
 	s.Restart()
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process like a power cut.
 func (s *service) kill() {
 	s.p.Kill()
 	s.Deaths = append(s.Deaths, s.p.Died())
 }
 
-// lines reads addresses one a line without holding them all.
+// lines streams addresses, one per line.
 func lines(web *synthweb.Web, n int) io.Reader {
 	reader, writer := io.Pipe()
 	go func() {
 		for address := range web.URLs(n) {
 			if _, err := io.WriteString(writer, address+"\n"); err != nil {
-				return // who reads has left
+				return // the reader is gone
 			}
 		}
-		_ = writer.Close() // of a pipe it never fails
+		_ = writer.Close() // a pipe's Close never fails
 	}()
 	return reader
 }

@@ -15,12 +15,12 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// sitePages are the links of a site.
+// sitePages is the number of links of a site.
 const sitePages = 6
 
-// TestCrashesOfSites kills the process at each point at which a site is taken in. So it does where
-// its run is launched, and where its links are told what became of them. In the end the site has
-// each link once, the run has read each, and all are visited.
+// TestCrashesOfSites kills the process at each point of taking in a site, of launching its run, and
+// of updating its links' states. In the end the site has each link once, the run has read each, and
+// all are visited.
 func TestCrashesOfSites(t *testing.T) {
 	t.Parallel()
 	for _, point := range share(t, []string{
@@ -89,9 +89,9 @@ func TestCrashesOfSites(t *testing.T) {
 	}
 }
 
-// TestCrashesOfALargeSite kills the process in the middle of the intake of a site of 20,000 links.
-// So it does within the run of them, and within the update of their states. The site before it
-// stands until the new one is whole. The run is exact, and each link has its state.
+// TestCrashesOfALargeSite kills the process in the middle of taking in a site of 20,000 links, of
+// running them, and of updating their states. The previous site stands until the new one is
+// complete. The run is exact, and each link has its state.
 func TestCrashesOfALargeSite(t *testing.T) {
 	t.Parallel()
 	const pages = 2 * rowstore.MaxSitePart // the states come in two parts
@@ -161,7 +161,7 @@ func TestCrashesOfALargeSite(t *testing.T) {
 	checkStates(t, c.single, site.ID, c.Web, pages)
 }
 
-// newSited is a product that is down, with a scraper and the addresses that its site is to have.
+// newSited is a stopped product, with a scraper and the addresses for its site.
 func newSited(t *testing.T, pages int, config synthweb.Config) (c *crashCase, scraper string) {
 	t.Helper()
 	config.PageBytes = []int{2500}
@@ -180,7 +180,7 @@ func newSited(t *testing.T, pages int, config synthweb.Config) (c *crashCase, sc
 	return c, scraper
 }
 
-// launchSited launches the run of a site's links.
+// launchSited launches a run of a site's links.
 func (c *crashCase) launchSited(scraper string) (run suite.Launched) {
 	c.T.Helper()
 	c.survive("launch", func(ctx context.Context) (err error) {
@@ -190,8 +190,8 @@ func (c *crashCase) launchSited(scraper string) (run suite.Launched) {
 	return run
 }
 
-// bringAndTidy starts the process and waits until it has removed what nobody has, which it does at
-// its start and then each five minutes. What is due sooner was removed by the one before.
+// bringAndTidy starts the process and waits until it has removed orphans, which it does at its
+// start and then every five minutes. The previous process did what was due sooner.
 func (c *crashCase) bringAndTidy() {
 	c.T.Helper()
 	began := time.Now()
@@ -199,7 +199,7 @@ func (c *crashCase) bringAndTidy() {
 	c.awaitWorkSince("orphans", began.Add(5*time.Minute))
 }
 
-// awaitWorkSince waits until it has been done, without an error, since a time of the product's
+// awaitWorkSince waits until the work has been done without an error, since a time of the product's
 // clock.
 func (c *crashCase) awaitWorkSince(kind string, began time.Time) {
 	c.T.Helper()

@@ -20,9 +20,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestScaleOfSites puts a site of a million links, has a run read them, and waits until each has
-// its state. Each page is asked for once, rows and charge are exact. The log says what each part
-// took, and how another customer's small runs fared beside it.
+// TestScaleOfSites makes a site of a million links, has a run read them, and waits until each has
+// its state. Each page is requested once, and rows and charge are exact. The log says how long each
+// part took, and how another customer's small runs fared beside it.
 func TestScaleOfSites(t *testing.T) {
 	onlyAtScale(t)
 	links := *manyLinks
@@ -115,7 +115,7 @@ func TestScaleOfSites(t *testing.T) {
 	}
 }
 
-// putSited makes a scraper of products, which is to have a site.
+// putSited makes a scraper of products for a site.
 func putSited(ctx context.Context, who suite.Client, first string) (scraper string, err error) {
 	group, err := who.PutGroup(ctx, "g")
 	if err != nil {
@@ -126,7 +126,7 @@ func putSited(ctx context.Context, who suite.Client, first string) (scraper stri
 		ItemsConfig: synthweb.ProductFields()}})
 }
 
-// putSite gives a scraper the links that come as lines.
+// putSite gives a scraper a site of links, one per line.
 func putSite(ctx context.Context, who suite.Client, scraper string, links io.Reader) error {
 	answer, err := who.Do(ctx, "PUT", "/api/scraper/site",
 		url.Values{"name": {"all"}, "scraperRef": {scraper}}, "text/uri-list", links)
@@ -136,8 +136,8 @@ func putSite(ctx context.Context, who suite.Client, scraper string, links io.Rea
 	return answer.Body.Close()
 }
 
-// awaitStates waits until a link has a state that is the last in the list of a run. It looks at the
-// page of links that has it.
+// awaitStates waits until the link that is last in a run's list has a state. It reads the page of
+// links with it.
 func awaitStates(ctx context.Context, who suite.Client, site string, urls iter.Seq[string]) error {
 	link, before := last(urls), 0
 	for address := range urls {
@@ -165,8 +165,8 @@ func awaitStates(ctx context.Context, who suite.Client, site string, urls iter.S
 	}
 }
 
-// checkStates looks into the row store of a process that is down. The site has one version, with
-// each address of the web once, and the state of each is what its page makes of it.
+// checkStates inspects the row store of a stopped product. The site has one version, with each
+// address of the web once, and each state matches its page.
 func checkStates(t *testing.T, of *single, site string, web *synthweb.Web, links int) {
 	t.Helper()
 	err := of.withRows(t.Context(), func(store rowstore.Store) error {
@@ -210,7 +210,7 @@ func checkStates(t *testing.T, of *single, site string, web *synthweb.Web, links
 	}
 }
 
-// checkRows reads a run's rows to their end. Each page that has one has it once, as it is.
+// checkRows reads a run's rows to their end. Each page with a row has it once, unchanged.
 func checkRows(ctx context.Context, who suite.Client, job string, web *synthweb.Web,
 	links int) error {
 	seen, query := map[string]bool{}, url.Values{"jobId": {job}, "limit": {"1000"}}
@@ -251,7 +251,7 @@ func checkRows(ctx context.Context, who suite.Client, job string, web *synthweb.
 	return nil
 }
 
-// failing is how many of a web's first pages are not delivered.
+// failing counts a web's first pages that are not delivered.
 func failing(t *testing.T, web *synthweb.Web, links int) (n int) {
 	t.Helper()
 	for address := range web.URLs(links) {
@@ -273,8 +273,8 @@ func last(all iter.Seq[string]) (address string) {
 	return address
 }
 
-// runBeside makes small runs, a second apart, until it is told to end. It answers how many they
-// were, how long the longest took, and when that began.
+// runBeside makes small runs, a second apart, until end is called. end returns their number, the
+// longest duration, and when that run began.
 func runBeside(ctx context.Context, who suite.Client, urls []string) (end func() (runs int,
 	longest, at time.Duration, err error)) {
 	over, done := make(chan struct{}), make(chan struct{})

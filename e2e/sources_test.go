@@ -19,20 +19,19 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Chains of the sources' web: so long that each takes two dispatches.
+// Chains of the sources' web are long enough to take two dispatches each.
 const (
 	chainPages = 14
 	pageItems  = 3
 )
 
-// origin is a web whose sites are read in every way that a scraper can be told. Each has one chain
-// of pages, and what a page is depends on the way. Its tokens and builds change when renew is
-// called.
+// origin is a web whose sites are read in every way that a scraper supports. Each has one chain of
+// pages, whose form depends on the way. renew changes its tokens and builds.
 type origin struct {
 	*httptest.Server
 	mu       sync.Mutex
 	release  int
-	requests map[string]int // by site and page number, of those that were answered with one
+	requests map[string]int // by site and page number, answered with a page
 	faults   []string
 }
 
@@ -43,7 +42,7 @@ func newOrigin(t *testing.T) *origin {
 	return o
 }
 
-// renew makes the tokens and builds so far worth nothing.
+// renew invalidates all tokens and builds so far.
 func (o *origin) renew() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,7 +50,7 @@ func (o *origin) renew() {
 }
 
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is cut off is a fault below
+	body, _ := io.ReadAll(r.Body) // a truncated body counts as a fault below
 	site, _, _ := strings.Cut(r.Host, ".")
 	o.mu.Lock()
 	token, build := fmt.Sprintf("token-%d", o.release), fmt.Sprintf("build-%d", o.release)
@@ -77,7 +76,7 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case <-time.After(50 * time.Millisecond): // so that kills find pages under way
+	case <-time.After(50 * time.Millisecond): // so that kills hit pages in flight
 	case <-r.Context().Done():
 	}
 	o.mu.Lock()
@@ -86,8 +85,8 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, site, page, next, isJSON)
 }
 
-// pageOf is the number of the page that a request means, 0 for none, and how its answer names the
-// next one.
+// pageOf returns the number of the requested page, 0 for none, and how its answer names the next
+// one.
 func pageOf(site string, r *http.Request, body, token, build string) (page int, next string,
 	isJSON bool) {
 	query := r.URL.Query()
@@ -137,7 +136,7 @@ func pageOf(site string, r *http.Request, body, token, build string) (page int, 
 }
 
 func write(w http.ResponseWriter, site string, page int, next string, isJSON bool) {
-	var names []string // none behind the last page
+	var names []string // none after the last page
 	for n := 0; n < pageItems && page <= chainPages; n++ {
 		names = append(names, itemName(site, page, n))
 	}
@@ -160,12 +159,12 @@ func write(w http.ResponseWriter, site string, page int, next string, isJSON boo
 		answer["next"] = next
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // who asked may have died
+	_ = json.NewEncoder(w).Encode(answer) // the client may have died
 }
 
 func itemName(site string, page, n int) string { return fmt.Sprintf("%s %d/%d", site, page, n) }
 
-// sources are a scraper of each way.
+// sources has a scraper for each way.
 func sources() map[string]model.SourceConfig {
 	three := pageItems
 	paged := func(p model.Pagination) *model.Pagination { return &p }
@@ -204,7 +203,7 @@ func sources() map[string]model.SourceConfig {
 	}
 }
 
-// TestSourcesSurviveKills reads a chain in every way at once, is killed twice in the middle, and
+// TestSourcesSurviveKills reads a chain in every way at once. It is killed twice in the middle, and
 // finds other tokens and builds after each death. Every page still has its rows once and is charged
 // once, and no placeholder is sent.
 func TestSourcesSurviveKills(t *testing.T) {

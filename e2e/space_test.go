@@ -18,12 +18,12 @@ const (
 	// spaceFloor is --free-mb, in bytes.
 	spaceFloor = 64 << 20
 	spaceHosts = 20
-	spacePages = 60 // of each host
+	spacePages = 60 // per host
 )
 
-// TestRunsWaitForSpace has the disk fall below its floor while a run is at work, and then kills the
-// process. The run stands still, launches are refused by name, and the process that comes next
-// waits as well. Once there is room the run goes on by itself, and ends exact.
+// TestRunsWaitForSpace makes the disk fall below its floor during a run, and then kills the
+// process. The run stops, launches are refused with a named reason, and the next process waits as
+// well. Once there is room the run continues on its own, and ends exact.
 func TestRunsWaitForSpace(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, synthweb.Config{Hosts: spaceHosts, PagesPerHost: spacePages,
@@ -69,7 +69,7 @@ func TestRunsWaitForSpace(t *testing.T) {
 	t.Logf("it stood still at %d pages, and ended with %v", stood, sum)
 }
 
-// untilPages waits until a run has so many pages.
+// untilPages waits until a run has that many pages.
 func (s *service) untilPages(run suite.Launched, pages int64) {
 	s.T.Helper()
 	for ctx := suite.Within(s.T, suite.Patience); ; {
@@ -85,7 +85,7 @@ func (s *service) untilPages(run suite.Launched, pages int64) {
 	}
 }
 
-// standsStill waits until a run has brought no page for 5 s, and returns how many it has.
+// standsStill waits until a run has brought no page for 5 s, and returns its number of pages.
 func (s *service) standsStill(run suite.Launched) (pages int64) {
 	s.T.Helper()
 	const still = 5 * time.Second

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// ticket asks for one, whatever dies meanwhile.
+// ticket gets a ticket, however often the process dies.
 func (c *crashCase) ticket() string {
 	c.T.Helper()
 	var issued struct{ Ticket string }
@@ -21,7 +21,7 @@ func (c *crashCase) ticket() string {
 	return issued.Ticket
 }
 
-// take opens a stream by a ticket, and says with which status; 0: nobody answered.
+// take opens a stream with a ticket, and returns the status; 0: no answer.
 func (c *crashCase) take(ctx context.Context, server, ticket string) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -40,8 +40,8 @@ func (c *crashCase) take(ctx context.Context, server, ticket string) int {
 }
 
 // TestCrashesOfTickets kills the process while tickets of the portal's stream are issued and taken.
-// A ticket that was answered and not taken is good once afterwards. One that was taken is not good
-// again, and neither is one for whom two came when the process died.
+// An issued but untaken ticket is valid once afterwards. A taken one is not valid again, and
+// neither is one that two clients tried when the process died.
 func TestCrashesOfTickets(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})
@@ -73,7 +73,7 @@ func TestCrashesOfTickets(t *testing.T) {
 			})
 		}
 		if round%2 == 0 {
-			<-begun // else as soon as they are there
+			<-begun // otherwise as soon as both have connected
 		}
 		c.kill()
 		takers.Wait()

@@ -19,11 +19,11 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// exitAddress is where the test's proxies come from: sites tell by it who comes through one.
+// exitAddress is the source address of the test's proxies: sites recognize proxied requests by it.
 var exitAddress = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
 
-// newTieredSite is five hosts. One is for everybody, one has rows that scripts make, one lets
-// proxies through alone, one is both, and one has pages that break off.
+// newTieredSite serves five hosts. One is open to all, one has rows made by scripts, one only
+// admits proxies, one is both, and one has pages that break off.
 func newTieredSite(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func carry(a, b net.Conn) {
 	ways.Wait()
 }
 
-// newHTTPProxy opens tunnels by CONNECT.
+// newHTTPProxy is a proxy that opens tunnels with CONNECT.
 func newHTTPProxy(t *testing.T) string {
 	t.Helper()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func newHTTPProxy(t *testing.T) string {
 	return proxy.URL
 }
 
-// newSOCKSProxy opens tunnels by SOCKS 5 to IPv4 addresses, for a user and a password.
+// newSOCKSProxy is a SOCKS 5 proxy to IPv4 addresses, with a user and a password.
 func newSOCKSProxy(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,8 +128,8 @@ func serveSOCKS(conn net.Conn) {
 	carry(conn, to)
 }
 
-// TestTiers: each page comes by the cheapest tier that gets it and costs what that one costs, also
-// when the process dies in the middle. Without a browser, who needs one is told so at the launch.
+// TestTiers: each page comes by the cheapest tier that gets it and costs that tier's price, even if
+// the process dies in the middle. Without a browser, a launch that needs one is refused.
 func TestTiers(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
@@ -174,7 +174,7 @@ func TestTiers(t *testing.T) {
 	if rows := suite.Must(s.Rows(t.Context(), run.JobID))(t); len(rows) != len(urls) {
 		t.Errorf("%d rows of %d pages", len(rows), len(urls))
 	}
-	// Whoever waits for a sample of a page that is never whole hears so.
+	// A sample of a page that is never complete ends with an error.
 	group := suite.Must(s.PutGroup(t.Context(), "samples"))(t)
 	id := suite.Must(s.PutScraper(t.Context(),
 		suite.Scraper{GroupRef: group,

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestTheTrailVerifies holds the real trail to the command that verifies it, over a kill and a
-// restore. Whatever the server tells of an entry is what it hashed.
+// TestTheTrailVerifies checks the real trail with the verifying command, over a kill and a restore.
+// What the server reports of an entry is what it hashed.
 func TestTheTrailVerifies(t *testing.T) {
 	t.Parallel()
 	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// uploadedRows are more than a batch of an import has.
+// uploadedRows is more than a batch of an import has.
 const uploadedRows = 5_000
 
 // uploadPoints are where an upload is killed: within its call, around and within the step of its
@@ -30,8 +30,8 @@ var uploadPoints = []string{
 }
 
 // TestCrashesOfUploads kills the process at each point of an upload that replaces another one. The
-// call is made again under its key. In the end the new file's rows are there, each once, and no
-// others. Every second one comes in parts.
+// call is repeated under its key. In the end the new file's rows are there, each once, and no
+// others. Every second upload comes in parts.
 func TestCrashesOfUploads(t *testing.T) {
 	t.Parallel()
 	for n, point := range share(t, uploadPoints) {
@@ -62,7 +62,7 @@ func TestCrashesOfUploads(t *testing.T) {
 	}
 }
 
-// inHistogram is how many numbers of a run's first field the parts of its histogram have together.
+// inHistogram returns how many numbers the histogram of a run's first field has in total.
 func (c *crashCase) inHistogram(job string) (numbers int) {
 	c.T.Helper()
 	var profile struct {
@@ -78,7 +78,7 @@ func (c *crashCase) inHistogram(job string) (numbers int) {
 	return numbers
 }
 
-// uploadedFile answers an upload.
+// uploadedFile is the answer to an upload.
 type uploadedFile struct {
 	JobID   string `json:"jobId"`
 	Scraper struct {
@@ -86,7 +86,7 @@ type uploadedFile struct {
 	} `json:"scraper"`
 }
 
-// upload sends the numbers from one on: at once, or as a part that a call without a body ends.
+// upload sends numbers from from on: at once, or as a part that a call without a body completes.
 func (c *crashCase) upload(path string, query url.Values, from int, inParts bool) uploadedFile {
 	c.T.Helper()
 	var file strings.Builder

@@ -18,15 +18,15 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// mostForFile is how much memory the whole process takes for a file beyond what it had.
+// mostForFile is how much memory the whole process may use for a file, beyond what it had.
 const mostForFile = 64 << 20
 
-// largeFile makes files of a kind.
+// largeFile makes files of one kind.
 type largeFile struct {
 	kind string
-	// Sizes in bytes: of what is tried with each commit, and nearly the greatest that is taken.
+	// Sizes in bytes: the one tested with each commit, and nearly the greatest that is accepted.
 	usual, largest int
-	// write writes a file of at least that size, and says how many rows it has.
+	// write writes a file of at least that size, and returns its number of rows.
 	write func(file *bytes.Buffer, size int) (rows int, err error)
 }
 
@@ -50,8 +50,8 @@ func largeFiles() map[string]largeFile {
 	}
 }
 
-// writeSheet writes a spreadsheet of two columns. Its texts stand apart, as spreadsheets keep those
-// that cells share. No two are alike, and hardly anything of them is saved by packing.
+// writeSheet writes a spreadsheet of two columns. Its texts are in a separate part, like the shared
+// strings of spreadsheets. No two are alike, and packing hardly makes them smaller.
 func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
 	packed := zip.NewWriter(file)
 	part := func(name string, write func(w *bufio.Writer) error) {
@@ -89,8 +89,8 @@ func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
 	return rows, errors.Join(err, packed.Close())
 }
 
-// TestUploadsTakeLittleMemory uploads a file of each kind to a process of its own. It looks at the
-// most memory that the process had until all rows were stored.
+// TestUploadsTakeLittleMemory uploads a file of each kind to its own process. It checks the peak
+// memory of the process until all rows were stored.
 func TestUploadsTakeLittleMemory(t *testing.T) {
 	for format, of := range largeFiles() {
 		t.Run(format, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // workPoints are where background work is killed: around each turn at its table, around each step
-// of each kind, and within what steps write.
+// of each kind, and within the steps' writes.
 var workPoints = []string{
 	"work.before_exchange:1", "work.before_exchange:2",
 	"work.after_exchange:1", "work.after_exchange:2",
@@ -41,22 +41,22 @@ var workPoints = []string{
 	"raft.before_apply:8", "raft.after_apply:8",
 }
 
-// Of the product that is old.
+// Contents of the old product.
 const (
 	oldPages, youngPages = 20, 10
 	orphanLists          = 3
-	// A clock that jumps further has nothing removed for a day.
+	// After a greater clock jump nothing is removed for a day.
 	leap     = 156 * time.Hour
-	leaps    = 13 // of the old run before the young one; one more, and it is too old
+	leaps    = 13 // from the old run to the young one; with one more it is too old
 	settling = 2 * time.Minute
 )
 
-// oldWeb is what an old product reads.
+// oldWeb is the web of an old product.
 var oldWeb = synthweb.Config{Hosts: oldPages, PagesPerHost: 2, PageBytes: []int{2500}}
 
 // TestCrashesOfWork kills the process at each point of background work, when each kind of it has
-// something to do. Rows are too old, lists are nobody's, a recount is due. In the end what had to
-// go is gone, what had to stay is there, and the books are what they were.
+// something to do. Rows are too old, lists are orphaned, a recount is due. In the end everything
+// due is removed, everything else is there, and the books are unchanged.
 func TestCrashesOfWork(t *testing.T) {
 	t.Parallel()
 	web := newWeb(t, oldWeb)
@@ -78,8 +78,8 @@ func TestCrashesOfWork(t *testing.T) {
 	}
 }
 
-// oldProduct is a product with a run whose rows are about to be too old, a young run, and lists of
-// nobody.
+// oldProduct is a product with a run whose rows are about to expire, a young run, and orphaned
+// lists.
 type oldProduct struct {
 	*crashCase
 	late       *late
@@ -148,7 +148,7 @@ func (o *oldProduct) copied(t *testing.T, web *synthweb.Web) *oldProduct {
 	return another
 }
 
-// reported is a run of some pages that has ended.
+// reported is an ended run of some pages.
 func (o *oldProduct) reported(pages int) suite.Launched {
 	o.T.Helper()
 	var urls []string
@@ -160,7 +160,7 @@ func (o *oldProduct) reported(pages int) suite.Launched {
 	return run
 }
 
-// awaitWork waits until all that was due is done, and rests until it is due again.
+// awaitWork waits until all due work is done, and rests until it is due again.
 func (o *oldProduct) awaitWork() {
 	o.T.Helper()
 	// This product has none of these: two need a server of their own, nine do not recur.
@@ -198,7 +198,7 @@ func (o *oldProduct) awaitWork() {
 	}
 }
 
-// checkWork holds what is left against what has to be.
+// checkWork compares what is left with what should be.
 func (o *oldProduct) checkWork() {
 	t := o.T
 	t.Helper()

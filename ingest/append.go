@@ -17,18 +17,18 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// addedSeq is the first unit of rows that are added. One that began to replace rows before its
-// scraper was protected has stored units below it, and they go when the run is sealed.
+// addedSeq is the first seq of rows that are added. An upload that began to replace rows before its
+// scraper was protected has stored units below it. They go when the run is sealed.
 const addedSeq = 1 << 30
 
-// changedMeanwhile is why an upload fails whose base is not what it was.
+// changedMeanwhile is why an upload fails when its base has changed.
 const changedMeanwhile = "rows of the scraper were deleted meanwhile; send the file again"
 
-// errNoted ends a step that has noted which runs a file's rows are added to.
+// errNoted ends a step that has noted the runs to which a file's rows are added.
 var errNoted = errors.New("the runs are noted")
 
-// keyed says whether the file's rows are added to those that are there. A scraper that was
-// protected after the upload began gets its key column here.
+// keyed says whether the file's rows are added to the existing rows. If the scraper was protected
+// after the upload began, keyed fixes its key column.
 func (i *importing) keyed(ctx context.Context) (bool, error) {
 	view := i.Client.View()
 	scraper := view.Scraper(i.job.Scraper)
@@ -36,7 +36,7 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 		return i.known.Key != "", nil
 	}
 	if sealed, err := i.Store.Sealed(ctx, i.job.ID); err != nil || sealed {
-		return false, err // all is stored, and the state says that it was protected too late
+		return false, err // all is stored; the state reports the protection as too late
 	}
 	column, err := client.KeyColumnOf(ctx, i.Store, view, scraper, i.known.Asked)
 	switch fault.CodeOf(err) {
@@ -60,10 +60,10 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 	return i.known.Key != "", nil
 }
 
-// appendFile makes the rows of a protected scraper's run. Those that are there come first, filled
-// by the file's rows of equal keys, then those of new keys. All are stored under the new run, which
-// takes the place of those before with one step. Rows that were there keep their ids. Which runs
-// they are of is noted first, so that a repeat makes the same batches.
+// appendFile makes the rows of a protected scraper's run. The existing rows come first, filled from
+// the file's rows with equal keys; then come rows with new keys. All are stored under the new run,
+// which replaces the older runs in one step. Existing rows keep their ids. The older runs are noted
+// first, so that a repeat makes the same batches.
 func (i *importing) appendFile(ctx context.Context) error {
 	base, err := i.base(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (i *importing) appendFile(ctx context.Context) error {
 		})
 }
 
-// joinFile sorts the file's rows, joined with those of the base. nil: the file is gone, and all is
-// stored.
+// joinFile sorts the file's rows together with those of the base. nil: the file is gone, and all
+// rows are stored.
 func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sorting, err error) {
 	byKey, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
@@ -131,7 +131,7 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 	return joined, nil
 }
 
-// base are the runs to whose rows the file's are added.
+// base returns the runs to whose rows the file's rows are added.
 func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
 	if len(i.item.Progress) > 0 {
 		return client.ReadMerge(i.item.Progress[1:])
@@ -147,36 +147,36 @@ func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
 			"delete those of some", client.MaxHidden)}
 	}
 	slices.SortFunc(held, func(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) })
-	i.progress = client.AppendMerge([]byte{1}, held) // one byte says that it is noted
+	i.progress = client.AppendMerge([]byte{1}, held) // one byte marks the list as noted
 	return nil, errNoted
 }
 
 // The places of rows in the sorters.
 const (
-	fromFile, stored = 0, 1 // by key: a file's row comes before those that it fills
-	carriedRow       = 0    // in order
+	fromFile, stored = 0, 1 // by key: a file's row comes before the rows that it fills
+	carriedRow       = 0    // in the final order
 	newRow           = 1
 )
 
-// appending joins a file's rows with those that are there.
+// appending joins a file's rows with the existing ones.
 type appending struct {
 	*importing
 	byKey, inOrder *sorter
 
 	read uint64 // rows of the file
-	rows uint64 // that are there
+	rows uint64 // existing rows
 
 	key   string
-	given []byte // the file's row of the key, with its number; nil: there is none
-	met   bool   // a row of the key is there
+	given []byte // the file's row with the key, and its number; nil: none
+	met   bool   // an existing row has the key
 }
 
-// numbered is a row behind its number.
+// numbered prefixes a row with its number.
 func numbered(n uint64, doc []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(doc)), n), doc...)
 }
 
-// addRow takes a row of the file. Without a key it is passed over.
+// addRow adds a row of the file. It skips a row without a key.
 func (a *appending) addRow(row upload.Row) error {
 	n := a.read
 	a.read++
@@ -190,7 +190,7 @@ func (a *appending) addRow(row upload.Row) error {
 	return nil
 }
 
-// addStored takes the rows of the base.
+// addStored adds the rows of the base.
 func (a *appending) addStored(ctx context.Context, base []ids.ID) error {
 	view := a.Client.View()
 	scope := client.Shown(view, a.job.Group, a.job.Scraper)
@@ -223,7 +223,7 @@ func (a *appending) addStored(ctx context.Context, base []ids.ID) error {
 	return err
 }
 
-// eachStored visits the documents of a scope while the run is wanted.
+// eachStored visits the documents of a scope while the run is still open.
 func (i *importing) eachStored(ctx context.Context, scope rowstore.Scope,
 	visit func(doc []byte) error) error {
 	upto, err := i.Store.Horizon(ctx)
@@ -249,12 +249,12 @@ func (i *importing) eachStored(ctx context.Context, scope rowstore.Scope,
 	return nil
 }
 
-// emit puts a row where its number has it.
+// emit adds a row to inOrder under its number.
 func (a *appending) emit(n uint64, place uint32, doc []byte) error {
 	return a.inOrder.Add(string(binary.BigEndian.AppendUint64(nil, n)), place, doc)
 }
 
-// join takes the rows of a key: the file's ones first, of which the first stands.
+// join takes the rows of one key after the other: first the file's, of which the first counts.
 func (a *appending) join(key string, place uint32, row []byte) error {
 	if key != a.key {
 		if err := a.endKey(); err != nil {
@@ -280,7 +280,7 @@ func (a *appending) join(key string, place uint32, row []byte) error {
 	return a.emit(n, carriedRow, doc)
 }
 
-// endKey adds the file's row of a key that is new.
+// endKey adds the file's row if its key is new.
 func (a *appending) endKey() error {
 	given, met := a.given, a.met
 	a.given, a.met = nil, false
@@ -290,8 +290,8 @@ func (a *appending) endKey() error {
 	return a.emit(a.rows+binary.BigEndian.Uint64(given), newRow, given[8:])
 }
 
-// fillRow is a stored document with what a row has that is missing there, or empty. What is there
-// stays as it is, and the server's members stay behind.
+// fillRow returns a stored document, filled from row where a field is missing or empty. Existing
+// values stay, and the server's members stay at the end.
 func fillRow(doc, row []byte) ([]byte, error) {
 	var names, servers []string
 	values := map[string]json.RawMessage{}
@@ -330,5 +330,5 @@ func fillRow(doc, row []byte) ([]byte, error) {
 	return filled, nil
 }
 
-// serverBytes is what the server's members of a file's row take at most.
+// serverBytes bounds the size of the server's members of a file's row.
 const serverBytes = 1_000

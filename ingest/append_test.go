@@ -17,13 +17,13 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// protect has the group's uploads protected.
+// protect protects the group's uploads.
 func (u *uploaded) protect() {
 	u.t.Helper()
 	u.client.Must(u.t, client.ProtectGroup{Group: u.group})
 }
 
-// send begins with a file that is added by a column.
+// send begins an upload whose rows are added by a key column.
 func (u *uploaded) send(key, format, file string) ids.ID {
 	u.t.Helper()
 	begin := client.BeginImport{Job: u.ids.New(), Customer: "ann", Scraper: u.scraper,
@@ -37,7 +37,7 @@ func (u *uploaded) send(key, format, file string) ids.ID {
 	return begin.Job
 }
 
-// steps takes an upload to its end, however often point panics.
+// steps takes an upload to its end, even if point panics.
 func (u *uploaded) steps(job ids.ID) *client.Job {
 	u.t.Helper()
 	var progress []byte
@@ -97,14 +97,14 @@ func (u *uploaded) documents() (rows, rowIDs []string) {
 	return rows, rowIDs
 }
 
-// Each sentence of specification 4.9 on protected uploads that speaks of rows is a row here.
+// Each sentence of specification 4.9 that covers rows of protected uploads is a row here.
 func TestProtectedUploads(t *testing.T) {
 	const before = "EAN,a,b\n1,x,\n2,,y\n,keyless,\n"
 	stored := []string{`{"EAN":"1","a":"x"}`, `{"EAN":"2","b":"y"}`, `{"a":"keyless"}`}
 	for name, c := range map[string]struct {
 		format, file string
 		want         []string
-		ends         string // of the message, "": it is complete
+		ends         string // end of the message, "": it is complete
 	}{
 		"a new key adds a row": {"csv", "EAN,a\n3,z\n",
 			append(slices.Clone(stored), `{"EAN":"3","a":"z"}`), ""},
@@ -162,8 +162,8 @@ func TestProtectedUploads(t *testing.T) {
 	}
 }
 
-// Killed at any point, a file is added once. One after the other add up, and a stopped one leaves
-// what is there.
+// A file is added once, wherever its import is killed. Several files add up, and a stopped one
+// leaves the rows as they were.
 func TestProtectedUploadIsKilled(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, at := range []string{"work.import.before_put", "work.import.after_put",
@@ -216,8 +216,8 @@ func TestProtectedUploadIsKilled(t *testing.T) {
 	})
 }
 
-// A scraper that is protected while its file waits gets its key then. A file that finds none fails.
-// One that began to replace rows before is added, unless all of it is stored already.
+// If a scraper is protected while its file waits, it gets its key column then; without one the file
+// fails. Once rows are being replaced, they are added, unless all are stored already.
 func TestProtectedWhileQueued(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for name, c := range map[string]struct {
@@ -273,8 +273,8 @@ func TestProtectedWhileQueued(t *testing.T) {
 	})
 }
 
-// An owner that replaces rows is paused while the scraper is protected, and another one adds them.
-// Whatever the first does then, nothing of its rows is shown, and those that were there stay.
+// An owner that replaces rows is paused while the scraper is protected, and another owner adds the
+// rows. Whatever the first does later, none of its rows is shown, and the existing rows stay.
 func TestProtectedWhileAnOwnerIsPaused(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, at := range []string{"work.import.before_put", "work.import.after_put",
@@ -322,8 +322,7 @@ func TestProtectedWhileAnOwnerIsPaused(t *testing.T) {
 	})
 }
 
-// A node sorts a file that is added once, however many turns it has: the later ones read no stored
-// row.
+// A node sorts an added file once, however many turns it takes: later turns read no stored rows.
 func TestProtectedUploadsSortOnce(t *testing.T) {
 	u := newUploaded(t)
 	var file strings.Builder
@@ -371,8 +370,8 @@ func TestProtectedUploadsSortOnce(t *testing.T) {
 	}
 }
 
-// What is noted of the runs that a file is added to stays noted while it rests. Else a run that is
-// deleted meanwhile would leave batches of two orders.
+// The noted runs stay noted while the import rests. Otherwise deleting one of them in the meantime
+// would leave batches in two orders.
 func TestProtectedUploadsRestWithTheirNote(t *testing.T) {
 	u := newUploaded(t)
 	u.whole("jsonl", `{"id":"1"}`)

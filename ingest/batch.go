@@ -13,10 +13,10 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// fetchMost bounds by how much a batch of large pages overshoots its byte bound.
+// fetchMost bounds how far a batch of large pages overshoots its byte bound.
 const fetchMost = 128
 
-// batch is what goes through the steps together.
+// batch is a set of messages that go through the steps together.
 type batch struct {
 	messages []stream.Message // without their values
 	items    []item           // decodable messages, in their order
@@ -24,7 +24,7 @@ type batch struct {
 
 	writes  []rowstore.PageWrite
 	written []int        // place in items of each write
-	sums    profile.Sums // of the page that is completed
+	sums    profile.Sums // of the page being completed
 }
 
 // item is a message's record on its way from page to receipt. A dropped one has neither page,
@@ -54,14 +54,14 @@ func (b *batch) add(messages []stream.Message, reader *reading.Guard) (undecodab
 		} else {
 			undecodable++
 		}
-		m.Value = nil // it is not ours past the next Fetch
+		m.Value = nil // the value is not ours after the next Fetch
 		b.messages = append(b.messages, m)
 	}
 	return undecodable
 }
 
-// wellFormed refuses what a row could not be completed of, or no row store takes: of it a store
-// would refuse the whole batch.
+// wellFormed rejects pages from which no row can be completed, or which no row store accepts. For
+// one such page a store would refuse the whole batch.
 func wellFormed(p *model.Page) bool {
 	if (rowstore.PageWrite{Page: p}).Check() != nil {
 		return false
@@ -74,9 +74,9 @@ func wellFormed(p *model.Page) bool {
 		!slices.ContainsFunc(p.Rows, noObject)
 }
 
-// admit decides what is stored: pages of runs that are known and not closed. A cancelled page
-// becomes its receipt at once, since it has no record. Only the control plane's newest state may
-// say that a run is unknown. An error leaves the batch as it was.
+// admit decides what is stored: pages of known runs that are not closed. A cancelled page becomes
+// its receipt at once, since it has no record. Only the control plane's newest state may declare a
+// run unknown. On an error the batch is unchanged.
 func (g *Ingest) admit(ctx context.Context, b *batch) error {
 	view := g.config.Control.View()
 	for i := range b.items {
@@ -150,8 +150,7 @@ func (g *Ingest) store(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// outgoing is what is passed on, by partition, in the order of the pages and markers that it stands
-// for.
+// outgoing returns the receipts and markers to publish, by partition, in the order of the messages.
 func (b *batch) outgoing() map[int][][]byte {
 	out := map[int][][]byte{}
 	for i := range b.items {

@@ -16,8 +16,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// The columns of a file's first rows say which are which: of so many rows, or of those until they
-// have so many bytes.
+// The columns of a file's first rows decide which column is which. It takes this many rows, or
+// fewer once they have this many bytes.
 const (
 	titledRows  = 1_000
 	titledBytes = 1_000_000
@@ -35,10 +35,10 @@ type CatalogueConfig struct {
 	Point func(name string)
 }
 
-// Catalogue is how an uploaded file of products becomes the one that rows are matched with
-// (decision 68). It is read once from its first row to its last, and nothing of it is kept but how
-// many products there are. So a step that is made again, or beside a late one, comes to the same.
-// The file of before stands until one command replaces it. What becomes nobody's goes with orphans.
+// Catalogue turns an uploaded file of products into the catalogue that rows are matched with
+// (decision 68). It reads the file once from first row to last, and keeps only the number of
+// products. So repeating a step, even beside a late one, gives the same result. The previous file
+// stands until one command replaces it. Files that nobody refers to any more go with the orphans.
 func Catalogue(config CatalogueConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -53,12 +53,12 @@ func Catalogue(config CatalogueConfig) work.Kind {
 		}}
 }
 
-// catalogueKey names the file of a catalogue.
+// catalogueKey returns the blob key of a catalogue's file.
 func catalogueKey(id ids.ID) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Catalogues, Owner: "service", ID: id.String()}
 }
 
-// step reads a file, and says what came of it.
+// step reads a file and reports the result.
 func (c *CatalogueConfig) step(ctx context.Context, id ids.ID) error {
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *CatalogueConfig) step(ctx context.Context, id ids.ID) error {
 	return nil
 }
 
-// idSet are the ids of products as hashes, of which two are one once in ten million catalogues.
+// idSet is a set of product ids as hashes. A collision occurs in one of ten million catalogues.
 type idSet struct {
 	seed   maphash.Seed
 	hashes []uint64
@@ -105,8 +105,8 @@ func (s *idSet) twice() bool {
 	return len(slices.Compact(s.hashes)) < len(s.hashes)
 }
 
-// readCatalogue gives take each product of a file, in their order. What is wrong with the file is
-// an *upload.Refusal.
+// readCatalogue calls take for each product of a file, in order. If the file is at fault, the error
+// is an *upload.Refusal.
 func readCatalogue(ctx context.Context, files Files, known *client.Catalogue,
 	take func(id string, p *match.Product) error) error {
 	file, err := files.Open(ctx, catalogueKey(known.ID), 0, -1)
@@ -116,12 +116,12 @@ func readCatalogue(ctx context.Context, files Files, known *client.Catalogue,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was read
+	defer func() { _ = file.Close() }() // read-only
 	rows, err := upload.NewReader(upload.Format(known.Format), file, "")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // they were read
+	defer func() { _ = rows.Close() }() // read-only
 	r := productReader{rows: rows}
 	if err := r.readColumns(); err != nil {
 		return err
@@ -148,15 +148,15 @@ func readCatalogue(ctx context.Context, files Files, known *client.Catalogue,
 	}
 }
 
-// productReader reads the products of a file. Its first rows wait until the columns are known.
+// productReader reads the products of a file. It holds the first rows until columns are known.
 type productReader struct {
 	rows    upload.Reader
 	first   []upload.Row
-	ended   error // of reading the first rows
+	ended   error // error or end when reading the first rows
 	columns match.Columns
 }
 
-// readColumns reads the first rows, and tells by their columns which are which.
+// readColumns reads the first rows, and decides by their columns which column is which.
 func (r *productReader) readColumns() error {
 	var names []string
 	for size := 0; len(r.first) < titledRows && size < titledBytes; {
@@ -201,7 +201,7 @@ func (r *productReader) next() (upload.Row, error) {
 	return r.rows.Next()
 }
 
-// product is the product of a row, and its id.
+// product returns a row's product and its id.
 func (r *productReader) product(row upload.Row) (id string, p match.Product) {
 	value := func(column string) string {
 		for _, cell := range row {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// catalogue begins with a file of products, and is its id.
+// catalogue begins a catalogue with a file of products, and returns its id.
 func (u *uploaded) catalogue(format, file string) ids.ID {
 	u.t.Helper()
 	id := u.ids.New()
@@ -26,7 +26,7 @@ func (u *uploaded) catalogue(format, file string) ids.ID {
 	return id
 }
 
-// lookThrough makes a step of the work of a catalogue, which may die.
+// lookThrough makes one step of a catalogue's work, which may die.
 func (u *uploaded) lookThrough(id ids.ID) (died bool) {
 	u.t.Helper()
 	defer func() { died = died || recover() != nil }()
@@ -74,11 +74,11 @@ func TestCatalogueIsLookedThrough(t *testing.T) {
 	if known := u.client.View().Catalogue(id); known.Message != gone {
 		t.Errorf("a file that is gone: %+v", known)
 	}
-	u.lookThrough(u.ids.New()) // nobody knows it
+	u.lookThrough(u.ids.New()) // an unknown one
 }
 
-// TestCatalogueIsKilledAnywhere kills the look through a file at each of its points. The one before
-// stands until the new one is whole.
+// TestCatalogueIsKilledAnywhere kills the reading of a file at each of its points. The previous
+// catalogue stands until the new one is complete.
 func TestCatalogueIsKilledAnywhere(t *testing.T) {
 	for dies := 1; ; dies++ {
 		u := newUploaded(t)

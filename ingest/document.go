@@ -12,12 +12,12 @@ import (
 // scrapedAtLayout is ISO 8601 in UTC with milliseconds.
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
 
-// mostSums bounds the sums in a page's record, in bytes: records are read many at a time. The rows
-// of a page with more are read themselves when their run is summed up.
+// mostSums bounds the sums in a page's record, in bytes, because many records are read at a time.
+// For a page with more, summing up the run reads the rows themselves.
 const mostSums = 8 << 10
 
-// sumRows sums up the rows of a page before they are completed, in sums that are used again. They
-// are in the page's record: of two pages of one unit those of the record that stands count.
+// sumRows sums up the rows of a page before they are completed; sums is reused. The sums go into
+// the page's record: of two pages of one unit, those of the record that stands count.
 func sumRows(p *model.Page, sums *profile.Sums) {
 	if len(p.Rows) == 0 {
 		return
@@ -31,8 +31,8 @@ func sumRows(p *model.Page, sums *profile.Sums) {
 	}
 }
 
-// completeRows makes complete documents of a page's rows: the extractor's object, then the server's
-// keys. But for the row's id they are the same for all rows of the page.
+// completeRows completes a page's rows to documents: the extractor's object, then the server's
+// keys. These are the same for all rows of the page except for the row's id.
 func completeRows(p *model.Page, job rowstore.Job) {
 	if len(p.Rows) == 0 {
 		return
@@ -43,7 +43,7 @@ func completeRows(p *model.Page, job rowstore.Job) {
 		size += len(row) + len(tail) + model.MaxRowIDText + len(`"}`)
 	}
 	id := model.RowID{Job: job.ID, Unit: p.Unit}
-	docs := make([]byte, 0, size) // one allocation for all rows: they live and die together
+	docs := make([]byte, 0, size) // one allocation for all rows, since they share a lifetime
 	for i, row := range p.Rows {
 		start := len(docs)
 		docs = append(docs, row[:len(row)-1]...)
@@ -58,12 +58,12 @@ func completeRows(p *model.Page, job rowstore.Job) {
 	}
 }
 
-// serverKeys is the end of a document, from the first server key to where the row's id stands
-// (decision 37 for the addresses).
+// serverKeys is the end of a document, from the first server key up to the row's id (decision 37
+// for the addresses).
 func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	id := job.ID.String()
 	tail := make([]byte, 0, 256+len(p.URL)+len(p.Final))
-	if p.URL != "" { // a file's rows have no address
+	if p.URL != "" { // rows of a file have no address
 		tail = append(jsontext.AppendString(append(tail, `"_sourceUrl":`...), p.URL), ',')
 	}
 	if p.Final != "" && p.Final != p.URL {

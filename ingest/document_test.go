@@ -59,7 +59,7 @@ func TestCompleteRows(t *testing.T) {
 	}
 }
 
-// A page's sums are of its rows as they came, and a page without rows has none.
+// A page's sums are made from its rows as they came, and a page without rows has none.
 func TestSumRows(t *testing.T) {
 	p := model.Page{Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":null,"_x":1}`)}}
 	sumRows(&p, &profile.Sums{})
@@ -81,7 +81,7 @@ func TestSumRows(t *testing.T) {
 	}
 }
 
-// What a page's sums cost, and its completion beside them.
+// BenchmarkSumRows measures what a page's sums cost, next to its completion.
 func BenchmarkSumRows(b *testing.B) {
 	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
 	var sums profile.Sums

@@ -15,11 +15,11 @@ import (
 
 const (
 	eraseEvery   = 10 * time.Second
-	erasedAtOnce = 256   // runs of one look at the row store
+	erasedAtOnce = 256   // runs per query of the row store
 	listsAtOnce  = 1_000 // link lists that are looked up together
 )
 
-// Removing is what the removal of what was deleted asks of the row store.
+// Removing is what the removal of deleted things needs from the row store.
 type Removing interface {
 	Retaining
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
@@ -41,8 +41,8 @@ type ErasureConfig struct {
 	Point func(name string)
 }
 
-// Erasure is the removal of what the state has of customers that were removed, some by each
-// command. It takes nothing from the row store, so it waits for nothing.
+// Erasure removes what the state holds of removed customers, some with each command. It takes
+// nothing from the row store, so it waits for nothing.
 func Erasure(config ErasureConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -59,8 +59,8 @@ func Erasure(config ErasureConfig) work.Kind {
 		}}
 }
 
-// leavingCustomers are some of the removed customers with something left that should go, and now
-// can.
+// leavingCustomers returns some of the removed customers that still have something to remove and
+// for which can is true.
 func leavingCustomers(view *client.View, can func(customer string) bool) (customers []string) {
 	view.CustomersRemoving(func(customer *client.Customer) bool {
 		if can(customer.Ref) {
@@ -85,9 +85,9 @@ func (c *ErasureConfig) erase(ctx context.Context, customer string) error {
 	}
 }
 
-// stepCustomers removes what the row store has of removed customers, once nothing can be added and
-// the rows of deleted groups and scrapers are gone. A customer that is not so far waits. One that
-// cannot be done is told, and tried again after all others.
+// stepCustomers removes what the row store holds of removed customers. It waits until nothing can
+// be added and the rows of deleted groups and scrapers are gone. A customer whose removal fails is
+// reported, and retried after all others.
 func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	leaving := leavingCustomers(view, func(customer string) bool {
@@ -104,7 +104,7 @@ func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, failed er
 
 func nameCustomer(ref string) string { return "customer " + ref }
 
-// eraseStored removes all that the row store has of a customer, and tells the state so.
+// eraseStored removes all that the row store holds of a customer, and tells the state so.
 func (c *RemovalConfig) eraseStored(ctx context.Context, customer string) error {
 	if err := c.eraseLists(ctx, customer); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (c *RemovalConfig) eraseStored(ctx context.Context, customer string) error 
 	return err
 }
 
-// eraseLists removes the link lists of a customer's runs. Those of calls that never became runs are
-// nobody's, and go as such.
+// eraseLists removes the link lists of a customer's runs. Lists of calls that never became runs
+// belong to nobody, and are removed as such.
 func (c *RemovalConfig) eraseLists(ctx context.Context, customer string) error {
 	lists, err := c.Store.AllLists(ctx)
 	if err != nil {
@@ -146,9 +146,9 @@ func (c *RemovalConfig) eraseLists(ctx context.Context, customer string) error {
 	return nil
 }
 
-// eraseRuns removes what is stored of a customer's runs: rows, page records with the errors of
-// links, and what was charged. The sums of records stay, for the recount. What a restore undid goes
-// by itself.
+// eraseRuns removes what is stored of a customer's runs: rows, page records with link errors, and
+// charges. The sums of records stay for the recount. Runs that a restore undid are removed
+// separately.
 func (c *RemovalConfig) eraseRuns(ctx context.Context, customer string) error {
 	for after := (ids.ID{}); ; {
 		jobs, err := c.Store.JobsOf(ctx, customer, after, erasedAtOnce)
@@ -159,7 +159,7 @@ func (c *RemovalConfig) eraseRuns(ctx context.Context, customer string) error {
 			after = job.ID
 			view := c.Client.View()
 			if !view.Customer(customer).Removed() {
-				return nil // a restore has brought it back
+				return nil // a restore has brought the customer back
 			}
 			if view.UndoneRun(job.ID) != nil {
 				continue

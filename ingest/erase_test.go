@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// eraseStep takes an erasure a step on, and says whether it died at the point of a number.
+// eraseStep makes one erasure step, and says whether it died at the point numbered dies.
 func (r *replaced) eraseStep(dies int) (died bool) {
 	defer func() { died = recover() != nil }()
 	kind := Erasure(ErasureConfig{Client: r.client, Point: func(string) {
@@ -24,7 +24,7 @@ func (r *replaced) eraseStep(dies int) (died bool) {
 	return false
 }
 
-// removeCustomer has the customer removed.
+// removeCustomer removes the customer.
 func (r *replaced) removeCustomer() {
 	removal := client.Deletion{Customer: "ann", Operation: client.OpRemoveCustomer}
 	r.client.Must(r.t, client.PreviewDelete{Deletion: removal, Token: "t"})
@@ -45,7 +45,7 @@ func (r *replaced) keepList(list ids.ID) {
 	}
 }
 
-// lists counts the link lists that there are.
+// lists counts the existing link lists.
 func (r *replaced) lists() int {
 	lists, err := r.store.AllLists(r.t.Context())
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *replaced) lists() int {
 	return len(lists)
 }
 
-// TestRemovalTakesCustomers dies at each of its points in turn, that of the state and that of what
-// is stored. One group was deleted before, and its rows stayed. One run is not closed.
+// TestRemovalTakesCustomers dies at each point in turn, of the state's removal and of the store's.
+// One group was deleted before with its rows kept. One run is not closed.
 func TestRemovalTakesCustomers(t *testing.T) {
 	for dies := range 24 {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRemovalTakesCustomers(t *testing.T) {
 			r.launch(r.scrapers[0], 2)
 			under := r.open[0].ID
 			r.keepList(r.client.View().Job(under).List)
-			r.keepList(r.ids.New()) // of nobody
+			r.keepList(r.ids.New()) // that belongs to nobody
 			sums := map[ids.ID]rowstore.Recount{}
 			for id := range r.stored {
 				sums[id], _ = r.store.Recount(t.Context(), id)
@@ -84,12 +84,12 @@ func TestRemovalTakesCustomers(t *testing.T) {
 			r.eraseStep(0)
 			r.removeStep(dies)
 			r.removeStep(0)
-			r.check() // while a run is not closed no row goes
+			r.check() // while a run is not closed, no row is removed
 			if err := r.store.Seal(t.Context(), under, nil); err != nil {
 				t.Fatal(err)
 			}
 			r.client.CloseRun(t, under)
-			for range 2 { // its groups, and then what is left
+			for range 2 { // its groups, then the rest
 				r.eraseStep(dies)
 				r.eraseStep(0)
 				r.removeStep(dies)
@@ -115,7 +115,7 @@ func TestRemovalTakesCustomers(t *testing.T) {
 	}
 }
 
-// TestErasureHeedsARestore: of a customer that is removed no more nothing is taken.
+// TestErasureHeedsARestore: nothing is taken from a customer that is no longer removed.
 func TestErasureHeedsARestore(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	r.launch(r.scrapers[0], 3)
@@ -128,7 +128,7 @@ func TestErasureHeedsARestore(t *testing.T) {
 }
 
 // A customer is removed while a batch of its file is about to be stored. Its run is sealed before
-// the state forgets it, so that nothing is stored of who is erased.
+// the state forgets it, so nothing of an erased customer is stored.
 func TestErasedCustomersImportStoresNothing(t *testing.T) {
 	u := newUploaded(t)
 	job := u.upload("csv", column(1, 2))

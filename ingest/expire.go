@@ -14,10 +14,10 @@ import (
 
 const (
 	expireEvery   = time.Hour
-	expiredAtOnce = 64 // runs of one step
+	expiredAtOnce = 64 // runs per step
 )
 
-// Expiring is what the expiry of runs asks of the row store.
+// Expiring is what the expiry of runs needs from the row store.
 type Expiring interface {
 	rowstore.Retention
 	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
@@ -27,10 +27,10 @@ type Expiring interface {
 // ExpiryConfig is what an Expiry works with. Point may be left out.
 type ExpiryConfig struct {
 	Store Expiring
-	// Safe is the time by which things may be removed for their age; it fails while that is not
-	// certain.
+	// Safe returns the time by which things may be removed for their age. It fails while that is
+	// uncertain.
 	Safe func(ctx context.Context) (time.Time, error)
-	// Reruns says whether a scraper may be asked to read only what it was never charged for.
+	// Reruns says whether a scraper may later be asked to read only what it was never charged for.
 	Reruns func(scraper ids.ID) bool
 	// Point is called at named places, "work.expire.after_keep" and "work.expire.after_condense",
 	// so that tests can end the process there.
@@ -39,9 +39,9 @@ type ExpiryConfig struct {
 	passed *passed[ids.ID] // runs
 }
 
-// Expiry is the removal of what is stored of runs that started long ago: rows, page records, and
-// with them the errors of links. What a run was charged for is kept as hashes, and the sum of its
-// records in their place (decision 54).
+// Expiry removes what is stored of runs that started long ago: rows, page records, and with them
+// the errors of links. In their place it keeps hashes of what was charged, and the sum of the
+// records (decision 54).
 func Expiry(config ExpiryConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -57,8 +57,8 @@ func Expiry(config ExpiryConfig) work.Kind {
 		}}
 }
 
-// step notes up to when runs are shown no more, or removes what is of before the note. So no read
-// finds half a run. The next step begins when all can know the note.
+// step notes the time before which runs are no longer shown, or removes what is older than the
+// noted time. So no read finds half a run. The next step begins when everyone can know the note.
 func (c *ExpiryConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	now, err := c.Safe(ctx)
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *ExpiryConfig) step(ctx context.Context, item work.Item) (work.Outcome, 
 	return work.Rest(item.Progress, expireEvery), nil
 }
 
-// expire condenses some runs, or removes what may go when there are no more of them. One that
-// cannot be condensed is told, and tried again after all others.
+// expire condenses some runs, or removes what may go when none are left to condense. A run that
+// cannot be condensed is reported, and retried after all others.
 func (c *ExpiryConfig) expire(ctx context.Context, before, now time.Time) (more bool, err error) {
 	most := expiredAtOnce + c.passed.count()
 	jobs, err := c.Store.Expiring(ctx, before, most)
@@ -119,8 +119,8 @@ func (c *ExpiryConfig) condense(ctx context.Context, job rowstore.Job, now time.
 	return nil
 }
 
-// keepCharged keeps what a run was charged for. Its parts follow from its records alone, so that
-// they are the same whoever keeps them.
+// keepCharged keeps hashes of what a run was charged for. Its parts depend on the run's records
+// alone, so they are the same whoever keeps them.
 func (c *ExpiryConfig) keepCharged(ctx context.Context, job rowstore.Job) error {
 	kept := rowstore.Kept{Scraper: job.Scraper, Job: job.ID}
 	flush := func() error {
@@ -135,7 +135,7 @@ func (c *ExpiryConfig) keepCharged(ctx context.Context, job rowstore.Job) error 
 		if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
 			return nil
 		}
-		// What is no address any more no list can have: it would be refused.
+		// An address that is no longer valid cannot be in a list: it would be refused.
 		if canonical, err := address.Canonical(r.URL); err == nil {
 			kept.Hashes = append(kept.Hashes, rowstore.ChargedHash(job.Scraper, canonical))
 		}

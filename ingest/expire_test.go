@@ -49,7 +49,7 @@ func openStore(t *testing.T) *sqlite.Store {
 
 func always(ids.ID) bool { return true }
 
-// TestRowsExpireBySafeTime: no node's own clock removes anything.
+// TestRowsExpireBySafeTime: a node's own clock removes nothing.
 func TestRowsExpireBySafeTime(t *testing.T) {
 	store := failing{Store: openStore(t)}
 	now, unsure := time.Unix(1_700_000_000, 0), errors.New("the clocks differ")
@@ -63,7 +63,7 @@ func TestRowsExpireBySafeTime(t *testing.T) {
 	}
 	unsure = nil
 	want := now.Add(-rowstore.Expiry)
-	// What goes is noted before it does, so that no read finds half a run.
+	// The time is noted before anything is removed, so that no read finds half a run.
 	noted, err := kind.Step(t.Context(), work.Item{})
 	if err != nil || noted.End != work.Rested || noted.Rest != 0 || store.times > 0 ||
 		rowstore.ReadExpiry(noted.Progress) != want.UnixMicro() {
@@ -75,7 +75,7 @@ func TestRowsExpireBySafeTime(t *testing.T) {
 		t.Errorf("without the row store: %v", err)
 	}
 	store.fail = nil
-	now = now.Add(time.Minute) // by which nothing is noted yet
+	now = now.Add(time.Minute) // not noted yet
 	rests, err := kind.Step(t.Context(), item)
 	if err != nil || rests.End != work.Rested || rests.Rest != time.Hour {
 		t.Errorf("%+v, %v", rests, err)
@@ -88,7 +88,7 @@ func TestRowsExpireBySafeTime(t *testing.T) {
 	}
 }
 
-// runs are some that are too old, each with pages, and one that is not.
+// runs are several runs that are too old, each with pages, and one that is not.
 type runs struct {
 	*ids.Random
 	now   time.Time
@@ -104,7 +104,7 @@ func newRuns(t *testing.T) *runs {
 	return r
 }
 
-// noted is the work once it is noted what goes.
+// noted is the work after the time has been noted.
 func (r *runs) noted() work.Item {
 	return work.Item{Progress: rowstore.NoteExpiry(r.now.Add(-rowstore.Expiry))}
 }
@@ -125,8 +125,8 @@ func (r *runs) put(t *testing.T, job rowstore.Job, seq uint32) {
 	}
 }
 
-// TestTwoOwnersExpireAtOnce: beside each other, and beside pages that are stored, they remove what
-// is too old and nothing else. What a run was charged for and came to is known as before.
+// TestTwoOwnersExpireAtOnce: at the same time, and while pages are stored, they remove what is too
+// old and nothing else. A run's charges and sums stay known.
 func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	r := newRuns(t)
 	const pages = 50
@@ -215,7 +215,7 @@ func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	}
 }
 
-// TestExpiryCutOffAnywhere: whoever goes on comes to the same.
+// TestExpiryCutOffAnywhere: whoever continues reaches the same result.
 func TestExpiryCutOffAnywhere(t *testing.T) {
 	for cut := range 6 {
 		r := newRuns(t)

@@ -20,25 +20,25 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A batch of an upload's rows is one page record. It ends with so many rows, or with the row by
-// which they have so many bytes. So the file alone decides, and a repeat is the same unit.
+// A batch of an upload's rows is one page record. It ends after importedRows rows, or with the row
+// that reaches importedBytes. So the file alone decides, and a repeat makes the same unit.
 const (
 	importedRows  = 2_000
 	importedBytes = 1_000_000
 )
 
 const (
-	heavyRests   = 2 * time.Second  // how long a heavy upload waits for those before it
+	heavyRests   = 2 * time.Second  // how long a heavy upload waits for earlier ones
 	shortRests   = 10 * time.Second // how long uploads wait while disks are short
 	advanceEvery = time.Second      // how often the run says how many rows it has
-	knownAtOnce  = 4_096            // page records that are looked for at a time
-	turnTime     = 5 * time.Minute  // for which a step stores what is new before others have theirs
+	knownAtOnce  = 4_096            // page records that are looked up at a time
+	turnTime     = 5 * time.Minute  // for storing new rows before other items get their turn
 )
 
-// gone is why an upload fails whose file is not there.
+// gone is why an upload fails when its file is missing.
 const gone = "the uploaded file is no longer available; upload it again"
 
-// Importing is what an import asks of the row store.
+// Importing is what an import needs from the row store.
 type Importing interface {
 	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
 	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
@@ -51,7 +51,7 @@ type Importing interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// Files is where uploaded files are until they are imported.
+// Files is the store of uploaded files until they are imported.
 type Files interface {
 	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
 	Delete(ctx context.Context, key blobstore.Key) error
@@ -69,7 +69,7 @@ type ImportConfig struct {
 	IDs     ids.Source
 	Clock   clock.Clock
 	Dir     string // where spreadsheets are unpacked; "": the system's directory for such files
-	// Disk is that of Dir, whose floor sorted rows leave free; nil: it is not looked.
+	// Disk is the disk of Dir; sorted rows leave its floor free. nil: no check.
 	Disk *telemetry.Disk
 	// Point is called at named places, so that tests can end the process there. They are
 	// "work.KIND.before_put", "work.KIND.after_put", "work.KIND.after_seal" and
@@ -79,15 +79,15 @@ type ImportConfig struct {
 	sortings *sortings
 }
 
-// storing is a kind of work that stores the rows of a run without tasks. read reads what they are
-// made of, and puts them in batches: the same ones however often.
+// storing returns a kind of work that stores the rows of a run without tasks. read reads the source
+// and puts its rows in batches, the same ones each time.
 func (c ImportConfig) storing(kind string, read func(*importing, context.Context) error) work.Kind {
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}
 	c.sortings = newSortings(c.Clock)
 	return work.Kind{Name: kind, Held: 8, PerCustomer: 1,
-		// A worker asks again and again, also while there is nothing to do.
+		// Ready is called again and again, even without work, so it sweeps.
 		Ready: func() bool { c.sortings.sweep(); return true },
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			item.Kind = kind
@@ -99,11 +99,11 @@ func (c ImportConfig) storing(kind string, read func(*importing, context.Context
 		}}
 }
 
-// Import is how the rows of an uploaded file become those of a run (specification 4.9). Each batch
-// of rows is the page record of a unit, and what is there already stays. So a step begins with the
-// file's first row, and comes to the same beside a late one of another owner. Once all is stored
-// the run is sealed, and one command shows it and hides what it replaces. Rows that are hidden go
-// with what was deleted (Removal).
+// Import turns the rows of an uploaded file into those of a run (specification 4.9). Each batch of
+// rows is the page record of a unit, and what is stored stays. So a step begins with the file's
+// first row, and gives the same result beside a late one of another owner. Once all rows are
+// stored, the run is sealed, and one command shows it and hides what it replaces. Hidden rows are
+// removed with deleted ones (Removal).
 func Import(config ImportConfig) work.Kind {
 	kind := config.storing(work.Import, (*importing).readFile)
 	sweep := kind.Ready
@@ -140,21 +140,21 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		return i.end(ctx, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
-	case errors.Is(err, errNoRoom): // on this node: it is a failure, so that somebody hears of it
+	case errors.Is(err, errNoRoom): // a failure of this node, reported as such
 		c.sortings.dropAll()
 		return work.Outcome{}, err
-	case errors.Is(err, errTurn): // the next one finds what is stored
+	case errors.Is(err, errTurn): // the next turn finds what is stored
 		return work.Rest(item.Progress, 0), nil
 	case errors.Is(err, errNoted):
-		return work.Rest(i.progress, 0), nil // it is noted before the first batch is made by it
+		return work.Rest(i.progress, 0), nil // it is noted before the first batch depends on it
 	case err != nil:
 		return work.Outcome{}, err
 	}
 	return i.complete(ctx)
 }
 
-// waits says whether a heavy upload has as many before it as are imported at a time. One whose
-// steps fail holds up nobody.
+// waits says whether a heavy upload has to wait, because as many earlier ones as are imported at a
+// time are pending. An upload whose steps fail holds up nobody.
 func waits(view *client.View, job ids.ID) bool {
 	before, most := uint32(0), view.Settings().Uploads.Whole().Heavy
 	view.HeavyImports(func(i *client.Import) bool {
@@ -169,12 +169,12 @@ func waits(view *client.View, job ids.ID) bool {
 	return before >= most
 }
 
-// keyOf names an upload's file.
+// keyOf returns the blob key of an upload's file.
 func keyOf(customer string, job ids.ID) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Uploads, Owner: customer, ID: job.String()}
 }
 
-// drop removes a file that is nobody's any more.
+// drop removes a file that nobody needs any more.
 func (c *ImportConfig) drop(ctx context.Context, item work.Item) error {
 	if item.Kind != work.Import {
 		return nil
@@ -182,7 +182,7 @@ func (c *ImportConfig) drop(ctx context.Context, item work.Item) error {
 	return c.Files.Delete(ctx, keyOf(item.Customer, item.ID))
 }
 
-// end tells the state how a run has ended.
+// end reports the end of a run to the state.
 func (i *importing) end(ctx context.Context, how client.EndImport) (work.Outcome, error) {
 	if _, err := client.Do(ctx, i.Client, how, nil); err != nil {
 		return work.Outcome{}, err
@@ -201,20 +201,20 @@ func (i *importing) end(ctx context.Context, how client.EndImport) (work.Outcome
 // point is where tests may end the process.
 func (i *importing) point(name string) { i.Point("work." + i.item.Kind + "." + name) }
 
-// errKeyed says that another owner adds the rows that this one replaced others with.
+// errKeyed says that another owner now adds the rows, though this one had begun to replace others.
 var errKeyed = errors.New("the upload got a key column meanwhile")
 
-// errStopped says that the upload is not open any more.
+// errStopped says that the upload is no longer open.
 var errStopped = errors.New("the upload was stopped")
 
-// errTurn ends a step that has had its time.
+// errTurn ends a step whose time is over.
 var errTurn = errors.New("the turn is over")
 
-// turn is the time of one step. It begins with the first thing that a step stores, however long it
-// took to get there. So each turn gets on.
+// turn is the time of one step. It begins when the step first stores something, however late that
+// is. So each turn makes progress.
 type turn struct{ began time.Time }
 
-// stored notes at a time that something new was stored. errTurn: that is enough.
+// stored records when something new was stored. It returns errTurn when the turn is over.
 func (t *turn) stored(now time.Time) error {
 	switch {
 	case t.began.IsZero():
@@ -234,20 +234,20 @@ type importing struct {
 	stamp rowstore.Job
 
 	seq    uint32              // of the next batch
-	stored map[model.Unit]bool // of the units that were looked for
+	stored map[model.Unit]bool // which of the looked-up units are stored
 	rows   uint64
-	told   time.Time // when the state heard of rows
+	told   time.Time // when the state was last told of rows
 	turn   turn
 
-	batch    [][]byte // rows that are not put yet
-	carried  [][]byte // of each the document that it was already; nil: it is a new row
-	size     int      // of them, in bytes
-	docs     []byte   // what the rows of the batch are made of that the file has
+	batch    [][]byte // rows not put yet
+	carried  [][]byte // for each row, the document it already was; nil: a new row
+	size     int      // of batch, in bytes
+	docs     []byte   // backing bytes for the file's rows of the batch
 	sums     profile.Sums
 	progress []byte // to be noted (errNoted)
 }
 
-// add adds a row, and puts the batch that it makes whole.
+// add adds a row, and puts the batch when it is full.
 func (i *importing) add(ctx context.Context, row []byte) error { return i.addRow(ctx, row, nil) }
 
 // carry adds a document that was stored before.
@@ -261,7 +261,7 @@ func (i *importing) addRow(ctx context.Context, row, carried []byte) error {
 	return i.flush(ctx)
 }
 
-// flush puts the rows that are left.
+// flush puts the remaining rows.
 func (i *importing) flush(ctx context.Context) error {
 	if len(i.batch) == 0 {
 		return nil
@@ -273,8 +273,8 @@ func (i *importing) flush(ctx context.Context) error {
 	return err
 }
 
-// readFile stores the rows of the file that are not there yet. Of a file that is gone all of them
-// are, if the run was sealed.
+// readFile stores those rows of the file that are not stored yet. If the file is gone and the run
+// was sealed, all are stored.
 func (i *importing) readFile(ctx context.Context) error {
 	keyed, err := i.keyed(ctx)
 	if err != nil {
@@ -308,12 +308,12 @@ func (i *importing) eachRow(ctx context.Context, visit func(upload.Row) error,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was read
+	defer func() { _ = file.Close() }() // read-only
 	rows, err := upload.NewReader(upload.Format(i.known.Format), file, i.Dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // they were read
+	defer func() { _ = rows.Close() }() // read-only
 	for {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) {
@@ -344,7 +344,7 @@ func (i *importing) withoutFile(ctx context.Context) error {
 	return nil
 }
 
-// put stores a batch, unless it is stored, as long as the upload is open.
+// put stores a batch unless it is already stored, as long as the upload is open.
 func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	if err := i.open(); err != nil {
 		return err
@@ -380,8 +380,8 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	return i.turn.stored(i.Clock.Now())
 }
 
-// sealed says why a batch could not be stored; nil: another owner has stored all of them, and seals
-// the run. Else the upload was stopped, or a restore has opened it again after that.
+// sealed says why a batch could not be stored. nil: another owner has stored all batches and seals
+// the run. Otherwise the upload was stopped, or a restore reopened it after the run was sealed.
 func (i *importing) sealed(ctx context.Context, unit model.Unit) error {
 	there, err := i.Store.Records(ctx, i.job.ID, []model.Unit{unit})
 	if err != nil || len(there) > 0 {
@@ -397,7 +397,7 @@ func (i *importing) sealed(ctx context.Context, unit model.Unit) error {
 	return &upload.Refusal{Reason: gone}
 }
 
-// has says whether a batch is stored already.
+// has says whether a batch is already stored.
 func (i *importing) has(ctx context.Context, unit model.Unit) (bool, error) {
 	if i.stored == nil || unit.Seq%knownAtOnce == 0 {
 		units := make([]model.Unit, knownAtOnce)
@@ -416,7 +416,7 @@ func (i *importing) has(ctx context.Context, unit model.Unit) (bool, error) {
 	return i.stored[unit], nil
 }
 
-// advance tells the state now and then how many rows are stored.
+// advance reports to the state from time to time how many rows are stored.
 func (i *importing) advance(ctx context.Context) error {
 	now := i.Clock.Now()
 	if now.Sub(i.told) < advanceEvery {
@@ -445,8 +445,8 @@ func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
 		Key: i.known.Key})
 }
 
-// replaced are the scraper's runs with rows that this one replaces: all but the newest before it
-// that are kept beside it.
+// replaced returns the scraper's runs with rows that this run replaces: all but the newest earlier
+// ones that are kept beside it.
 func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 	if i.known.Key != "" {
 		return i.base(ctx)
@@ -480,7 +480,7 @@ func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	var older []ids.ID // and none that a restore undid
+	var older []ids.ID // none that a restore undid
 	for _, id := range held {
 		job, err := i.History.Run(ctx, view, id)
 		if err != nil {

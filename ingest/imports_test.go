@@ -24,7 +24,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// uploaded is a product into which files are uploaded.
+// uploaded is a test setup into which files are uploaded.
 type uploaded struct {
 	t       *testing.T
 	clock   *clock.Manual
@@ -38,14 +38,14 @@ type uploaded struct {
 	point   func(name string)
 	disk    *telemetry.Disk
 	failed  error             // of the last step of a merge
-	noted   map[ids.ID][]byte // of a match: what it reads
+	noted   map[ids.ID][]byte // by match: which runs it reads
 }
 
-// starter makes a product on an engine of the row store.
+// starter makes a test setup on one engine of the row store.
 type starter func(t *testing.T) *uploaded
 
-// onEachStore runs a test on SQLite, and on ClickHouse where there is a server. A night has one for
-// the race detector.
+// onEachStore runs a test on SQLite, and on ClickHouse if a server is given. The nightly run has
+// one under the race detector.
 func onEachStore(t *testing.T, test func(t *testing.T, start starter)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newUploaded) })
 	t.Run("clickhouse", func(t *testing.T) {
@@ -57,7 +57,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, start starter)) {
 	})
 }
 
-// openClickHouse opens a database of the test's own. What it keeps goes with the server.
+// openClickHouse opens a database for this test alone. Its data goes with the server.
 func openClickHouse(t *testing.T, server string) rowstore.Store {
 	t.Helper()
 	store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server,
@@ -100,7 +100,7 @@ func newUploadedOn(t *testing.T, store rowstore.Store) *uploaded {
 	return u
 }
 
-// upload begins with a file.
+// upload begins an upload of a file.
 func (u *uploaded) upload(format, file string) ids.ID {
 	u.t.Helper()
 	begin := client.BeginImport{Job: u.ids.New(), Customer: "ann", Scraper: u.scraper,
@@ -119,7 +119,7 @@ func (u *uploaded) upload(format, file string) ids.ID {
 	return begin.Job
 }
 
-// step takes an upload on; died says that point panicked.
+// step makes one step of an upload; died says that point panicked.
 func (u *uploaded) step(job ids.ID) (end work.End, died bool) {
 	u.t.Helper()
 	defer func() {
@@ -158,7 +158,7 @@ func (u *uploaded) remove() {
 	}
 }
 
-// shown are the values of column a in all rows that may be seen, in their order.
+// shown returns the values of column a in all visible rows, in order.
 func (u *uploaded) shown() (values []string) {
 	u.t.Helper()
 	return u.read(client.Shown(u.client.View(), u.group, ids.ID{}))
@@ -189,7 +189,7 @@ func (u *uploaded) read(scope rowstore.Scope) (values []string) {
 	}
 }
 
-// column is a csv file of one column with the numbers from one up to another.
+// column returns a CSV file of one column with the numbers from one value to another.
 func column(from, to int) string {
 	var b strings.Builder
 	b.WriteString("a\n")
@@ -199,7 +199,7 @@ func column(from, to int) string {
 	return b.String()
 }
 
-// wants wants the numbers from one up to another to be shown.
+// wants checks that the numbers from one value to another are shown.
 func (u *uploaded) wants(when string, from, to int) {
 	u.t.Helper()
 	values := u.shown()
@@ -213,8 +213,8 @@ func (u *uploaded) wants(when string, from, to int) {
 	}
 }
 
-// TestImportIsKilledAnywhere kills an import at each of its points. Until it has ended the old file
-// is shown, and then the new one; nothing is shown twice or stays behind.
+// TestImportIsKilledAnywhere kills an import at each of its points. Until it ends the old file is
+// shown, and then the new one. Nothing is shown twice or left behind.
 func TestImportIsKilledAnywhere(t *testing.T) {
 	onEachStore(t, importIsKilledAnywhere)
 }
@@ -257,8 +257,8 @@ func importIsKilledAnywhere(t *testing.T, start starter) {
 	}
 }
 
-// Two owners at once store each row once, and so does one that was paused until another file had
-// taken the place of its own.
+// Two owners at once store each row once. So does one that was paused until another file had
+// replaced its own.
 func TestTwoImporters(t *testing.T) {
 	onEachStore(t, twoImporters)
 }
@@ -300,8 +300,8 @@ func twoImporters(t *testing.T, start starter) {
 	}
 }
 
-// What is stopped, fails, or is of a scraper that is deleted leaves no row, and the file before it
-// stays.
+// An upload that is stopped, fails, or belongs to a deleted scraper leaves no row, and the previous
+// file stays.
 func TestImportsThatEndEarly(t *testing.T) {
 	onEachStore(t, importsThatEndEarly)
 }
@@ -360,7 +360,7 @@ func importsThatEndEarly(t *testing.T, start starter) {
 	}
 }
 
-// A run whose file is gone is whole all the same if it was sealed: a restore has opened it again.
+// A sealed run whose file is gone is still complete: a restore has reopened it.
 func TestSealedImportNeedsNoFile(t *testing.T) {
 	onEachStore(t, sealedImportNeedsNoFile)
 }
@@ -387,10 +387,10 @@ func sealedImportNeedsNoFile(t *testing.T, start starter) {
 	}
 }
 
-// Batches end by the file alone, at their edges; a file without rows fails.
+// The file alone decides where batches end; a file without rows fails.
 func TestBatchesOfAFile(t *testing.T) {
 	wide := func(rows int) string {
-		return "a,b\n" + strings.Repeat("1,"+strings.Repeat("x", 24_986)+"\n", rows) // 25,003 each
+		return "a,b\n" + strings.Repeat("1,"+strings.Repeat("x", 24_986)+"\n", rows) // 25,003 bytes
 	}
 	for _, c := range []struct {
 		name, file string
@@ -416,7 +416,7 @@ func TestBatchesOfAFile(t *testing.T) {
 	}
 }
 
-// As many files as a scraper keeps are shown.
+// Of a scraper's files, as many as it keeps are shown.
 func TestScraperKeepsSeveralFiles(t *testing.T) {
 	onEachStore(t, scraperKeepsSeveralFiles)
 }
@@ -434,7 +434,7 @@ func scraperKeepsSeveralFiles(t *testing.T, start starter) {
 	u.wants("one again", 3, 4)
 }
 
-// Of heavy uploads the oldest goes first, and all wait while disks are short.
+// Of heavy uploads the oldest goes first, and all wait while disks are short of room.
 func TestHeavyUploadsWait(t *testing.T) {
 	u := newUploaded(t)
 	first := u.upload("xlsx", "no spreadsheet")
@@ -458,8 +458,8 @@ func TestHeavyUploadsWait(t *testing.T) {
 	}
 }
 
-// Whoever is about to store a batch while another owner has stored all of them, and sealed the run,
-// takes the upload for whole.
+// An owner is about to store a batch, but another has stored all of them and sealed the run. The
+// owner then takes the upload for complete.
 func TestAnotherImporterSeals(t *testing.T) { onEachStore(t, anotherImporterSeals) }
 
 func anotherImporterSeals(t *testing.T, start starter) {

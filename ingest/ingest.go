@@ -1,7 +1,7 @@
 // Package ingest owns the step from fetched pages to stored rows. It reads the topic `pages`,
 // stores each page's rows and page record, and only then proves it with a receipt. It decides
-// neither what a page costs nor when a run ends. Which of two fetches of a unit stands is the row
-// store's to say.
+// neither what a page costs nor when a run ends. The row store decides which of two fetches of a
+// unit stands.
 package ingest
 
 import (
@@ -36,23 +36,23 @@ const (
 // tellEvery is how often the log may tell of skipped records.
 const tellEvery = time.Minute
 
-// pauses are between two tries of a failing call.
+// pauses is the backoff between tries of a failing call.
 var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// Jobs is a look-up of runs in one state of the control plane.
+// Jobs looks up runs in one state of the control plane.
 type Jobs interface {
 	Job(id ids.ID) *client.Job
 }
 
-// Control is what ingest asks of the control plane.
+// Control is what ingest needs from the control plane.
 type Control interface {
-	// View is this node's copy of the state.
+	// View returns this node's copy of the state.
 	View() Jobs
-	// Fresh holds everything that was applied anywhere before the call.
+	// Fresh returns a state with everything that was applied anywhere before the call.
 	Fresh(ctx context.Context) (Jobs, error)
 }
 
-// FromClient narrows a client to what ingest asks.
+// FromClient narrows a client to what ingest needs.
 func FromClient(c client.Client) Control { return control{c} }
 
 type control struct{ client client.Client }
@@ -75,22 +75,22 @@ type Config struct {
 	Control Control
 
 	MaxPages int           // pages of one batch, at most
-	MaxBytes int           // a batch is closed once it holds as many encoded bytes
+	MaxBytes int           // a batch is closed once it has this many encoded bytes
 	Linger   time.Duration // how long the first page of a batch waits for others
 
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
-	Reader  *reading.Guard     // runs what reads records and rows; nil: one that keeps nothing
-	// Reading, when set, is called before a page's rows are completed, for tests whose readers
-	// fail.
+	Reader  *reading.Guard     // wraps the reading of records and rows; nil: one that keeps nothing
+	// Reading, if set, is called before a page's rows are completed, for tests in which reading
+	// fails.
 	Reading func(p *model.Page)
-	// Point is called with the name of each step's end, for tests that end the process there.
+	// Point is called with the name of each completed step, for tests that end the process there.
 	Point func(name string)
 }
 
-// Counts say what was done since the start.
+// Counts are totals since the start.
 type Counts struct {
 	Stored      uint64 // pages stored, or found stored
 	Rows        uint64 // rows of these pages
@@ -106,11 +106,11 @@ type Ingest struct {
 	metrics *metrics
 	counts  struct{ stored, rows, dropped, undecodable, retries, batches atomic.Uint64 }
 
-	told   time.Time // when the log told of skipped records
-	untold uint64    // skipped since
+	told   time.Time // when the log last reported skipped records
+	untold uint64    // skipped since then
 }
 
-// New makes a member that Run starts.
+// New makes a member; Run starts it.
 func New(config Config) *Ingest {
 	if config.MaxPages <= 0 {
 		config.MaxPages = DefaultMaxPages
@@ -142,16 +142,16 @@ func New(config Config) *Ingest {
 	return g
 }
 
-// Counts is safe to call at any time.
+// Counts returns the totals. It is safe to call at any time.
 func (g *Ingest) Counts() Counts {
 	c := &g.counts
 	return Counts{Stored: c.stored.Load(), Rows: c.rows.Load(), Dropped: c.dropped.Load(),
 		Undecodable: c.undecodable.Load(), Retries: c.retries.Load(), Batches: c.batches.Load()}
 }
 
-// Run works until ctx ends, which is no error, or the log is closed. A page is committed only after
-// it is stored and its receipt is published. So whatever an end cuts off comes again at the next
-// start.
+// Run works until ctx ends, which is not an error, or the log is closed. It commits a page only
+// after the page is stored and its receipt is published. So whatever an end cuts off is read again
+// at the next start.
 func (g *Ingest) Run(ctx context.Context) error {
 	reader, err := g.config.Log.Consume(stream.Pages, Group)
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *Ingest) Run(ctx context.Context) error {
 	}
 }
 
-// work takes one batch through its steps. Their order sees to it that nothing is lost.
+// work takes one batch through its steps. Their order ensures that nothing is lost.
 func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 	b, err := g.collect(ctx, reader)
 	if err != nil {
@@ -200,9 +200,9 @@ func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 func (g *Ingest) publish(ctx context.Context, b *batch) error {
 	began := g.config.Clock.Now()
 	for partition, records := range b.outgoing() {
-		// A try that failed may have passed on a part. The repeat passes on all of it again, in the
-		// same order. A receipt seen twice changes nothing, and each marker is again behind the
-		// receipts before it.
+		// A failed try may have published a part. The repeat publishes all of it again in the same
+		// order. A receipt seen twice changes nothing, and each marker again follows the receipts
+		// before it.
 		err := g.retry(ctx, publishStep, func() error {
 			return g.config.Log.Publish(ctx, stream.Receipts, partition, records...)
 		})
@@ -226,7 +226,7 @@ func (g *Ingest) collect(ctx context.Context, reader stream.Reader) (*batch, err
 	defer cancel()
 	for len(b.messages) < g.config.MaxPages && b.bytes < g.config.MaxBytes {
 		if g.fetch(linger, reader, b) != nil {
-			break // the linger is over; what else it may be, the next batch meets again
+			break // the linger is over; any other error recurs at the next batch
 		}
 	}
 	return b, nil
@@ -241,8 +241,8 @@ func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) erro
 	return nil
 }
 
-// skip notes records that are refused for good: they would be refused each time, and their units
-// are found by markers.
+// skip counts records that are refused for good. A retry would not help, and markers find their
+// units.
 func (g *Ingest) skip(records uint64) {
 	if records == 0 {
 		return
@@ -256,7 +256,7 @@ func (g *Ingest) skip(records uint64) {
 	}
 }
 
-// commit only saves repeats: what it fails to commit comes again and changes nothing.
+// commit only saves repeats: what it fails to commit is read again and changes nothing.
 func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
 	if err := reader.Commit(ctx, b.messages); err != nil && ctx.Err() == nil {
 		g.counts.retries.Add(1)
@@ -265,7 +265,7 @@ func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
 	}
 }
 
-// retry calls try until it succeeds; it gives up only with ctx or when the log is closed.
+// retry calls try until it succeeds. It gives up only when ctx ends or the log is closed.
 func (g *Ingest) retry(ctx context.Context, what step, try func() error) error {
 	for failures := 1; ; failures++ {
 		err := try()

@@ -104,7 +104,7 @@ func (s *fakeStore) has(u unit) bool {
 	return s.records[u] != nil
 }
 
-// flakyLog accepts only a part of some publishes of receipts and then fails.
+// flakyLog accepts only part of some publishes of receipts, and then fails.
 type flakyLog struct {
 	*stream.Memory
 	fail func() bool
@@ -145,7 +145,7 @@ func page(job ids.ID, seq uint32) model.Page {
 		Last: true, Rows: [][]byte{[]byte(`{"title":"x"}`)}}
 }
 
-// start runs g until the returned stop is called, which returns what Run returned.
+// start runs g. The returned stop ends it and returns what Run returned.
 func start(g *Ingest) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -193,7 +193,7 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 	if err := log.Publish(context.Background(), stream.Pages, 0, records...); err != nil {
 		t.Fatal(err)
 	}
-	committed := make(chan struct{}, len(records)) // at most one batch a record
+	committed := make(chan struct{}, len(records)) // at most one batch per record
 	g := New(Config{Log: log, Store: store, Control: testControl(), Point: func(point string) {
 		if point == "ingest.after_commit" {
 			committed <- struct{}{}
@@ -264,8 +264,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever fails and wherever it is ended, each page is stored before its receipt, and each receipt
-// is there in the end. Each marker stands behind the receipts of the pages before it.
+// Whatever fails, and wherever ingest is ended, each page is stored before its receipt, and each
+// receipt is published in the end. Each marker follows the receipts of the pages before it.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partitions = 3

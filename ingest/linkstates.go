@@ -17,11 +17,11 @@ import (
 
 const (
 	linkStatesEvery = 5 * time.Second
-	statedRuns      = 256     // closed runs that one step looks at
-	statedLinks     = 200_000 // after so many links of runs a step ends
+	statedRuns      = 256     // closed runs per step
+	statedLinks     = 200_000 // links of runs after which a step ends
 )
 
-// Stating is what the states of sites' links ask of the row store.
+// Stating is what the states of sites' links need from the row store.
 type Stating interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error)
@@ -39,9 +39,9 @@ type LinkStatesConfig struct {
 	Point func(name string)
 }
 
-// LinkStates is the update of the states of sites' links from the page records of each run that is
-// closed (decision 51). Of a link the run that started last counts. So a step that is made again,
-// or late, comes to the same.
+// LinkStates updates the states of sites' links from the page records of each closed run (decision
+// 51). For each link, the run that started last counts. So a repeated or late step gives the same
+// result.
 func LinkStates(config LinkStatesConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -56,7 +56,7 @@ func LinkStates(config LinkStatesConfig) work.Kind {
 		}}
 }
 
-// step looks at the next runs that were closed.
+// step processes the next runs that were closed.
 func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	var at client.Stated
 	if len(item.Progress) > 0 {
@@ -65,7 +65,7 @@ func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outco
 		}
 	}
 	view := c.View()
-	if !view.HasSites() { // years of history are nobody's to read here
+	if !view.HasSites() { // nobody needs years of history here
 		at.Upto = max(at.Upto, view.ArchivedTo())
 	}
 	closed, err := c.History.ClosedAfter(ctx, view, at.Upto, statedRuns)
@@ -75,7 +75,7 @@ func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outco
 	more, links := len(closed) == statedRuns, uint64(0)
 	for i, job := range closed {
 		site := view.SiteOf(job.Scraper)
-		if site != nil && job.Customer == site.Customer && !job.File { // which visits no link
+		if site != nil && job.Customer == site.Customer && !job.File { // a file visits no link
 			if err := c.tell(ctx, site, job); err != nil {
 				return work.Outcome{}, fmt.Errorf("run %s: %w", job.ID, err)
 			}
@@ -96,7 +96,7 @@ func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outco
 	return work.Rest(progress, linkStatesEvery), nil
 }
 
-// telling gathers what a run made of its links, in the order of its list.
+// telling gathers the states of a run's links, in the order of its list.
 type telling struct {
 	*LinkStatesConfig
 	site *client.Site
@@ -106,8 +106,8 @@ type telling struct {
 	states []rowstore.LinkState
 }
 
-// tell notes the states of a run's links. What its list or its records do not say any more is not
-// noted.
+// tell stores the states of a run's links. It skips links that the run's list or records no longer
+// hold.
 func (c *LinkStatesConfig) tell(ctx context.Context, site *client.Site, job *client.Job) error {
 	t := &telling{LinkStatesConfig: c, site: site, job: job}
 	err := c.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
@@ -131,12 +131,12 @@ func (c *LinkStatesConfig) tell(ctx context.Context, site *client.Site, job *cli
 		err = t.put(ctx)
 	}
 	if errors.Is(err, rowstore.ErrListUnknown) {
-		return nil // it is 90 days old
+		return nil // the list is gone after 90 days
 	}
 	return err
 }
 
-// put notes what was gathered.
+// put stores what was gathered.
 func (t *telling) put(ctx context.Context) error {
 	if len(t.seqs) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (t *telling) put(ctx context.Context) error {
 	for i, link := range links {
 		canonical, err := address.Canonical(link.URL)
 		if err != nil {
-			continue // what is no address any more no site has: it would be refused
+			continue // no site has an address that is no longer valid: it would be refused
 		}
 		outcomes = append(outcomes, rowstore.LinkOutcome{Hash: rowstore.LinkHash(canonical),
 			State: t.states[i]})

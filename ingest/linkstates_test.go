@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// visited is a customer with scrapers, the first of which has a site.
+// visited is a customer with scrapers, of which the first has a site.
 type visited struct {
 	t        *testing.T
 	clock    *clock.Manual
@@ -59,7 +59,7 @@ func newVisited(t *testing.T) *visited {
 	return v
 }
 
-// linkAt is an address; below 0 it is one that is none any more.
+// linkAt returns an address; for n below 0, one that is no longer valid.
 func linkAt(n int) string {
 	if n < 0 {
 		return "https://[/"
@@ -74,7 +74,7 @@ func (v *visited) must(err error) {
 	}
 }
 
-// run is a run over links in some order, which ends with these outcomes of their chains' pages.
+// run makes an ended run over links in some order, with these outcomes of each chain's pages.
 func (v *visited) run(scraper ids.ID, links []int, outcomes ...[]model.Outcome) {
 	v.t.Helper()
 	v.clock.Advance(time.Second)
@@ -114,7 +114,7 @@ func (v *visited) run(scraper ids.ID, links []int, outcomes ...[]model.Outcome) 
 	v.client.CloseRun(v.t, run.Job)
 }
 
-// tell takes the states on until they rest, and dies at the point of a number before: 0, at none.
+// tell updates the states until the work rests. It dies at the point numbered dies; 0: at none.
 func (v *visited) tell(dies int) {
 	v.t.Helper()
 	kind := LinkStates(LinkStatesConfig{View: v.client.View, Store: v.store,
@@ -132,7 +132,7 @@ func (v *visited) tell(dies int) {
 	for {
 		outcome, died := step()
 		if died {
-			continue // another node goes on from the same progress
+			continue // another node continues from the same progress
 		}
 		if v.progress = outcome.Progress; outcome.End == work.Rested {
 			return
@@ -140,7 +140,7 @@ func (v *visited) tell(dies int) {
 	}
 }
 
-// is holds the states of the site's links against those that are wanted.
+// is compares the states of the site's links with the wanted ones.
 func (v *visited) is(want ...rowstore.LinkState) {
 	v.t.Helper()
 	var got []rowstore.LinkState
@@ -155,8 +155,8 @@ func (v *visited) is(want ...rowstore.LinkState) {
 	}
 }
 
-// Links have the states that the newest run gave them, whatever its order was. A chain with an
-// error is an error. It does not matter where a node dies, or what has left the state.
+// Links have the states that the newest run gave them, in whatever order runs are read. A chain
+// with an error is an error. Where a node dies, and what has left the state, does not matter.
 func TestLinkStatesFollowRuns(t *testing.T) {
 	const (
 		pending, visited, errored = rowstore.LinkPending, rowstore.LinkVisited, rowstore.LinkErrored
@@ -169,7 +169,7 @@ func TestLinkStatesFollowRuns(t *testing.T) {
 			v.is(pending, pending, pending, pending)
 			v.run(v.scrapers[0], []int{2, 0, 1, 3}, []model.Outcome{d}, []model.Outcome{d, d, e},
 				[]model.Outcome{e})
-			v.run(v.scrapers[1], []int{3}, []model.Outcome{e}) // has no site
+			v.run(v.scrapers[1], []int{3}, []model.Outcome{e}) // its scraper has no site
 			v.tell(dies)
 			v.is(errored, errored, visited, pending)
 			v.run(v.scrapers[0], []int{0, 1}, []model.Outcome{d, d}, []model.Outcome{e})
@@ -184,8 +184,8 @@ func TestLinkStatesFollowRuns(t *testing.T) {
 	}
 }
 
-// A rule of addresses may become stricter than it was when a list was taken. The other links of the
-// run, and the runs behind it, tell their states all the same.
+// A rule for addresses may have become stricter since a list was taken. The run's other links, and
+// later runs, still get their states.
 func TestOneAddressThatIsNoneStopsNoStates(t *testing.T) {
 	v := newVisited(t)
 	d := []model.Outcome{model.Delivered}
@@ -195,7 +195,7 @@ func TestOneAddressThatIsNoneStopsNoStates(t *testing.T) {
 	v.is(rowstore.LinkVisited, rowstore.LinkErrored, rowstore.LinkVisited, rowstore.LinkPending)
 }
 
-// Where nobody has a site, a node that begins reads nothing of the history that has left the state.
+// Where nobody has a site, a new node does not read the history that has left the state.
 func TestLinkStatesReadNoHistoryForNobody(t *testing.T) {
 	v := newVisited(t)
 	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Delivered})
@@ -219,10 +219,10 @@ func TestLinkStatesReadNoHistoryForNobody(t *testing.T) {
 	v.is(rowstore.LinkErrored)
 }
 
-// nothingPast is an archive that is not to be read.
+// nothingPast is an archive that must not be read.
 type nothingPast struct{ rowstore.Archive }
 
-// What a run says of a site that is gone, or whose list is gone, is passed over.
+// What a run says is ignored if its site or its list is gone.
 func TestLinkStatesOfWhatIsGone(t *testing.T) {
 	v := newVisited(t)
 	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Delivered})

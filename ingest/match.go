@@ -30,10 +30,10 @@ const (
 	notSame     = "rows of the group were changed meanwhile; match again"
 )
 
-// Match is how the rows of a group find their products in the catalogue (decision 68). A row of the
-// result names the row, the product, how sure it is and by what. Read are the latest COMPLETED runs
-// of the group's scrapers that had ended before the match began. So a step that is made again reads
-// the same, and makes the same batches. The catalogue is the one that the match began with.
+// Match finds the products of a group's rows in the catalogue (decision 68). A row of the result
+// names the row, the product, the certainty and the method. It reads the latest COMPLETED runs of
+// the group's scrapers that ended before the match began. So a repeated step reads the same rows
+// and makes the same batches. The catalogue is the one with which the match began.
 func Match(config ImportConfig) work.Kind {
 	kind := config.storing(work.Match, (*importing).match)
 	kind.AtOnce, kind.Held = 1, heldInTurns
@@ -41,7 +41,7 @@ func Match(config ImportConfig) work.Kind {
 	return kind
 }
 
-// match reads the rows of the group, and puts what they are.
+// match reads the rows of the group, and puts the matches.
 func (i *importing) match(ctx context.Context) error {
 	view := i.Client.View()
 	if len(i.item.Args) != len(ids.ID{}) {
@@ -78,7 +78,7 @@ func (i *importing) match(ctx context.Context) error {
 	return i.flush(ctx)
 }
 
-// indexOf is the index of a catalogue.
+// indexOf builds the index of a catalogue.
 func (i *importing) indexOf(ctx context.Context, known *client.Catalogue) (*match.Index, error) {
 	var b match.Builder
 	if err := readCatalogue(ctx, i.Files, known, b.Add); err != nil {
@@ -91,8 +91,8 @@ func (i *importing) indexOf(ctx context.Context, known *client.Catalogue) (*matc
 	return index, nil
 }
 
-// notedRuns are the runs that a match reads, which are those that it noted before its first batch.
-// A run may have been replaced or deleted since.
+// notedRuns returns the runs that a match reads, which must be those it noted before its first
+// batch. If one was replaced or deleted since, the match fails.
 func (i *importing) notedRuns(ctx context.Context, view *client.View, group ids.ID) ([]*client.Job,
 	error) {
 	runs, err := i.runsOf(ctx, view, group)
@@ -108,7 +108,7 @@ func (i *importing) notedRuns(ctx context.Context, view *client.View, group ids.
 		}
 		if len(held) > 0 {
 			there = append(there, run)
-			_, _ = sum.Write(run.ID[:]) // a hash takes everything
+			_, _ = sum.Write(run.ID[:]) // a hash accepts everything
 		}
 	}
 	noted := sum.Sum(nil)
@@ -122,7 +122,7 @@ func (i *importing) notedRuns(ctx context.Context, view *client.View, group ids.
 	return there, nil
 }
 
-// runsOf are the latest runs of a group's scrapers before the match, by the scrapers' ids.
+// runsOf returns a group's latest runs before the match, in the order of scraper ids.
 func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID) ([]*client.Job,
 	error) {
 	var scrapers []ids.ID
@@ -136,7 +136,7 @@ func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID)
 	for _, scraper := range scrapers {
 		err := i.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
 			if job.Started*1000 < since {
-				return false // it has expired, and so has what is older
+				return false // it has expired, and so have older ones
 			}
 			if job.State != model.Completed || job.Trial() || job.Finished >= i.job.Started ||
 				view.DeletedRun(job.ID) != nil || view.HeldRun(job.ID) != nil {
@@ -152,11 +152,11 @@ func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID)
 	return runs, nil
 }
 
-// matching is a match that is under way.
+// matching is a match in progress.
 type matching struct {
 	*importing
 	finders []*match.Finder
-	keys    []client.KeyColumn // columns of uploads that have trade numbers
+	keys    []client.KeyColumn // columns of uploads with trade numbers
 }
 
 // matchRun reads the rows of a run.
@@ -179,7 +179,7 @@ func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.
 		}
 		if first {
 			if len(docs) == 0 {
-				return &upload.Refusal{Reason: notSame} // it had some a moment ago
+				return &upload.Refusal{Reason: notSame} // the run had rows a moment ago
 			}
 			if columns, err = client.MatchedColumns(docs); err != nil {
 				return err
@@ -199,7 +199,7 @@ func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.
 	}
 }
 
-// allThere refuses a run whose rows were not all there to be read: batches would not be the same.
+// allThere fails if not all rows of a run could be read: the batches would differ.
 func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) error {
 	if rows == job.Items {
 		return nil
@@ -211,7 +211,7 @@ func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) e
 	return err
 }
 
-// matchRows looks for rows on all cores, and puts those that are found in their order.
+// matchRows matches rows on all cores, and puts the matches in order.
 func (m *matching) matchRows(ctx context.Context, docs []json.RawMessage,
 	columns match.Columns) error {
 	found := make([][]byte, len(docs))
@@ -239,10 +239,10 @@ func (m *matching) matchRows(ctx context.Context, docs []json.RawMessage,
 	return nil
 }
 
-// rowField is where a row has its id.
+// rowField is the field with a row's id.
 const rowField = "_rowId"
 
-// matchRow is what is stored of a row that is found, nil for one that is not.
+// matchRow returns the row to store for a match, nil without one.
 func matchRow(finder *match.Finder, doc []byte, columns match.Columns) ([]byte, error) {
 	values := make(map[string]string, 5)
 	err := eachField(doc, func(name string, value json.RawMessage) error {
@@ -268,7 +268,7 @@ func matchRow(finder *match.Finder, doc []byte, columns match.Columns) ([]byte, 
 	return append(row, '}'), nil
 }
 
-// valueText is a text, or a number as the text that it is; "" for anything else.
+// valueText returns a text, or a number as text; "" for anything else.
 func valueText(value json.RawMessage) (text string) {
 	switch c := value[0]; {
 	case c == '"':
@@ -281,7 +281,7 @@ func valueText(value json.RawMessage) (text string) {
 	return text
 }
 
-// noteKey notes the column of an upload's rows that has trade numbers (decision 67).
+// noteKey notes which column of an upload's rows has trade numbers (decision 67).
 func (m *matching) noteKey(view *client.View, id ids.ID, column string) {
 	scraper := view.Scraper(id)
 	if column == "" || len(column) > client.MaxKeyColumn || scraper == nil ||
@@ -291,7 +291,7 @@ func (m *matching) noteKey(view *client.View, id ids.ID, column string) {
 	m.keys = append(m.keys, client.KeyColumn{Scraper: id, Column: column})
 }
 
-// tellKeys tells the state by which columns the group's uploads are matched.
+// tellKeys reports to the state by which columns the group's uploads are matched.
 func (m *matching) tellKeys(ctx context.Context, group ids.ID) error {
 	for keys := range slices.Chunk(m.keys, client.MaxKeyColumns) {
 		_, err := client.Do(ctx, m.Client, client.ProtectGroup{Group: group, Columns: keys}, nil)

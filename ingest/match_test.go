@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// products makes lines the catalogue that rows are matched with.
+// products makes the catalogue that rows are matched with, from lines.
 func (u *uploaded) products(lines ...string) ids.ID {
 	u.t.Helper()
 	id := u.catalogue("jsonl", strings.Join(lines, "\n"))
@@ -37,7 +37,7 @@ func (u *uploaded) beginMatch(catalogue ids.ID) client.BegunResult {
 	return begun
 }
 
-// stepMatch takes a match on; died says that point panicked.
+// stepMatch makes one step of a match; died says that point panicked.
 func (u *uploaded) stepMatch(job, catalogue ids.ID) (end work.End, died bool) {
 	u.t.Helper()
 	defer func() {
@@ -61,8 +61,7 @@ func (u *uploaded) stepMatch(job, catalogue ids.ID) (end work.End, died bool) {
 	}
 }
 
-// matched are the rows of the sibling, as "catalogue id, method", by the title of the row that was
-// matched.
+// matched returns the rows of the sibling, as "catalogue id, method", by the matched row's title.
 func (u *uploaded) matched() map[string]string {
 	u.t.Helper()
 	view := u.client.View()
@@ -140,7 +139,7 @@ func TestMatch(t *testing.T) {
 		if got := u.matched(); got["OPTIK DSCW120P"] == "" || len(got) != 1 {
 			t.Errorf("then %v", got)
 		}
-		// without a row the match is whole, too; with a catalogue that is gone it fails
+		// A match without any row completes, too; one whose catalogue is gone fails.
 		third := u.products(`{"id":"x","title":"quite another thing"}`)
 		none := u.beginMatch(third)
 		u.stepMatch(none.Job, third)
@@ -157,8 +156,8 @@ func TestMatch(t *testing.T) {
 	})
 }
 
-// A run that is replaced or removed after the match began ends it. Its rows are not read any more,
-// and batches of them may be there.
+// A run that is replaced or removed after the match began ends the match. Its rows are no longer
+// read, though some of their batches may be stored.
 func TestMatchOfReplacedRows(t *testing.T) {
 	for name, goes := range map[string]func(u *uploaded, run ids.ID){
 		"replaced": func(u *uploaded, _ ids.ID) {
@@ -196,7 +195,7 @@ func TestMatchOfReplacedRows(t *testing.T) {
 	}
 }
 
-// Killed at any point, and stepped once more when it has ended, a match has each row once.
+// A match has each row once, even if it is killed at any point, and stepped again after its end.
 func TestMatchIsKilled(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, at := range []string{"work.match.before_put", "work.match.after_put",

@@ -15,30 +15,29 @@ import (
 )
 
 const (
-	scannedRows  = 1_000           // of a run, that are read at a time
+	scannedRows  = 1_000           // of a run, read at a time
 	scannedBytes = 4 << 20         // of them
-	mergeMemory  = 16 << 20        // bytes of rows that are sorted at a time
+	mergeMemory  = 16 << 20        // bytes of rows sorted in memory at a time
 	mergeDisk    = int64(16) << 30 // bytes of sorted rows on the disk
 	mergedBytes  = upload.MaxRow   // of a row
-	// heldInTurns of a kind are held where one is done at a time: it, and the next.
+	// heldInTurns bounds the held items of a kind done one at a time: it and the next.
 	heldInTurns = 2
 )
 
-// nothingMerged is why a merge fails that makes no row.
+// nothingMerged is why a merge without any result row fails.
 const nothingMerged = "no row was merged: no title is in two of the runs"
 
-// Merge is how rows of several runs become those of one (decision 68). Rows of equal titles are one
-// row then: it has the fields of the first run, and of the others what is missing there. A title
-// that one run alone has makes no row. The rows are sorted by title on the disk, so that memory is
-// bounded, and are kept from turn to turn. The same runs make the same batches, however often a
-// step is made again.
+// Merge joins rows of several runs into one run (decision 68). Rows with equal titles become one
+// row: it has the fields of the first run, and missing ones from the others. A title in only one
+// run makes no row. The rows are sorted by title on disk, which bounds memory, and are kept from
+// turn to turn. The same runs make the same batches, however often a step is repeated.
 func Merge(config ImportConfig) work.Kind {
 	kind := config.storing(work.Merge, (*importing).merge)
 	kind.AtOnce, kind.Held = 1, heldInTurns
 	return kind
 }
 
-// merge reads the rows of the item's runs, and puts what they make.
+// merge reads the rows of the item's runs, and puts the merged ones.
 func (i *importing) merge(ctx context.Context) error {
 	return i.inTurns(ctx, func() (*sorting, error) { return i.sortRuns(ctx) },
 		func(s *sorting) error {
@@ -83,7 +82,7 @@ func (i *importing) sortRuns(ctx context.Context) (made *sorting, err error) {
 	return s, nil
 }
 
-// sortRun reads the rows of a run that have a title.
+// sortRun adds those rows of a run that have a title to the sorter.
 func (i *importing) sortRun(ctx context.Context, sorted *sorting, run ids.ID, place uint32) error {
 	view := i.Client.View()
 	job, err := i.History.Run(ctx, view, run)
@@ -116,8 +115,8 @@ func (i *importing) sortRun(ctx context.Context, sorted *sorting, run ids.ID, pl
 	return i.allRead(ctx, job, rows)
 }
 
-// open says whether the run is still wanted. One that the state has forgotten has ended, or its
-// customer was erased.
+// open fails unless the run is still wanted. If the state has forgotten it, the run has ended or
+// its customer was erased.
 func (i *importing) open() error {
 	if known := i.Client.View().Import(i.job.ID); known == nil || known.Ended != 0 {
 		return errStopped
@@ -125,13 +124,13 @@ func (i *importing) open() error {
 	return nil
 }
 
-// lost is why a merge fails whose runs have lost rows.
+// lost is why a merge fails when its runs have lost rows.
 func lost(run ids.ID) error {
 	return &upload.Refusal{Reason: fmt.Sprintf("the rows of run %s were deleted or replaced "+
 		"meanwhile; merge again", run)}
 }
 
-// allRead refuses a run of which not all rows were there to be read.
+// allRead fails if not all rows of a run could be read.
 func (i *importing) allRead(ctx context.Context, job *client.Job, rows uint64) error {
 	sum, err := i.Store.Recount(ctx, job.ID)
 	if err != nil {
@@ -143,14 +142,14 @@ func (i *importing) allRead(ctx context.Context, job *client.Job, rows uint64) e
 	return nil
 }
 
-// titleField is the field by which rows are told apart.
+// titleField is the field by which rows are matched.
 const titleField = "title"
 
-// errFound ends the look for a row's field.
+// errFound ends the search for a row's field.
 var errFound = errors.New("the field is found")
 
-// textOf is the text of a field by which a row is told apart, without the spaces around it. "": it
-// has none. A number is the text that it is.
+// textOf returns the text of a field by which rows are matched, without surrounding spaces. "": it
+// has none. A number becomes its text.
 func textOf(doc []byte, field string) (text string, err error) {
 	err = eachField(doc, func(name string, value json.RawMessage) error {
 		if name != field {
@@ -172,19 +171,19 @@ func textOf(doc []byte, field string) (text string, err error) {
 	return strings.TrimSpace(text), nil
 }
 
-// merging makes rows of those that come sorted by title, then by run.
+// merging merges rows that come sorted by title, then by run.
 type merging struct {
 	put   func(row []byte) error
 	title string
-	last  uint32 // run whose row came last
-	runs  int    // with a row of the title
+	last  uint32 // run of the last row
+	runs  int    // number of runs with a row of the title
 	names []string
 	row   map[string]json.RawMessage
 	size  int
 }
 
-// addRow takes a row. Of a run the first row of a title stands. It is taken where the error is
-// errTurn, too.
+// addRow adds a row. The first row of a title in a run counts. The row is added even if the error
+// is errTurn.
 func (m *merging) addRow(title string, run uint32, doc []byte) error {
 	over := error(nil)
 	if m.runs > 0 && title != m.title {
@@ -205,7 +204,7 @@ func (m *merging) addRow(title string, run uint32, doc []byte) error {
 	return over
 }
 
-// fill adds the fields of a row that are missing so far.
+// fill adds the row's fields that are still missing.
 func (m *merging) fill(doc []byte) error {
 	return eachField(doc, func(name string, value json.RawMessage) error {
 		if strings.HasPrefix(name, "_") {
@@ -228,12 +227,12 @@ func (m *merging) fill(doc []byte) error {
 	})
 }
 
-// isEmpty says whether a value is as good as none.
+// isEmpty says whether a value counts as missing.
 func isEmpty(value json.RawMessage) bool {
 	return string(value) == "null" || string(value) == `""`
 }
 
-// end makes the row of the title at hand.
+// end makes the row of the current title.
 func (m *merging) end() error {
 	runs := m.runs
 	if m.runs = 0; runs < 2 {

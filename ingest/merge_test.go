@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// run is a whole run of JSON Lines, of a scraper of its own.
+// run imports a complete run of JSON Lines, with its own scraper.
 func (u *uploaded) run(lines ...string) ids.ID {
 	u.t.Helper()
 	u.scraper = ids.ID{}
@@ -38,7 +38,7 @@ func (u *uploaded) begin(runs ...ids.ID) client.BegunResult {
 	return begun
 }
 
-// stepMerge takes a merge on; died says that point panicked.
+// stepMerge makes one step of a merge; died says that point panicked.
 func (u *uploaded) stepMerge(job ids.ID, runs ...ids.ID) (end work.End, died bool) {
 	u.t.Helper()
 	defer func() {
@@ -57,7 +57,7 @@ func (u *uploaded) stepMerge(job ids.ID, runs ...ids.ID) (end work.End, died boo
 	return outcome.End, false
 }
 
-// enriched are the rows of the sibling, without what the server writes.
+// enriched returns the rows of the sibling, without the server's fields.
 func (u *uploaded) enriched() (rows []string) {
 	u.t.Helper()
 	view := u.client.View()
@@ -75,8 +75,8 @@ func (u *uploaded) enriched() (rows []string) {
 	return rows
 }
 
-// Rows of equal titles become one. It has what the first run says, and of the others what is
-// missing there; what only one run has makes no row.
+// Rows with equal titles become one, with the first run's fields, and missing ones from the others.
+// A title in only one run makes no row.
 func TestMerge(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		u := start(t)
@@ -101,7 +101,7 @@ func TestMerge(t *testing.T) {
 		if job := u.client.View().Job(begun.Job); job.State != model.Completed || job.Items != 2 {
 			t.Errorf("%+v", job)
 		}
-		// a new one replaces it, and one that makes nothing does not
+		// A new merge replaces the result, and one without any row does not.
 		again := u.begin(two, three)
 		u.stepMerge(again.Job, two, three)
 		if got := u.enriched(); !slices.Equal(got, []string{
@@ -118,7 +118,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// Numbers are the text that they are, whatever is none has no title.
+// Numbers become their text; other values that are not strings are no title.
 func TestTitles(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"title":"a"}`: "a", `{"title":" a b "}`: "a b", `{"title":4006381333931}`: "4006381333931",
@@ -134,7 +134,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// Killed at any point, and done by two at once, a merge makes the same rows once.
+// A merge that is killed at any point, and done by two owners at once, makes the same rows once.
 func TestMergeIsKilled(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, at := range []string{"work.merge.before_put", "work.merge.after_put",
@@ -177,7 +177,7 @@ func TestMergeIsKilled(t *testing.T) {
 	})
 }
 
-// A run that lost rows is not merged by what is left.
+// A run that lost rows is not merged from the rest.
 func TestMergeOfLostRows(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		u := start(t)
@@ -201,7 +201,7 @@ func TestMergeOfLostRows(t *testing.T) {
 	})
 }
 
-// More rows than memory holds are sorted, each once, those added first before their equals.
+// More rows than memory holds are sorted, each once; equal keys keep their order.
 func TestSorter(t *testing.T) {
 	const rows, memory = 300_000, 1 << 20
 	dir := t.TempDir()
@@ -254,7 +254,7 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// The disk has a bound.
+// The size on disk is bounded.
 func TestSorterIsBounded(t *testing.T) {
 	s, err := newSorter(t.TempDir(), nil, 1<<10, 10<<10)
 	if err != nil {
@@ -269,8 +269,8 @@ func TestSorterIsBounded(t *testing.T) {
 	}
 }
 
-// A long merge ends its step in the middle, so that others have their turn. Whoever goes on, killed
-// or not, makes the same rows once.
+// A long merge ends its step in the middle, so that others get their turn. Whoever continues,
+// killed or not, makes the same rows once.
 func TestMergesTakeTurns(t *testing.T) {
 	u := newUploaded(t)
 	var left, right []string
@@ -304,7 +304,7 @@ func TestMergesTakeTurns(t *testing.T) {
 }
 
 // A merge leaves the floor of the disk free, before it begins and in the middle. That is a failure,
-// of which operators hear. It goes on once there is room, and comes to the same.
+// reported to operators. It continues once there is room, and gives the same result.
 func TestMergeWaitsForRoom(t *testing.T) {
 	for looks := range 2 {
 		t.Run(fmt.Sprint(looks), func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestMergeWaitsForRoom(t *testing.T) {
 	}
 }
 
-// A merged row has the bound of a row, and the members of an object come in their order.
+// A merged row is bounded like any row, and the members of an object keep their order.
 func TestMergedRows(t *testing.T) {
 	m := merging{put: func([]byte) error { return nil }}
 	value := strings.Repeat("x", mergedBytes/2)

@@ -20,7 +20,7 @@ const (
 	commitStep  step = "commit"
 )
 
-// metrics are counted once a batch, whatever its size.
+// metrics are updated once per batch, whatever its size.
 type metrics struct {
 	pages, bytes, seconds prometheus.Observer
 	steps                 map[step]prometheus.Observer // seconds
@@ -58,7 +58,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	return m
 }
 
-// measure shows what is counted anyway.
+// measure exports the counts that are kept anyway.
 func (g *Ingest) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return g.Counts(), true }).
 		Counter("shoal_ingest_pages_total", "Pages stored, or found stored.",
@@ -73,7 +73,7 @@ func (g *Ingest) measure(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// timed is retry, with its time noted.
+// timed is retry with its duration recorded.
 func (g *Ingest) timed(ctx context.Context, what step, try func() error) error {
 	began := g.config.Clock.Now()
 	err := g.retry(ctx, what, try)
@@ -81,7 +81,7 @@ func (g *Ingest) timed(ctx context.Context, what step, try func() error) error {
 	return err
 }
 
-// done notes a batch that is committed.
+// done records a committed batch.
 func (g *Ingest) done(b *batch, began time.Time) {
 	now := g.config.Clock.Now()
 	g.metrics.pages.Observe(float64(len(b.messages)))

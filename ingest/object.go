@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// eachField visits the members of a JSON object in their order. Values hold until visit returns.
+// eachField visits the members of a JSON object in order. Values are valid until visit returns.
 func eachField(doc []byte, visit func(name string, value json.RawMessage) error) error {
 	from := json.NewDecoder(bytes.NewReader(doc))
 	if start, err := from.Token(); err != nil || start != json.Delim('{') {
@@ -23,7 +23,7 @@ func eachField(doc []byte, visit func(name string, value json.RawMessage) error)
 		if err := from.Decode(&value); err != nil {
 			return fmt.Errorf("a row's field: %w", err)
 		}
-		if err := visit(name.(string), value); err != nil { // the names of objects are texts
+		if err := visit(name.(string), value); err != nil { // member names are strings
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func eachField(doc []byte, visit func(name string, value json.RawMessage) error)
 	return nil
 }
 
-// appendObject appends a JSON object of some members in an order.
+// appendObject appends a JSON object with the named members in the given order.
 func appendObject(to []byte, names []string, values map[string]json.RawMessage) []byte {
 	to = append(to, '{')
 	for n, name := range names {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// maxPassed bounds what is noted as passed over.
+// maxPassed bounds how many things are recorded as passed over.
 const maxPassed = 1_000
 
-// passed are the things that a kind of work has failed on. They are left out until it is through
-// with the others, so that one that cannot be done costs no other its turn. Its methods are safe
-// for concurrent use: an owner that lost its claim may still be at work beside the next one.
+// passed is the set of things on which a kind of work has failed. They are skipped until the others
+// are done, so that a failing one does not hold up the rest. Its methods are safe for concurrent
+// use: an owner that lost its claim may still work beside the next one.
 type passed[K comparable] struct {
 	mu     sync.Mutex
 	things map[K]bool
@@ -19,7 +19,7 @@ type passed[K comparable] struct {
 
 func newPassed[K comparable]() *passed[K] { return &passed[K]{things: map[K]bool{}} }
 
-// note notes what came of the work on a thing, and returns it.
+// note records the result of the work on a thing, and returns its error.
 func (p *passed[K]) note(thing K, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,14 +47,14 @@ func (p *passed[K]) count() int {
 	return len(p.things)
 }
 
-// all are those that are passed over.
+// all returns the things that are passed over.
 func (p *passed[K]) all() []K {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.things))
 }
 
-// forget lets all be tried again.
+// forget makes all of them eligible again.
 func (p *passed[K]) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

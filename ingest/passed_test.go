@@ -48,7 +48,7 @@ func (b *broken) JobsOf(ctx context.Context, customer string, after ids.ID,
 	return b.Store.JobsOf(ctx, customer, after, most)
 }
 
-// stepAll takes a kind of work on until it rests, or for as many steps, and counts its failures.
+// stepAll steps a kind of work until it rests, at most steps times, and counts failures.
 func stepAll(t *testing.T, kind work.Kind, steps int) (failures int) {
 	t.Helper()
 	item := work.Item{}
@@ -69,7 +69,7 @@ func stepAll(t *testing.T, kind work.Kind, steps int) (failures int) {
 	return failures
 }
 
-// TestOneRunThatCannotExpireStopsNoOther: it is told and tried again, and the others are done.
+// TestOneRunThatCannotExpireStopsNoOther: it is reported and retried, and the others are done.
 func TestOneRunThatCannotExpireStopsNoOther(t *testing.T) {
 	r := newRuns(t)
 	const old = expiredAtOnce + 6
@@ -93,7 +93,7 @@ func TestOneRunThatCannotExpireStopsNoOther(t *testing.T) {
 		}
 		return len(jobs)
 	}
-	for range 2 { // it is tried again each time
+	for range 2 { // it is retried each time
 		if failures := stepAll(t, kind, 4); failures != 1 || left() != 1 {
 			t.Fatalf("%d failures, %d runs are left", failures, left())
 		}
@@ -104,8 +104,8 @@ func TestOneRunThatCannotExpireStopsNoOther(t *testing.T) {
 	}
 }
 
-// TestOneAddressThatIsNoneStopsNoExpiry: a rule of addresses may become stricter than it was when
-// the page was stored.
+// TestOneAddressThatIsNoneStopsNoExpiry: a rule for addresses may have become stricter since the
+// page was stored.
 func TestOneAddressThatIsNoneStopsNoExpiry(t *testing.T) {
 	r := newRuns(t)
 	job := r.started(rowstore.Expiry + time.Hour)
@@ -164,7 +164,7 @@ func TestOneCustomerThatCannotBeErasedStopsNoOther(t *testing.T) {
 }
 
 // TestOneRunThatCannotBeRemovedStopsNoOther: neither a deleted run nor a deleted scraper holds up
-// what comes behind it.
+// those behind it.
 func TestOneRunThatCannotBeRemovedStopsNoOther(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	for range 2 {
@@ -206,7 +206,7 @@ func TestOneRunThatCannotBeRemovedStopsNoOther(t *testing.T) {
 	r.check()
 }
 
-// TestOneScraperThatCannotBeRetainedStopsNoOther: it is told, and done once it can be.
+// TestOneScraperThatCannotBeRetainedStopsNoOther: it is reported, and done once possible.
 func TestOneScraperThatCannotBeRetainedStopsNoOther(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	r.group(0, 1, false)

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// complete makes documents of a page's rows, and their sums. A page that panics is stored as one
-// that cannot be read.
+// complete completes a page's rows and sums them up. A page that causes a panic is stored as
+// unparsable.
 func (g *Ingest) complete(p *model.Page, job rowstore.Job,
 	sums *profile.Sums) *model.Page {
 	panicked := g.config.Reader.Run(evidence(p), func() {
@@ -26,10 +26,9 @@ func (g *Ingest) complete(p *model.Page, job rowstore.Job,
 	return p
 }
 
-// put stores pages. Where the store panics, the page that it panics at is looked for by halves and
-// stored as one that cannot be read. The store has undone what it began, and the others must not
-// wait for it. A page of which the store takes not even that is dropped, and its unit is found by
-// markers.
+// put stores pages. If the store panics, put finds the page at fault by bisection and stores it as
+// unparsable. The store has undone what it began, and the other pages must not wait. If the store
+// refuses even that, the page is dropped, and markers find its unit.
 func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts []*model.Receipt,
 	err error) {
 	put := func() { receipts, err = g.config.Store.PutPages(ctx, writes) }
@@ -56,7 +55,7 @@ func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts
 	return receipts, err
 }
 
-// unparsable is what becomes of a page whose reading panics: uncharged, without rows, the end of
+// unparsable is the substitute for a page that causes a panic: uncharged, without rows, the end of
 // its chain.
 func unparsable(p *model.Page) *model.Page {
 	return &model.Page{Job: p.Job, Unit: p.Unit, Fetch: p.Fetch, Outcome: model.Errored,
@@ -65,7 +64,7 @@ func unparsable(p *model.Page) *model.Page {
 		Millis: p.Millis, At: p.At, Last: true, Trace: p.Trace}
 }
 
-// evidence is what is kept of a page for a look: its record.
+// evidence is what is kept of a page for inspection: its record.
 func evidence(p *model.Page) reading.Page {
 	return reading.Page{URL: p.URL, ContentType: "application/cbor",
 		Record: func() []byte { return stream.EncodePage(*p) }}

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// poisoned is a store that panics at some pages: at those with rows, or at any.
+// poisoned is a store that panics at some pages: only with rows, or always.
 type poisoned struct {
 	*fakeStore
 	at func(p *model.Page) bool
@@ -31,9 +31,9 @@ func (s poisoned) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*
 	return s.fakeStore.PutPages(ctx, pages)
 }
 
-// A page at which the completion of rows or the store panics is stored without rows as unparsable
-// and uncharged. Its bytes are kept, and every other page of its batch is stored as it is. One that
-// the store does not even take so is left out.
+// A page that panics in the completion of rows or in the store is stored as unparsable, without
+// rows and uncharged. Its bytes are kept, and the other pages of its batch are stored normally. A
+// page that the store refuses even then is left out.
 func TestPoisonIsOnePagesEnd(t *testing.T) {
 	const bad, all = uint32(3), uint32(8)
 	never := func(*model.Page) bool { return false }
@@ -109,8 +109,8 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 	}
 }
 
-// A step of the ledger's that panics acknowledges nothing: nobody catches what asks the control
-// plane.
+// A panicking step of the ledger acknowledges nothing: nobody catches panics in calls of the
+// control plane.
 func TestPanicBesideReadingStaysFatal(t *testing.T) {
 	g := New(Config{Store: newStore(), Control: panickingControl{}})
 	p := page(openJob, 1)

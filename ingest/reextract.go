@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// readAtOnce is how many page records are read anew and stored together. Once their rows have
-	// readBytes no further one is begun. There are two such batches at a time.
+	// readAtOnce is how many page records are re-read and stored together. Once their rows have
+	// readBytes, no further record is begun. There are two such batches at a time.
 	readAtOnce = 1024
 	readBytes  = 32 << 20
 )
 
-// ReExtracting is what a run of kept bodies asks of the row store.
+// ReExtracting is what a run of kept bodies needs from the row store.
 type ReExtracting interface {
 	Importing
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
@@ -45,8 +45,8 @@ type ReExtractConfig struct {
 	Bodies  bodies.Source // nil: none are kept here
 	IDs     ids.Source
 	Clock   clock.Clock
-	Reader  *reading.Guard // runs what reads pages
-	Readers int            // pages at once; GOMAXPROCS when 0
+	Reader  *reading.Guard // wraps the reading of pages
+	Readers int            // pages read at once; GOMAXPROCS when 0
 	Rates   ecb.Rates      // for currency rules; the bundled table when nil
 	// Point is called at named places, so that tests can end the process there. They are
 	// "work.reextract.before_put", "work.reextract.after_put", "work.reextract.after_seal" and
@@ -54,14 +54,14 @@ type ReExtractConfig struct {
 	Point func(name string)
 
 	codec    bodies.Codec
-	records  int   // of a batch
-	rowBytes int64 // that a batch stops at
+	records  int   // per batch
+	rowBytes int64 // at which a batch stops
 }
 
-// ReExtract is how the kept bodies of a run become the rows of another one, read by a recipe as it
-// is given. Each page record of the one is a unit of the other, and what is there already stays. So
-// a step begins with the first record, and comes to the same beside a late one of another owner. No
-// host is asked, and nothing is charged.
+// ReExtract turns the kept bodies of a run into the rows of another run, read with a given recipe.
+// Each page record of the first is a unit of the second, and what is stored stays. So a step begins
+// with the first record, and gives the same result beside a late one of another owner. No host is
+// asked, and nothing is charged.
 func ReExtract(config ReExtractConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -113,10 +113,10 @@ func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	switch err := r.readAll(ctx); {
 	case errors.Is(err, errStopped):
 		return work.Done(), nil
-	case errors.Is(err, errTurn): // the next one finds what is stored
+	case errors.Is(err, errTurn): // the next turn finds what is stored
 		return work.Rest(nil, 0), nil
 	case errors.Is(err, errOthers):
-		return work.GoOn(nil), nil // from the first record, of which all are there
+		return work.GoOn(nil), nil // from the first record; all are stored
 	case errors.Is(err, errSealed):
 		return c.end(ctx, client.EndReExtract{Job: job.ID, Message: "a restore has undone a part " +
 			"of it; extract again"})
@@ -138,27 +138,27 @@ func (c *ReExtractConfig) end(ctx context.Context, how client.EndReExtract) (wor
 	return work.Done(), nil
 }
 
-// errSealed says that a run takes no page any more, although it lacks some.
+// errSealed says that a run no longer takes pages, although some are missing.
 var errSealed = errors.New("the run is sealed")
 
 // reextracting is one step of a run of kept bodies.
 type reextracting struct {
 	*ReExtractConfig
-	refusal string // why nothing can be read; "": it can
+	refusal string // why nothing can be read; "": it can be
 	from    *client.Job
 	job     *client.Job
 	stamp   rowstore.Job
 
 	extractor *extract.Extractor
 	rules     *rules.Rules
-	rates     rules.Day // what the rules convert by, at a time that is each page's own
+	rates     rules.Day // conversion rates of the rules; each page sets its own time
 
 	tally tally
-	told  time.Time // when the state heard of it
+	told  time.Time // when the state was last told
 	turn  turn
 }
 
-// open makes a step ready.
+// open prepares a step.
 func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *client.Import,
 	job *client.Job) (*reextracting, error) {
 	r := &reextracting{ReExtractConfig: c, job: job, told: c.Clock.Now(),
@@ -183,20 +183,20 @@ func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *cl
 		r.refusal = "the scraper's recipe cannot be used"
 		return r, nil //nolint:nilerr // the run fails by its refusal
 	}
-	r.rates = r.rules.DayOf(ctx, c.Rates, time.Time{}) // each page has its own
+	r.rates = r.rules.DayOf(ctx, c.Rates, time.Time{}) // each page sets its own day
 	return r, nil
 }
 
-// lot is some records of the run, in the order of units.
+// lot is some of the run's records, in the order of units.
 type lot struct {
 	records []rowstore.Record
-	stored  map[model.Unit]*model.Receipt // what there was of them, and is by now
+	stored  map[model.Unit]*model.Receipt // receipts of units that are stored by now
 	pages   []*model.Page                 // to store
-	whole   bool                          // those of all records are there, or were before
+	whole   bool                          // all records' pages are stored, or were before
 }
 
-// readAll stores what the records of the run come to, some at a time. While they are stored the
-// next ones are read, and those behind are looked for.
+// readAll stores the pages of the run's records, some at a time. While they are stored, it reads
+// the next ones and looks up those after.
 func (r *reextracting) readAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var stages sync.WaitGroup
@@ -230,7 +230,7 @@ func (r *reextracting) readAll(ctx context.Context) error {
 	return nil
 }
 
-// find hands on the records of the run.
+// find sends on the records of the run in lots.
 func (r *reextracting) find(ctx context.Context, found chan<- *lot) error {
 	next := &lot{}
 	send := func() error {
@@ -254,7 +254,7 @@ func (r *reextracting) find(ctx context.Context, found chan<- *lot) error {
 	return send()
 }
 
-// store stores the pages of a lot, and counts what its records come to once all are there.
+// store stores the pages of a lot, and tallies its records once all are stored.
 func (r *reextracting) store(ctx context.Context, b *lot) error {
 	if len(b.pages) > 0 {
 		writes := make([]rowstore.PageWrite, len(b.pages))
@@ -285,11 +285,11 @@ func (r *reextracting) store(ctx context.Context, b *lot) error {
 	return r.turn.stored(r.Clock.Now())
 }
 
-// errOthers says that another owner has stored all pages, and is sealing the run.
+// errOthers says that another owner has stored all pages and is sealing the run.
 var errOthers = errors.New("another owner seals the run")
 
-// sealed says why a page could not be stored. The run was stopped, or another owner ends it. Else a
-// restore has opened it again after that.
+// sealed says why a page could not be stored. The run was stopped, or another owner ends it.
+// Otherwise a restore reopened it after that.
 func (r *reextracting) sealed(ctx context.Context, unit model.Unit) error {
 	there, err := r.Store.Records(ctx, r.job.ID, []model.Unit{unit})
 	if err != nil {
@@ -308,7 +308,7 @@ func (r *reextracting) sealed(ctx context.Context, unit model.Unit) error {
 	return errSealed
 }
 
-// advance tells the state now and then how far it is.
+// advance reports progress to the state from time to time.
 func (r *reextracting) advance(ctx context.Context) error {
 	now := r.Clock.Now()
 	if now.Sub(r.told) < advanceEvery {
@@ -323,9 +323,9 @@ func (r *reextracting) advance(ctx context.Context) error {
 // tally counts what is stored, in the order of units.
 type tally struct {
 	sum    client.ReExtracted
-	seq    uint32 // of the chain at hand
+	seq    uint32 // of the current chain
 	some   bool   // there is one
-	failed bool   // a page of it ended with an error
+	failed bool   // one of its pages ended with an error
 }
 
 // add counts a page.
@@ -348,7 +348,7 @@ func (t *tally) add(receipt *model.Receipt) {
 	}
 }
 
-// close counts the link of the chain at hand.
+// close counts the link of the current chain.
 func (t *tally) close() {
 	if !t.some {
 		return
@@ -360,5 +360,5 @@ func (t *tally) close() {
 	}
 }
 
-// done is what was counted so far.
+// done returns the counts so far.
 func (t *tally) done() client.ReExtracted { return t.sum }

@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// crawled is a product with a run whose bodies were kept.
+// crawled is a test setup with a run whose bodies were kept.
 type crawled struct {
 	*uploaded
 	run      ids.ID
@@ -32,7 +32,7 @@ type crawled struct {
 	rates    ecb.Rates
 }
 
-// page is a page of the run: what is kept of it, and what came of it.
+// crawledPage is a page of the run: what is kept of it, and its outcome.
 type crawledPage struct {
 	unit    model.Unit
 	body    string // "": none was read
@@ -40,7 +40,7 @@ type crawledPage struct {
 	outcome model.Outcome
 	code    string
 	more    bool          // the chain goes on
-	late    time.Duration // how much later than the page was read its record was made
+	late    time.Duration // how long after the page its record was made
 }
 
 func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
@@ -130,7 +130,7 @@ func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
 var selectors = model.Recipe{Type: model.SingleProduct,
 	Fields: []model.Field{{Name: "a", Selector: "b", Kind: model.Text}}}
 
-// begin makes a run of the kept bodies.
+// begin begins a run of the kept bodies.
 func (c *crawled) begin(recipe model.Recipe) ids.ID {
 	c.t.Helper()
 	begin := client.BeginReExtract{Job: c.ids.New(), Customer: "ann", Scraper: c.scraper,
@@ -140,7 +140,7 @@ func (c *crawled) begin(recipe model.Recipe) ids.ID {
 	return begin.Job
 }
 
-// step takes it on; died says that point panicked.
+// step makes one step of it; died says that point panicked.
 func (c *crawled) step(job ids.ID) (end work.End, died bool) {
 	c.t.Helper()
 	defer func() {
@@ -160,7 +160,7 @@ func (c *crawled) step(job ids.ID) (end work.End, died bool) {
 	return outcome.End, false
 }
 
-// rows are the values of a in the rows of a run.
+// rowsOf returns the values of a in the rows of a run.
 func (c *crawled) rowsOf(job ids.ID) (values []string) {
 	c.t.Helper()
 	docs, _, err := c.store.Scan(c.t.Context(), rowstore.ScanQuery{
@@ -177,8 +177,8 @@ func (c *crawled) rowsOf(job ids.ID) (values []string) {
 	return values
 }
 
-// mixed is a run with all that can become of a page. What brought no rows was not charged, so no
-// run of its body makes a free row of it.
+// mixed is a run with all possible outcomes of a page. What brought no rows was not charged, so
+// re-reading its body must not make a free row of it.
 func mixed() []crawledPage {
 	delivered, errored := model.Delivered, model.Errored
 	return []crawledPage{
@@ -195,7 +195,7 @@ func mixed() []crawledPage {
 	}
 }
 
-// checkMixed wants what the run of mixed comes to.
+// checkMixed checks the result for the run of mixed.
 func (c *crawled) checkMixed(job ids.ID) {
 	c.t.Helper()
 	j := c.client.View().Job(job)
@@ -226,8 +226,8 @@ func (c *crawled) checkMixed(job ids.ID) {
 	}
 }
 
-// Kept bodies become the rows of another run, page by page, and what is not there any more is an
-// error. Bodies of that run may be read again.
+// Kept bodies become the rows of another run, page by page; a missing body is an error. Bodies of
+// that run may be read again.
 func TestReExtract(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -252,11 +252,11 @@ func TestReExtract(t *testing.T) {
 	})
 }
 
-// A page is converted by the rates of the day on which it was fetched, whenever it is read again.
+// A page is converted with the rates of the day on which it was fetched, whenever it is re-read.
 func TestReExtractTakesThePagesDay(t *testing.T) {
 	c := newCrawled(t, newUploaded, crawledPage{unit: model.Unit{}, body: "<b>100</b>", kept: true,
 		outcome: model.Delivered, late: 30 * time.Hour})
-	fetched := c.clock.Now().UTC().AddDate(0, 0, -1) // the bank may not have published yet
+	fetched := c.clock.Now().UTC().AddDate(0, 0, -1) // today's rates may not be published yet
 	table := ""
 	for day, rate := range []string{"1.25", "1.5", "2"} {
 		table += fmt.Sprintf(`<Cube time="%s"><Cube currency="USD" rate="%s"/></Cube>`,
@@ -279,7 +279,7 @@ func TestReExtractTakesThePagesDay(t *testing.T) {
 	}
 }
 
-// Killed at any point, and with a late owner beside it, a run comes to the same.
+// Killed at any point, and with a late owner beside it, a run gives the same result.
 func TestReExtractIsExact(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, point := range []string{"before_put", "after_put", "after_seal", "after_end"} {
@@ -308,7 +308,7 @@ func TestReExtractIsExact(t *testing.T) {
 	})
 }
 
-// A late owner that comes to a run which another one has ended changes nothing.
+// A late owner changes nothing when it reaches a run that another owner has ended.
 func TestReExtractBesideAnother(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -325,7 +325,7 @@ func TestReExtractBesideAnother(t *testing.T) {
 	})
 }
 
-// Bodies go by their days, as the clock says, and with their pack.
+// Bodies expire with their days, by the clock, and with their pack.
 func TestReExtractOfWhatIsGone(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for name, gone := range map[string]func(c *crawled){
@@ -352,7 +352,7 @@ func TestReExtractOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// Of a run that is stopped nothing stays, and the one before it is the last one again.
+// Of a stopped run nothing stays, and the run before it is the latest again.
 func TestReExtractStops(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -375,7 +375,7 @@ func TestReExtractStops(t *testing.T) {
 	})
 }
 
-// A long run of kept bodies stands back for others, and ends as one that did not.
+// A long run of kept bodies makes room for others, and ends like an uninterrupted one.
 func TestReExtractsTakeTurns(t *testing.T) {
 	var pages []crawledPage
 	for i := range 3*256 + 3 {
@@ -402,7 +402,7 @@ func TestReExtractsTakeTurns(t *testing.T) {
 	}
 }
 
-// What one batch cannot take is read in further ones.
+// What does not fit into one batch is read in further ones.
 func TestReExtractInBatches(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		var pages []crawledPage
@@ -416,7 +416,7 @@ func TestReExtractInBatches(t *testing.T) {
 		c.point = func(name string) {
 			if name == "work.reextract.after_put" {
 				puts++
-				c.clock.Advance(advanceEvery) // so that each batch is told
+				c.clock.Advance(advanceEvery) // so that each batch is reported
 			}
 		}
 		c.step(job)
@@ -430,7 +430,7 @@ func TestReExtractInBatches(t *testing.T) {
 	})
 }
 
-// Rows that are many bytes are stored in parts, and a run that dies between two of them goes on.
+// Rows with many bytes are stored in parts, and a run that dies between two parts continues.
 func TestReExtractInParts(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -457,7 +457,7 @@ func TestReExtractInParts(t *testing.T) {
 	})
 }
 
-// What cannot be read for want of the blob store fails the step, and the next one goes on.
+// An unreachable blob store fails the step, and the next step continues.
 func TestReExtractWithoutBodiesAtHand(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)

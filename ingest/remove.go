@@ -16,7 +16,7 @@ import (
 
 const (
 	removeEvery   = 10 * time.Second
-	removedAtOnce = 64 // removals of one step
+	removedAtOnce = 64 // removals per step
 )
 
 // RemovalConfig is what a Removal works with. Point may be left out.
@@ -37,10 +37,10 @@ type RemovalConfig struct {
 	passed *passed[string] // customers, and ids of what is removed
 }
 
-// Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
-// scrapers of large groups. No read shows any of it any more. Page records stay, so that charges
-// can be recounted; of a removed customer their sums do. What the state names is removed, however
-// often, and only then the state forgets it.
+// Removal removes what was deleted: the rows of runs, scrapers and groups, and the scrapers of
+// large groups. No read shows any of it any more. Page records stay, so that charges can be
+// recounted; of a removed customer only their sums stay. What the state names is removed,
+// repeatedly if need be, before the state forgets it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -59,8 +59,8 @@ func Removal(config RemovalConfig) work.Kind {
 		}}
 }
 
-// step removes some, and says whether there are more. What cannot be removed is told, and tried
-// again after all others.
+// step removes some things, and says whether there are more. What cannot be removed is reported,
+// and retried after all others.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, failed error) {
 	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
 		c.stepImports, c.stepScrapers, c.stepCustomers} {
@@ -74,8 +74,8 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, failed error) {
 	return more, failed
 }
 
-// tried says whether something was removed. Its failure is added to failed, and it is passed over
-// until all others are removed.
+// tried says whether something was removed. It adds a failure to failed, and passes over what until
+// all others are removed.
 func (c *RemovalConfig) tried(what string, err error, failed *error) bool {
 	if err = c.passed.note(what, err); err != nil {
 		*failed = cmp.Or(*failed, fmt.Errorf("%s: %w", what, err))
@@ -83,8 +83,8 @@ func (c *RemovalConfig) tried(what string, err error, failed *error) bool {
 	return err == nil
 }
 
-// stepScrapers removes the rows of some deleted scrapers, and says whether there are more. Those of
-// a scraper that has a run which is not closed wait: until then pages of it are stored.
+// stepScrapers removes the rows of some deleted scrapers, and says whether there are more. A
+// scraper waits while one of its runs is not closed, since pages of that run may still be stored.
 func (c *RemovalConfig) stepScrapers(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []*client.Removal
@@ -113,9 +113,9 @@ func nameRemoval(r *client.Removal) string {
 	return fmt.Sprintf("scraper %s in group %s", r.Scraper, r.Group)
 }
 
-// stepGroups removes what is left of some deleted groups, and says whether there are more. First go
-// their scrapers, some by each command, and then their rows if they go. A group whose rows go waits
-// while a run in it is not closed.
+// stepGroups removes the rest of some deleted groups, and says whether there are more. It first
+// removes their scrapers, some with each command, and then their rows if those are deleted, too. A
+// group whose rows are deleted waits while one of its runs is not closed.
 func (c *RemovalConfig) stepGroups(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []*client.DeletedGroup
@@ -181,7 +181,7 @@ func openIn(view *client.View, group *client.DeletedGroup) bool {
 	return false
 }
 
-// removeRows removes the rows of a deleted group, unless a restore brings it back meanwhile.
+// removeRows removes the rows of a deleted group, unless a restore brings it back in the meantime.
 func (c *RemovalConfig) removeRows(ctx context.Context, group ids.ID) error {
 	return c.clear(ctx, rowstore.Scope{Group: group}, func(view *client.View) bool {
 		return view.DeletedGroup(group) != nil
@@ -189,12 +189,12 @@ func (c *RemovalConfig) removeRows(ctx context.Context, group ids.ID) error {
 }
 
 // stepRuns removes the rows of some deleted runs, and says whether there are more. A run that is
-// not closed waits: until then pages of it are stored.
+// not closed waits, since its pages may still be stored.
 func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, failed error) {
 	view := c.Client.View()
 	var due []ids.ID
 	view.DeletedHeld(func(d *client.DeletedRun) bool {
-		if job := view.Job(d.Job); (job == nil || job.Closed) && // none has left the state open
+		if job := view.Job(d.Job); (job == nil || job.Closed) && // only closed runs leave the state
 			!c.passed.has(nameRun(d.Job)) {
 			due = append(due, d.Job)
 		}
@@ -214,8 +214,8 @@ func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, failed error) 
 
 func nameRun(job ids.ID) string { return "run " + job.String() }
 
-// stepImports removes some of the rows that uploads hide, and says whether there are more. Of those
-// that were stopped, or failed, nothing stays.
+// stepImports removes some of the rows that uploads hide, and says whether there are more. Uploads
+// that were stopped or failed leave nothing.
 func (c *RemovalConfig) stepImports(ctx context.Context) (more bool, failed error) {
 	var due []*client.Import
 	c.Client.View().EndedImports(func(i *client.Import) bool {
@@ -240,8 +240,8 @@ func (c *RemovalConfig) stepImports(ctx context.Context) (more bool, failed erro
 
 func nameUpload(i *client.Import) string { return "rows that upload " + i.Job.String() + " hides" }
 
-// removeHidden removes the rows that an upload hides, unless a restore has made it another one
-// meanwhile.
+// removeHidden removes the rows that an upload hides, unless a restore has changed the upload in
+// the meantime.
 func (c *RemovalConfig) removeHidden(ctx context.Context, i *client.Import) error {
 	for _, job := range i.Hidden {
 		if now := c.Client.View().Import(i.Job); now == nil || now.Ended != i.Ended {
@@ -249,7 +249,7 @@ func (c *RemovalConfig) removeHidden(ctx context.Context, i *client.Import) erro
 		}
 		c.Point("work.remove.before_delete")
 		own := job == i.Job
-		if own { // an owner that was paused stores nothing more
+		if own { // an owner that was paused cannot store any more
 			if err := c.Store.Seal(ctx, job, nil); err != nil {
 				return err
 			}
@@ -262,7 +262,7 @@ func (c *RemovalConfig) removeHidden(ctx context.Context, i *client.Import) erro
 	return nil
 }
 
-// removeRun removes the rows of a run, unless a restore has brought it back meanwhile.
+// removeRun removes the rows of a run, unless a restore has brought it back in the meantime.
 func (c *RemovalConfig) removeRun(ctx context.Context, job ids.ID) error {
 	if c.Client.View().DeletedRun(job) == nil {
 		return nil
@@ -275,8 +275,8 @@ func (c *RemovalConfig) removeRun(ctx context.Context, job ids.ID) error {
 	return nil
 }
 
-// remove removes the rows of a scraper in a group. A restore may bring the scraper back meanwhile:
-// then it ends.
+// remove removes the rows of a scraper in a group. It ends early if a restore brings the scraper
+// back.
 func (c *RemovalConfig) remove(ctx context.Context, r *client.Removal) error {
 	scope := rowstore.Scope{Group: r.Group, Scraper: r.Scraper}
 	return c.clear(ctx, scope, func(view *client.View) bool {
@@ -284,7 +284,7 @@ func (c *RemovalConfig) remove(ctx context.Context, r *client.Removal) error {
 	})
 }
 
-// clear removes the rows of a scope for as long as that is due.
+// clear removes the rows of a scope as long as due says so.
 func (c *RemovalConfig) clear(ctx context.Context, scope rowstore.Scope,
 	due func(*client.View) bool) error {
 	for due(c.Client.View()) {

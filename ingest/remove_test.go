@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// removing makes a product of which one scraper, with rows in two groups, is deleted with them. Its
-// newest run is not closed.
+// removing makes a setup in which a scraper with rows in two groups is deleted together with them.
+// Its newest run is not closed.
 func removing(t *testing.T) *replaced {
 	r := newReplaced(t, openStore(t))
 	for n := range 3 {
@@ -32,7 +32,7 @@ func removing(t *testing.T) *replaced {
 	return r
 }
 
-// removeStep takes a removal a step on, and says whether it died at the point of a number.
+// removeStep makes one removal step, and says whether it died at the point numbered dies.
 func (r *replaced) removeStep(dies int) (outcome work.Outcome, died bool) {
 	defer func() { died = recover() != nil }()
 	kind := Removal(RemovalConfig{Client: r.client, Store: r.store,
@@ -54,7 +54,7 @@ func TestRemovalTakesAllAndNothingElse(t *testing.T) {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
 			r := removing(t)
 			r.removeStep(0)
-			r.check() // while a run of it is not closed nothing goes
+			r.check() // while one of its runs is not closed, nothing is removed
 			if removals := r.client.View().RemovalsOf("ann"); len(removals) != 2 {
 				t.Fatalf("%d removals, want one of each group", len(removals))
 			}
@@ -83,7 +83,7 @@ func TestRemovalTakesAllAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesDeletedRuns dies at each of its points in turn. Of two runs, one is not closed.
+// TestRemovalTakesDeletedRuns dies at each of its points in turn. One of two runs is not closed.
 func TestRemovalTakesDeletedRuns(t *testing.T) {
 	for dies := range 7 {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestRemovalTakesDeletedRuns(t *testing.T) {
 			}
 			r.removeStep(0)
 			r.rows[gone[0]], r.rows[gone[1]] = 0, 0
-			r.check() // that of the run under way stays
+			r.check() // the rows of the open run stay
 			if err := r.store.Seal(t.Context(), under, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -124,8 +124,8 @@ func TestRemovalTakesDeletedRuns(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesDeletedGroups dies at each of its points in turn. Of the group's runs one is not
-// closed, and one is of a scraper that was moved away.
+// TestRemovalTakesDeletedGroups dies at each of its points in turn. One of the group's runs is not
+// closed, and one belongs to a scraper that was moved away.
 func TestRemovalTakesDeletedGroups(t *testing.T) {
 	for _, dies := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRemovalTakesDeletedGroups(t *testing.T) {
 			r.launch(r.scrapers[1], 2) // in the other group
 			r.end(0)
 			r.client.Archive(t, r.store, 1)
-			for range 250 { // more than one command removes
+			for range 250 { // more than one command removes at once
 				r.scrapers = append(r.scrapers, r.ids.New())
 				r.move(len(r.scrapers)-1, 0, true)
 			}
@@ -152,7 +152,7 @@ func TestRemovalTakesDeletedGroups(t *testing.T) {
 				t.Fatalf("it died: %v", died) // before a command that removes scrapers
 			}
 			r.removeStep(0)
-			r.check() // while a run in it is not closed no row goes
+			r.check() // while a run in it is not closed, no row is removed
 			if hasMembers(r.client.View(), r.groups[0]) {
 				t.Error("scrapers are left")
 			}
@@ -177,7 +177,7 @@ func TestRemovalTakesDeletedGroups(t *testing.T) {
 	}
 }
 
-// TestRemovalHeedsARestore: what is no removal any more is not removed.
+// TestRemovalHeedsARestore: what is no longer deleted is not removed.
 func TestRemovalHeedsARestore(t *testing.T) {
 	r := removing(t)
 	config := RemovalConfig{Client: r.client, Store: r.store}
@@ -194,7 +194,7 @@ func TestRemovalHeedsARestore(t *testing.T) {
 	r.check()
 }
 
-// count holds the rows of a run against the model.
+// count compares the rows of a run with the model.
 func (r *replaced) count(id ids.ID, job rowstore.Job) {
 	r.t.Helper()
 	n, err := r.store.Count(r.t.Context(), rowstore.Scope{Group: job.Group,

@@ -23,8 +23,8 @@ import (
 // maxUnitPages bounds the pages of a unit, as fetchers do.
 const maxUnitPages = 10
 
-// readLot makes the pages of a lot and hands them on: all at once, or several times while their
-// rows are many bytes.
+// readLot makes the pages of a lot and sends them on: all at once, or in parts if their rows have
+// many bytes.
 func (r *reextracting) readLot(ctx context.Context, b *lot, made chan<- *lot) error {
 	if known := r.Client.View().Import(r.job.ID); known == nil || known.Ended != 0 {
 		return errStopped
@@ -67,9 +67,9 @@ func (r *reextracting) readLot(ctx context.Context, b *lot, made chan<- *lot) er
 	}
 }
 
-// readPages makes the pages of some of the records, at least one. Their bodies are read in the
-// order in which they were kept, by several at a time. Once the rows are many bytes no further page
-// is begun: nil.
+// readPages makes the pages of some of the records, at least one. Several readers read the bodies
+// in the order in which they were kept. Once the rows have many bytes, no further page is begun: it
+// is nil.
 func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record, which []int) (
 	[]*model.Page, error) {
 	round := round{reextracting: r, begun: make([]*model.Page, len(records)),
@@ -99,7 +99,7 @@ func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record,
 	return round.pages, context.Cause(ctx)
 }
 
-// guarded has a panic of what runs beside a step be an error, as that of a step is.
+// guarded turns a panic in run into an error, as for a panic in a step.
 func guarded(run func() error) (err error) {
 	if caught := reading.Catch(func() { err = run() }); caught != nil {
 		return caught
@@ -107,19 +107,19 @@ func guarded(run func() error) (err error) {
 	return err
 }
 
-// round is what several read at a time.
+// round is what several readers read together.
 type round struct {
 	*reextracting
 
-	begun     []*model.Page // by record
-	pages     []*model.Page // those that are made
+	begun     []*model.Page // by index of the record
+	pages     []*model.Page // the complete ones
 	of        map[*bodies.Place]int
 	stretches []bodies.Stretch
-	next      atomic.Int64 // stretch
+	next      atomic.Int64 // the next stretch
 	bytes     atomic.Int64 // of rows
 }
 
-// work reads one stretch after the other until none is left, or there are many bytes of rows.
+// work reads one stretch after the other until none is left, or the rows have many bytes.
 func (r *round) work(ctx context.Context) error {
 	reader := bodies.Reader{Codec: r.codec, Source: r.Bodies}
 	var sums profile.Sums
@@ -157,8 +157,8 @@ func (r *round) work(ctx context.Context) error {
 	return nil
 }
 
-// page is what a record comes to, or, with a place, what it begins with. What brought no rows stays
-// what it was: it was not paid for.
+// page makes the page for a record. If it returns a place, the page still needs the body there. A
+// page that brought no rows stays as it was: it was not paid for.
 func (r *reextracting) page(of *rowstore.Record) (*model.Page, *bodies.Place) {
 	p := &model.Page{Job: r.job.ID, Unit: of.Unit, Fetch: r.IDs.New(), Outcome: of.Outcome,
 		Status: of.Status, URL: of.URL, Final: of.Final, Tries: of.Tries, Bytes: of.Bytes,
@@ -180,15 +180,15 @@ func (r *reextracting) page(of *rowstore.Record) (*model.Page, *bodies.Place) {
 	return p, place
 }
 
-// failed makes a page one that ended with an error. The reason may be a part of the body, whose
-// room is used again.
+// failed makes p a page that ended with an error. It clones why, which may point into the body's
+// reused buffer.
 func failed(p *model.Page, code fault.Code, why string) *model.Page {
 	p.Outcome, p.Code, p.Detail = model.Errored, string(code), strings.Clone(why)
 	return p
 }
 
-// extract makes the rows of a page of what is kept of its unit. What its extraction asks for beyond
-// that is not there. No language model is asked. Its error is ctx's.
+// extract makes the rows of a page from what is kept of its unit. Further pages that its extraction
+// asks for are missing. No language model is asked. The error is ctx's.
 func (r *reextracting) extract(ctx context.Context, p *model.Page, entry *bodies.Entry,
 	body []byte) error {
 	own := extract.Page{URL: entry.Pages[0].URL, ContentType: entry.Pages[0].ContentType,
@@ -225,7 +225,7 @@ func (r *reextracting) extract(ctx context.Context, p *model.Page, entry *bodies
 	}
 }
 
-// extractOnce is one call of the extraction, and, of a page without a row, why it has none.
+// extractOnce calls the extraction once. For a page without rows it returns why there are none.
 func (r *reextracting) extractOnce(ctx context.Context, p *model.Page,
 	pages []extract.Page) (result extract.Result, why string, err error) {
 	newest := pages[len(pages)-1]
@@ -250,7 +250,7 @@ func (r *reextracting) extractOnce(ctx context.Context, p *model.Page,
 	return result, why, err
 }
 
-// answer is what is kept of a page that an extraction asks for.
+// answer returns what is kept of a page that an extraction asks for.
 func (r *reextracting) answer(entry *bodies.Entry, ask *extract.Ask) extract.Page {
 	if ask.Prompt != nil {
 		return extract.Page{ContentType: "application/json", Code: fault.PageNoRows,
@@ -278,7 +278,7 @@ func (r *reextracting) answer(entry *bodies.Entry, ask *extract.Ask) extract.Pag
 	return page
 }
 
-// pageCode is the code that a page's error carries for what went wrong with its extraction.
+// pageCode is the code for a page whose extraction failed with err.
 func pageCode(err error) fault.Code {
 	if code := fault.CodeOf(err); fault.Lookup(code).Status == 0 {
 		return code
@@ -286,7 +286,7 @@ func pageCode(err error) fault.Code {
 	return fault.PageUnparsable
 }
 
-// detailOf is what a coded error says to the customer; "" for others.
+// detailOf is what a coded error tells the customer; "" for other errors.
 func detailOf(err error) string {
 	var coded *fault.Error
 	if !errors.As(err, &coded) {

@@ -16,11 +16,11 @@ import (
 
 const (
 	retainEvery   = 10 * time.Second
-	retainedRuns  = 256 // closed runs that one step looks at
-	holdingAtOnce = 64  // runs with rows that one look at the row store finds
+	retainedRuns  = 256 // closed runs per step
+	holdingAtOnce = 64  // runs with rows found by one query of the row store
 )
 
-// Retaining is what retention asks of the row store.
+// Retaining is what retention needs from the row store.
 type Retaining interface {
 	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
@@ -38,9 +38,9 @@ type RetentionConfig struct {
 	passed *passed[ids.ID] // scrapers
 }
 
-// Retention is the removal of the rows of runs that newer ones replace, once a run is closed
-// (decision 22). Page records stay, so that charges can be recounted. What goes follows from the
-// history and the counts as they are. So a step that is made again, or late, comes to the same.
+// Retention removes the rows of runs that newer ones replace, once a run is closed (decision 22).
+// Page records stay, so that charges can be recounted. What is removed follows from the current
+// history and counts. So a repeated or late step gives the same result.
 func Retention(config RetentionConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -56,8 +56,8 @@ func Retention(config RetentionConfig) work.Kind {
 		}}
 }
 
-// step looks at the scrapers of the next runs that were closed. Where rows may go it first notes
-// so, and the next step removes them: cursors that read them end by that note.
+// step looks at the scrapers of the next runs that were closed. Where rows may be removed, it first
+// notes that; the next step removes them. Cursors that read such rows end by that note.
 func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	var at client.Retaining
 	if len(item.Progress) > 0 {
@@ -89,10 +89,10 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	if len(due) > 0 && at.Next < upto {
 		at.Next = upto
 		progress, err := json.Marshal(at)
-		return work.Rest(progress, 0), err // the next step begins when all can know it
+		return work.Rest(progress, 0), err // the next step begins when everyone can know it
 	}
 	var failed error
-	for _, scraper := range due { // one that fails is told, and tried again after all others
+	for _, scraper := range due { // a failing one is reported, and retried after all others
 		if !c.passed.has(scraper.ID) {
 			err := c.passed.note(scraper.ID, c.retain(ctx, view, scraper))
 			failed = cmp.Or(failed, err)
@@ -114,7 +114,7 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	return work.Rest(progress, retainEvery), nil
 }
 
-// retainPassed tries those again that were passed over.
+// retainPassed retries the scrapers that were passed over.
 func (c *RetentionConfig) retainPassed(ctx context.Context, view *client.View) (failed error) {
 	for _, id := range c.passed.all() {
 		err := error(nil)
@@ -156,9 +156,8 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	return nil
 }
 
-// clear removes the rows of a scope's runs that were launched before one. Whatever else the row
-// store has there stays: runs under way, those that the view does not know yet, and those that a
-// restore undid.
+// clear removes the rows of a scope's runs that were launched before oldest. Everything else there
+// stays: runs under way, runs that the view does not know yet, and those that a restore undid.
 func (c *RetentionConfig) clear(ctx context.Context, view *client.View, scope rowstore.Scope,
 	oldest *client.Job) error {
 	without := slices.Clone(scope.Without)

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// replaced is a product whose runs replace each other, beside a model of which keep their rows.
+// replaced is a setup whose runs replace each other, with a model of which runs keep their rows.
 type replaced struct {
 	t        *testing.T
 	clock    *clock.Manual
@@ -31,8 +31,8 @@ type replaced struct {
 	items    map[ids.ID]int // that a run stored
 	rows     map[ids.ID]int // that are left of a run
 	stored   map[ids.ID]rowstore.Job
-	order    map[ids.ID][]ids.ID // a scraper's closed runs with rows, as they were launched
-	rest     map[ids.ID]bool     // a run of what another one had left
+	order    map[ids.ID][]ids.ID // a scraper's closed runs with rows, in launch order
+	rest     map[ids.ID]bool     // a run over links that another run left
 	due      map[ids.ID]bool     // a run of the scraper was closed
 	progress []byte
 }
@@ -69,10 +69,10 @@ func (r *replaced) move(n, group int, create bool) {
 	r.client.Must(r.t, put)
 }
 
-// launch begins a run whose first pages have brought so many rows.
+// launch begins a run whose first pages have brought items rows.
 func (r *replaced) launch(scraper ids.ID, items int) { r.launchOf(scraper, items, false) }
 
-// launchOf begins a run of all links, or of those that another run has left.
+// launchOf begins a run of all links, or of those that another run left.
 func (r *replaced) launchOf(scraper ids.ID, items int, rest bool) {
 	view := r.client.View()
 	if len(view.OpenJobsOf(scraper)) > 0 {
@@ -130,7 +130,7 @@ func (r *replaced) end(n int) {
 	}
 }
 
-// retain takes retention on until it rests, and dies at the point of a number before: 0, at none.
+// retain steps retention until it rests. It dies at the point numbered dies; 0: at none.
 func (r *replaced) retain(dies int) {
 	died := false
 	step := func(item work.Item) (outcome work.Outcome) {
@@ -150,7 +150,7 @@ func (r *replaced) retain(dies int) {
 	for {
 		outcome := step(work.Item{Progress: r.progress})
 		if died {
-			continue // another node goes on from the same progress
+			continue // another node continues from the same progress
 		}
 		if r.progress = outcome.Progress; outcome.Rest > 0 {
 			break
@@ -182,8 +182,8 @@ func (r *replaced) check() {
 	}
 }
 
-// TestRetentionKeepsTheNewest: of each scraper the rows of so many newest runs stay. What is under
-// way stays, too, and what nobody knows. It does not matter what was moved or has left the state.
+// TestRetentionKeepsTheNewest: the rows of each scraper's newest runs stay, as many as configured.
+// So do those of open and unknown runs. It does not matter what was moved or has left the state.
 func TestRetentionKeepsTheNewest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
@@ -226,7 +226,7 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// A run of kept bodies takes the place of no crawl, nor does one of the links that a crawl left.
+// A run of kept bodies replaces no crawl, nor does a run over the links that a crawl left.
 func TestRunsThatReplaceNothing(t *testing.T) {
 	crawl := &client.Job{Closed: true, State: model.Completed, Items: 1}
 	read := &client.Job{Closed: true, State: model.Completed, Items: 1, File: true}
@@ -239,9 +239,9 @@ func TestRunsThatReplaceNothing(t *testing.T) {
 	}
 }
 
-// With retentionCount 1 a re-extract stands beside its crawl, whose rows stay. A crawl of one page
-// with rows takes the place of both. Nothing but those goes: its own rows and records are there.
-// Of the bodies that the first crawl kept, the rows can be had again.
+// With retentionCount 1, a re-extract stands beside its crawl, whose rows stay. A later crawl of
+// one page with rows replaces both, and nothing else. The new crawl's rows and records are there.
+// The first crawl's rows can be extracted again from its kept bodies.
 func TestRetentionOfOneRun(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -291,7 +291,7 @@ func TestRetentionOfOneRun(t *testing.T) {
 	})
 }
 
-// crawlOnce is a whole run of one page with a row.
+// crawlOnce is a complete run of one page with a row.
 func (c *crawled) crawlOnce(row string) ids.ID {
 	c.t.Helper()
 	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",

@@ -15,27 +15,26 @@ import (
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// sorter sorts more rows than fit into memory. Parts that fit are sorted there, and written to one
-// file. The file has no name any more: nothing is left of a process that dies. Then all parts are
-// read side by side.
+// sorter sorts more rows than fit into memory. It sorts parts that fit in memory and writes them to
+// one file. The file is unlinked, so a process that dies leaves nothing. Then it merges the parts.
 type sorter struct {
-	memory int   // bytes of rows of a part
+	memory int   // bytes of rows per part
 	disk   int64 // bytes of all parts
 	floor  *telemetry.Disk
 
 	file   *os.File
-	parts  []part  // on the disk
+	parts  []part  // on disk
 	length int64   // of the file
-	left   strands // rows that are not visited yet, once parts are read
-	read   bool    // they are
+	left   strands // rows not visited yet, once parts are read
+	read   bool    // parts are being read
 	rows   []sorted
 	size   int // of rows, in bytes
 }
 
-// part is where a sorted part lies in the file.
+// part is the position of a sorted part in the file.
 type part struct{ from, to int64 }
 
-// sorted is a row with what it is sorted by.
+// sorted is a row with its sort key.
 type sorted struct {
 	key   string
 	place uint32 // of its run
@@ -43,15 +42,15 @@ type sorted struct {
 }
 
 const (
-	rowOverhead = 64       // bytes of memory of a row beside its texts
+	rowOverhead = 64       // bytes of memory per row besides its texts
 	partBuffer  = 16 << 10 // bytes of a part that are read at a time
 )
 
 // errNoRoom says that the disk on which rows are sorted has less room than its floor.
 var errNoRoom = errors.New("the disk has too little room to sort rows")
 
-// newSorter makes one in a directory, "" for the system's. The floor of its disk stays free; nil:
-// it is not looked.
+// newSorter makes a sorter in a directory, "" for the system's. It keeps the floor of the disk
+// free; nil: no check.
 func newSorter(dir string, floor *telemetry.Disk, memory int, disk int64) (*sorter, error) {
 	if floor.Short() {
 		return nil, errNoRoom
@@ -66,12 +65,12 @@ func newSorter(dir string, floor *telemetry.Disk, memory int, disk int64) (*sort
 	return &sorter{memory: memory, disk: disk, floor: floor, file: file}, nil
 }
 
-// Close gives back the disk.
+// Close releases the disk space.
 func (s *sorter) Close() error { return s.file.Close() }
 
-// Add adds a row of a run. Of equal keys those of a lower place come first, and of equal places
-// those that were added first. The row is the sorter's from then on. Its error is a Refusal where
-// the bound of all parts is reached, and errNoRoom where the disk is short.
+// Add adds a row of a run. Equal keys are sorted by place, and equal places in the order of Add.
+// The sorter owns the row from then on. The error is a Refusal if all parts reach their bound, and
+// errNoRoom if the disk is short.
 func (s *sorter) Add(key string, place uint32, doc []byte) error {
 	s.rows = append(s.rows, sorted{key, place, doc})
 	if s.size += len(key) + len(doc) + rowOverhead; s.size < s.memory {
@@ -96,7 +95,7 @@ func (s *sorter) spill() error {
 			return &upload.Refusal{Reason: "the runs are too large to be merged: together they " +
 				fmt.Sprintf("have more than %d GiB", s.disk>>30)}
 		}
-		_, _ = to.Write(head) // Flush has the error
+		_, _ = to.Write(head) // Flush returns the error
 		_, _ = to.WriteString(row.key)
 		_, _ = to.Write(row.doc)
 	}
@@ -109,7 +108,7 @@ func (s *sorter) spill() error {
 	return nil
 }
 
-// appendHead appends what stands before a row's texts.
+// appendHead appends the header before a row's texts.
 func appendHead(to []byte, row sorted) []byte {
 	to = binary.AppendUvarint(to, uint64(len(row.key)))
 	to = binary.AppendUvarint(to, uint64(row.place))
@@ -120,8 +119,8 @@ func inOrder(a, b sorted) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place))
 }
 
-// Each visits all rows in their order, once nothing is added any more. Where visit ends it, the
-// next Each goes on behind the row that was visited last.
+// Each visits all rows in order, after the last Add. If visit ends it, the next Each continues
+// after the last visited row.
 func (s *sorter) Each(visit func(key string, place uint32, doc []byte) error) error {
 	if !s.read {
 		if err := s.open(); err != nil {
@@ -166,7 +165,7 @@ func (s *sorter) open() error {
 	return nil
 }
 
-// Pause gives back the memory of the rows that are not visited yet. Each goes on with them.
+// Pause releases the memory of the rows not visited yet. Each continues with them.
 func (s *sorter) Pause() {
 	slices.SortFunc(s.left, func(a, b *strand) int { return cmp.Compare(a.part, b.part) })
 	parts := make([]part, 0, len(s.left))
@@ -176,13 +175,13 @@ func (s *sorter) Pause() {
 	s.parts, s.left, s.read = parts, nil, false
 }
 
-// strand reads a part.
+// strand reads one part.
 type strand struct {
 	part int
 	from *bufio.Reader
 	row  sorted
-	at   int64 // where row begins in the file
-	end  int64 // and ends
+	at   int64 // offset of the row in the file
+	end  int64 // end of the part
 }
 
 // next reads a row, and says whether there was one.
@@ -206,8 +205,8 @@ func (s *strand) next() (more bool, err error) {
 	return true, nil
 }
 
-// strands is a heap with the first row on top. Parts were made one after the other. So the earlier
-// part has what was added first.
+// strands is a heap with the first row on top. Parts are numbered in the order they were made. So
+// of equal rows the one added first comes first.
 type strands []*strand
 
 func (s strands) Len() int { return len(s) }

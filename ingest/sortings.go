@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	keptSortings = 2                // of a kind, beside those of the steps that run
-	keptFor      = 30 * time.Minute // without a turn of its item
+	keptSortings = 2                // per kind, besides those of running steps
+	keptFor      = 30 * time.Minute // without a turn of the item
 )
 
-// sorting is what a turn leaves to the next one: rows that are sorted, how far they were stored,
-// and what is between two rows.
+// sorting is what one turn leaves for the next: sorted rows, how far they are stored, and the state
+// between two rows.
 type sorting struct {
 	rows   *sorter
 	merged *merging // of a merge
@@ -29,9 +29,9 @@ type sorting struct {
 // source is a run whose rows were read.
 type source struct{ group, scraper, run ids.ID }
 
-// sortings keeps sorted rows between the turns of their items, so that each is sorted once by a
-// node. It bounds how many are kept. Their files have no name: of a process that dies nothing is
-// left. An item whose rows are not kept sorts them again, and comes to the same.
+// sortings keeps sorted rows between the turns of their items, so that a node sorts them once per
+// item. It bounds how many it keeps. Their files are unlinked, so a process that dies leaves
+// nothing. An item whose rows are not kept sorts them again, with the same result.
 type sortings struct {
 	clock clock.Clock
 
@@ -48,8 +48,8 @@ func newSortings(c clock.Clock) *sortings {
 	return &sortings{clock: c, kept: map[ids.ID]keptSorting{}}
 }
 
-// keep keeps what an item's turn leaves, and says whether it does. Where there are enough already,
-// those stay: if the newest took the place of another, items that take turns would keep nothing.
+// keep keeps what an item's turn leaves, and says whether it did. When it is full, the old ones
+// stay: if the newest evicted another, items that take turns would keep nothing.
 func (s *sortings) keep(item ids.ID, left *sorting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *sortings) keep(item ids.ID, left *sorting) bool {
 	return true
 }
 
-// takeOut is what the turn before has left, nil: nothing. It is the caller's from then on.
+// takeOut returns what the last turn left, nil: nothing. The caller owns it.
 func (s *sortings) takeOut(item ids.ID) *sorting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,14 +69,14 @@ func (s *sortings) takeOut(item ids.ID) *sorting {
 	return left
 }
 
-// sweep gives back the disk of those whose items have had no turn for long: they went to another
-// node, or are no more.
+// sweep releases the disk space of items without a turn for keptFor: they moved to another node or
+// are gone.
 func (s *sortings) sweep() {
 	now := s.clock.Now()
 	s.drop(func(k keptSorting) bool { return !now.Before(k.until) })
 }
 
-// dropAll gives back the disk of all.
+// dropAll releases the disk space of all.
 func (s *sortings) dropAll() { s.drop(func(keptSorting) bool { return true }) }
 
 func (s *sortings) drop(whether func(keptSorting) bool) {
@@ -90,11 +90,11 @@ func (s *sortings) drop(whether func(keptSorting) bool) {
 	}
 }
 
-// close gives back the disk.
-func (s *sorting) close() { _ = s.rows.Close() } // it was read
+// close releases the disk space.
+func (s *sorting) close() { _ = s.rows.Close() } // read-only
 
-// inTurns stores what store reads of sorted rows. A turn that is over leaves them to the next one,
-// which goes on behind them. sort makes them where none are left; nil: there is nothing to store.
+// inTurns stores sorted rows with store. If the turn ends, it leaves them to the next one, which
+// continues there. sort makes them if none are left; nil: there is nothing to store.
 func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
 	store func(*sorting) error) error {
 	s, err := i.left(ctx)
@@ -120,7 +120,7 @@ func (i *importing) inTurns(ctx context.Context, sort func() (*sorting, error),
 	return err
 }
 
-// left is what the turn before has left; nil: nothing, or rows of runs that were deleted meanwhile.
+// left returns what the last turn left; nil: nothing, or rows of runs that were deleted since.
 func (i *importing) left(ctx context.Context) (*sorting, error) {
 	s := i.sortings.takeOut(i.item.ID)
 	if s == nil {

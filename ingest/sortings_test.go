@@ -30,8 +30,8 @@ func (s *scans) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessa
 	return s.Store.Scan(ctx, q)
 }
 
-// A node sorts the rows of a merge once, however many turns it has: the later ones read no row of
-// the runs. What is kept between them has no name on the disk and holds no file once it ends.
+// A node sorts the rows of a merge once, however many turns it takes: later turns read no rows of
+// the runs. The files kept between turns are unlinked, and none is open once the merge ends.
 func TestMergesSortOnce(t *testing.T) {
 	u := newUploaded(t)
 	var left, right []string
@@ -76,7 +76,7 @@ func TestMergesSortOnce(t *testing.T) {
 	}
 }
 
-// Rows of a run that is deleted between two turns are not merged any more.
+// Rows of a run that is deleted between two turns are no longer merged.
 func TestMergesForgetDeletedRuns(t *testing.T) {
 	u := newUploaded(t)
 	var left, right []string
@@ -159,7 +159,7 @@ func TestKeptSortings(t *testing.T) {
 	}
 }
 
-// A pause in the middle gives back the memory, and changes neither rows nor their order.
+// A pause in the middle releases memory, and changes neither the rows nor their order.
 func TestSorterIsPaused(t *testing.T) {
 	const rows = 3_000
 	s, err := newSorter(t.TempDir(), nil, 4<<10, 1<<30)

@@ -3,7 +3,7 @@ package ingest
 import "time"
 
 // trace makes the spans of a stored batch's traced pages, each as long as the store had the batch.
-// Their receipts carry them on.
+// Their receipts carry the trace on.
 func (g *Ingest) trace(b *batch, began time.Time) {
 	for _, i := range b.written {
 		page, receipt := b.items[i].page, b.items[i].receipt

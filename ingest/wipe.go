@@ -12,7 +12,7 @@ import (
 
 const (
 	wipeEvery   = time.Minute
-	wipedAtOnce = 64 // harvests of one step
+	wipedAtOnce = 64 // harvests per step
 )
 
 // WipeConfig is what a Wipe works with. Point may be left out.
@@ -25,18 +25,18 @@ type WipeConfig struct {
 		AllHarvests(ctx context.Context) ([]ids.ID, error)
 		DropHarvest(ctx context.Context, harvest ids.ID) error
 	}
-	// Safe is the time by which things may be removed for their age; it fails while that is not
-	// certain.
+	// Safe returns the time by which things may be removed for their age. It fails while that is
+	// uncertain.
 	Safe func(ctx context.Context) (time.Time, error)
 	// Point is called at named places, "work.wipe.before_drop" and "work.wipe.before_forget", so
 	// that tests can end the process there.
 	Point func(name string)
 }
 
-// Wipe is the removal of what harvests found. That is at 02:00 UTC, or when a newer one has taken
-// its place, or when its scraper is gone. No read shows any of it any more. What the row store has
-// of harvests that the state does not know, or knows to be wiped, goes, too. Such is what a paused
-// owner adds behind a wipe.
+// Wipe removes what harvests found: at 02:00 UTC, when a newer harvest has replaced it, or when its
+// scraper is gone. No read shows any of it any more. It also removes what the row store has of
+// harvests that the state does not know, or knows as wiped. A paused owner may add such data after
+// a wipe.
 func Wipe(config WipeConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -54,7 +54,7 @@ func Wipe(config WipeConfig) work.Kind {
 		}}
 }
 
-// step wipes some, and says whether there may be more.
+// step wipes some harvests, and says whether there may be more.
 func (c *WipeConfig) step(ctx context.Context) (more bool, err error) {
 	now, err := c.Safe(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *WipeConfig) step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The state has a harvest before the row store does: what is not in it now is nobody's.
+	// The state gets a harvest before the row store: a harvest that it lacks is orphaned.
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
 		return false, err
@@ -92,7 +92,7 @@ func (c *WipeConfig) step(ctx context.Context) (more bool, err error) {
 	return len(forget.Harvests) == wipedAtOnce, err
 }
 
-// isWiped says whether there is something of a harvest to be wiped, or to be forgotten.
+// isWiped says whether a harvest has something to wipe or to forget.
 func isWiped(view *client.View, h *client.Harvest, now time.Time) bool {
 	if h.Orphaned(view) {
 		return true

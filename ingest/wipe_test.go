@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// harvested has a harvest of a scraper found something.
+// harvested makes a harvest that has found something.
 func (r *replaced) harvested(scraper int, ends bool) (id ids.ID) {
 	id = r.ids.New()
 	r.client.Must(r.t, client.AskHarvest{ID: id, Customer: "ann", Scraper: r.scrapers[scraper],
@@ -57,15 +57,15 @@ func (r *replaced) entries(id ids.ID) int64 {
 	return n
 }
 
-// Killed at each of its points, a wipe takes what newer harvests replace, what the night ends and
-// what nobody reads. It takes nothing else. What a late owner adds goes, too.
+// Killed at each of its points, a wipe takes harvests that newer ones replace, that the night ends,
+// or that nobody reads. It takes nothing else. It also takes what a late owner adds.
 func TestWipe(t *testing.T) {
 	for dies := 1; ; dies++ {
 		died := false
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
 			r := newReplaced(t, openStore(t))
 			old, kept := r.harvested(0, true), r.harvested(0, true)
-			shown := r.harvested(1, true) // it is again, if the newer one fails
+			shown := r.harvested(1, true) // shown again if the newer one fails
 			under, gone := r.harvested(1, false), r.harvested(2, false)
 			deletion := client.Deletion{Customer: "ann", Operation: client.OpDeleteScraper,
 				Target: r.scrapers[2]}
@@ -105,7 +105,7 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// A customer that is removed waits for its harvests to be wiped, also those under way.
+// A removed customer waits for its harvests to be wiped, including those under way.
 func TestWipeOfARemovedCustomer(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	id := r.harvested(0, false)

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// TestTheCorpusHolds: every article can be found and judged, and no site has two.
+// TestTheCorpusHolds: every article can be located and judged, and no site has two.
 func TestTheCorpusHolds(t *testing.T) {
 	entries, err := Corpus()
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheCorpusHolds(t *testing.T) {
 	}
 }
 
-// TestFurtherArticlesAreOfOtherSites: none is held, and none of a site of the corpus.
+// TestFurtherArticlesAreOfOtherSites: none is held, nor from a site of the corpus.
 func TestFurtherArticlesAreOfOtherSites(t *testing.T) {
 	entries, err := Corpus()
 	if err != nil {

@@ -10,42 +10,42 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Schema is what an article is read by: a JSON Schema whose properties Judge knows.
+// Schema is the JSON Schema that articles are read with; Judge knows its properties.
 const Schema = `{"type":"object","properties":{"title":{"type":"string"},` +
 	`"author":{"type":"string"},"datePublished":{"type":"string","format":"date"},` +
 	`"articleBody":{"type":"string"}},"required":["title"]}`
 
-// Judgement says what of a row is right. An author that the page does not name is right.
+// Judgement says which parts of a row are right. Any author is right if the page names none.
 type Judgement struct{ Title, Author, Date, Text bool }
 
-// Right says whether all of it is.
+// Right says whether all parts are right.
 func (j Judgement) Right() bool { return j.Title && j.Author && j.Date && j.Text }
 
 const (
-	// titleLike is how much of a title has to agree, as F1 of its words. Pages have kickers
-	// before their titles, and put titles for other sites a little differently.
+	// titleLike is how much of a title has to match, as F1 of its words. Pages have kickers before
+	// their titles, and vary their titles for other sites.
 	titleLike = 0.8
-	// mostParts is how many parts of the text may be missing or too much. The parts were chosen
-	// where errors happen, so that one of six is much less than a sixth of the text.
+	// mostParts is how many parts of the text may be missing or extra. The parts were chosen where
+	// errors happen, so one of six is much less than a sixth of the text.
 	mostParts = 1
-	// dayOff is how far a date may be off, since pages state it in another zone than they show.
+	// dayOff is how far a date may be off: pages state and show it in different time zones.
 	dayOff = 24 * time.Hour
 )
 
-// Judge compares a row, a JSON object by Schema, with the answer.
+// Judge compares a row, a JSON object according to Schema, with the answer.
 func (a *Answer) Judge(row []byte) Judgement {
 	var got struct {
 		Title, Author, DatePublished, ArticleBody string
 	}
 	if json.Unmarshal(row, &got) != nil {
-		return Judgement{} // a row of another form has nothing of an article
+		return Judgement{} // a row of another form has no article
 	}
 	return Judgement{Title: likeness(got.Title, a.Title) >= titleLike,
 		Author: a.names(got.Author), Date: a.dated(got.DatePublished),
 		Text: a.wrongParts(got.ArticleBody) <= mostParts}
 }
 
-// likeness is F1 of two texts' words.
+// likeness is the F1 score of two texts' words.
 func likeness(got, want string) float64 {
 	left := map[string]int{}
 	total, same := 0, 0
@@ -84,7 +84,7 @@ func (a *Answer) names(author string) bool {
 // joining are the words between the last two of several authors.
 var joining = wordset.Of("and und et y e en og och i")
 
-// names are the words of names: by three and one, or by one and another.
+// names splits authors into the words of their names, without joining words.
 func names(authors string) []string {
 	return slices.DeleteFunc(words(authors), func(word string) bool { return joining[word] })
 }
@@ -101,7 +101,7 @@ func (a *Answer) dated(date string) bool {
 	return err == nil && got.Sub(want).Abs() <= dayOff
 }
 
-// wrongParts is how many parts a text lacks or should lack.
+// wrongParts counts the parts that a text lacks or should not have.
 func (a *Answer) wrongParts(text string) (wrong int) {
 	text = plain(text)
 	for _, part := range a.With {

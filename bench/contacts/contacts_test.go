@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// TestTheCorpusHolds: every page can be found and judged, and is there once.
+// TestTheCorpusHolds: every page can be located and judged, and occurs once.
 func TestTheCorpusHolds(t *testing.T) {
 	entries, err := Corpus()
 	if err != nil {

@@ -2,17 +2,17 @@ package contacts
 
 import "slices"
 
-// Judgement is how an answer compares with what a page publishes. It counts addresses.
+// Judgement compares an answer with what a page publishes. It counts addresses.
 type Judgement struct {
 	Right, Wrong, Missed int
-	// Alarm says that an address was taken for protected where the page has none behind one.
+	// Alarm says that a protected address was reported, though the page has none.
 	Alarm bool
-	// Unnoticed says that the page has no address but a protected one, and nobody was told.
+	// Unnoticed says that the page has only a protected address, and it was not reported.
 	Unnoticed bool
 }
 
-// Judge compares the addresses that were answered, and whether the answer was that there is one
-// that cannot be extracted.
+// Judge compares the answered addresses, and whether the answer reported an address that cannot be
+// extracted.
 func (a *Answer) Judge(addresses []string, protected bool) Judgement {
 	var j Judgement
 	found := map[string]bool{}

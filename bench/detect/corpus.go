@@ -1,7 +1,7 @@
 // Package detect owns the judgement of detection on saved real pages. It has the corpus of pages
-// with the answers that people expect, and compares what is proposed for a page with its answer. It
-// owns no pages: they stay in the public collections that README.md names. It does not run the
-// detection, and knows nothing of how it works.
+// with the answers that people expect, and compares proposals for a page with its answer. It owns
+// no pages: they stay in the public collections that README.md names. It does not run the
+// detection, and does not know how it works.
 package detect
 
 import (
@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/bench/saved"
 )
 
-// Entry is one page of the corpus: where it is, and the answer that people expect.
+// Entry is one page of the corpus: where it is, and the expected answer.
 type Entry struct {
 	saved.Source
 	Kind     string `json:"kind"`     // product, search, category, news …
@@ -18,24 +18,24 @@ type Entry struct {
 	Answer
 }
 
-// Answer is what a person wants of a page. A page has a list or one item; with neither, no proposal
-// is right.
+// Answer is what a person wants from a page: a list or one item. If it has neither, no proposal is
+// right.
 type Answer struct {
-	// Count is the number of items of the main list, 0 where the page has none.
+	// Count is the number of items in the main list, 0 if the page has none.
 	Count int `json:"count,omitempty"`
-	// Items are the first, the second and the last of the list, or the one item of the page. A
-	// list of two has both.
+	// Items are the first, second and last item of the list, or the page's only item. A list of two
+	// has both.
 	Items []Item `json:"items,omitempty"`
-	// Next is the absolute address of the next page, "" where none is linked.
+	// Next is the absolute address of the next page, "" if none is linked.
 	Next string `json:"next,omitempty"`
 }
 
-// Item is what identifies one item, as the page writes it. Members that are "" are not judged.
+// Item is what identifies one item, as written on the page. Empty members are not judged.
 type Item struct {
 	Title     string            `json:"title"`
 	Link      string            `json:"link,omitempty"` // absolute
 	Price     string            `json:"price,omitempty"`
-	ListPrice string            `json:"listPrice,omitempty"` // the regular one of an item on sale
+	ListPrice string            `json:"listPrice,omitempty"` // the regular price of an item on sale
 	Fields    map[string]string `json:"fields,omitempty"`
 }
 
@@ -45,8 +45,8 @@ var corpus []byte
 //go:embed second.jsonl
 var second []byte
 
-// Corpus is every page with its answer.
+// Corpus returns every page with its answer.
 func Corpus() ([]Entry, error) { return saved.Read[Entry]("corpus.jsonl", corpus) }
 
-// Second is the answers of a tenth of the pages, given once more without sight of the first.
+// Second returns answers for a tenth of the pages, made without looking at the first ones.
 func Second() ([]Entry, error) { return saved.Read[Entry]("second.jsonl", second) }

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// TestTheCorpusHolds: every entry can be found and judged, and the halves are the sites' own.
+// TestTheCorpusHolds: every entry can be located and judged, and each site is in its half.
 func TestTheCorpusHolds(t *testing.T) {
 	entries, err := Corpus()
 	if err != nil {

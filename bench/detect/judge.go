@@ -7,26 +7,26 @@ import (
 	"unicode"
 )
 
-// Verdict is how a proposal compares with the answer.
+// Verdict rates a proposal against the answer.
 type Verdict int
 
-// The verdicts, the best first.
+// The verdicts, best first.
 const (
-	// Right is the expected list with a row for each item, or the one item with all it says.
+	// Right is the expected list with a row for each item, or the one item with all its values.
 	Right Verdict = iota
-	// Broken has all the items, in rows that are cut, doubled, mixed or without their links.
+	// Broken has all items, but in rows that are cut, doubled, mixed or without links.
 	Broken
 	// Part has some of the items.
 	Part
-	// Another has none of them.
+	// Another has none of the items.
 	Another
-	// None is no proposal.
+	// None means no proposal.
 	None
-	// Verdicts is how many there are.
+	// Verdicts is the number of verdicts.
 	Verdicts
 )
 
-// String is the verdict in a table's head.
+// String is the verdict in a table's header.
 func (v Verdict) String() string {
 	return [...]string{"right", "broken rows", "part", "another", "none"}[v]
 }
@@ -34,12 +34,12 @@ func (v Verdict) String() string {
 // Judgement is the comparison of one proposal with an answer.
 type Judgement struct {
 	Verdict Verdict
-	// Mispriced says that a row has an item's title and a price that is not the item's.
+	// Mispriced says that a row has an item's title but another price.
 	Mispriced bool
 }
 
-// slack is how far the number of rows may be from the number of items. It is a tenth, and at least
-// one, since people differ by a teaser or a pinned item.
+// slack is how far the number of rows may differ from the number of items. It is a tenth, and at
+// least one, since people disagree about a teaser or a pinned item.
 const slack = 10
 
 // Judge compares all rows of a proposal with the answer. Each row is a JSON object.
@@ -53,7 +53,7 @@ func (a *Answer) Judge(rows [][]byte) Judgement {
 	}
 	var j Judgement
 	var found, clean int
-	after := -1 // the row of the item before
+	after := -1 // the row of the previous item
 	for i := range a.Items {
 		at, match := a.Items[i].find(seen, after+1)
 		if at < 0 {
@@ -78,7 +78,7 @@ func (a *Answer) Judge(rows [][]byte) Judgement {
 	return j
 }
 
-// fits says whether so many rows can be the items one by one.
+// fits says whether that many rows can be one per item.
 func (a *Answer) fits(rows int) bool {
 	if a.Count == 0 {
 		return rows == 1
@@ -87,7 +87,7 @@ func (a *Answer) fits(rows int) bool {
 	return max(off, -off) <= max(1, a.Count/slack)
 }
 
-// values are the texts of a row by the path of member names that leads to them.
+// values are the texts of a row with the path of member names to each.
 type values []value
 
 type value struct{ name, text string }
@@ -95,7 +95,7 @@ type value struct{ name, text string }
 func valuesOf(row []byte) values {
 	var object any
 	if json.Unmarshal(row, &object) != nil {
-		return nil // a row that is no object has no values
+		return nil // a row that is not an object has no values
 	}
 	var found values
 	found.add("", object)
@@ -122,15 +122,15 @@ func (v *values) add(name string, of any) {
 	}
 }
 
-// normal leaves out what a reader does not see.
+// normal removes what a reader does not see.
 func normal(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff'
 	}), " ")
 }
 
-// find is the first row from one on that has the item's title: as a value, or else within one.
-// Without such a row it is -1. Match says that the title is the value.
+// find returns the first row at or after from with the item's title, as a value or within one.
+// Without such a row it is -1. match says that the title is the whole value.
 func (i *Item) find(rows []values, from int) (at int, match bool) {
 	title := normal(i.Title)
 	at = -1
@@ -147,7 +147,7 @@ func (i *Item) find(rows []values, from int) (at int, match bool) {
 	return at, false
 }
 
-// linked says whether a row has the item's link, if that is known.
+// linked says whether a row has the item's link, if that link is known.
 func (i *Item) linked(row values) bool {
 	if i.Link == "" {
 		return true
@@ -161,8 +161,8 @@ func (i *Item) linked(row values) bool {
 	return false
 }
 
-// bare leaves out what does not lead elsewhere, and writes signs as they are: pages write many in
-// their links that browsers escape.
+// bare removes the fragment, and unescapes characters: pages write many in their links that
+// browsers escape.
 func bare(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	if plain, err := url.PathUnescape(address); err == nil {
@@ -171,16 +171,16 @@ func bare(address string) string {
 	return strings.TrimSuffix(address, "/")
 }
 
-// pricing is how a row's prices compare with the item's.
+// pricing compares a row's prices with the item's.
 type pricing int
 
 const (
 	agrees pricing = iota
-	lacks          // a price of the item is not where it belongs
-	wrong          // the row has a price that is none of the item's
+	lacks          // a price of the item is missing from its member
+	wrong          // the row has a price that the item does not have
 )
 
-// priced compares the members that are called price and listPrice.
+// priced compares the members named price and listPrice.
 func (i *Item) priced(row values) pricing {
 	if i.Price == "" {
 		return agrees
@@ -207,7 +207,7 @@ func (i *Item) priced(row values) pricing {
 	return result
 }
 
-// amount is the digits of a price, in minor units: "1.299,00 €", "1299" and "1299.00" are one.
+// amount returns a price's digits in minor units: "1.299,00 €", "1299" and "1299.00" are equal.
 func amount(price string) string {
 	var digits []rune
 	decimals := -1 // digits since the last separator
@@ -233,14 +233,14 @@ func amount(price string) string {
 	return strings.TrimLeft(string(digits), "0")
 }
 
-// Pagination says whether what a proposal follows is the answer's next page.
+// Pagination says whether a proposal's next page is the answer's.
 func (a *Answer) Pagination(next string) bool { return bare(next) == bare(a.Next) }
 
-// Agreement compares the answers of two people to one page.
+// Agreement compares two people's answers to the same pages.
 type Agreement struct{ Pages, Lists, Items, Next int }
 
-// Agree counts on how many pages of the second reading both readings agree. They do on a list or
-// none, the same items in nearly the same number, or the same next page.
+// Agree counts on how many pages of the second reading both readings agree. They can agree on
+// having a list or none, on the items and nearly their number, and on the next page.
 func Agree(first, again []Entry) Agreement {
 	by := map[string]*Entry{}
 	for i := range first {

@@ -96,7 +96,7 @@ func TestJudgeOneItem(t *testing.T) {
 	}
 }
 
-// TestAmountsAreOne: an amount is the same however it is written.
+// TestAmountsAreOne: an amount is the same in every notation.
 func TestAmountsAreOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		euros := rapid.IntRange(1, 999).Draw(t, "euros")

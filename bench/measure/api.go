@@ -28,7 +28,7 @@ type API struct {
 	Profile     string        `help:"Directory for a CPU profile of the service beside the crawl." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*API) Help() string {
 	return `Calls are sent to a 'shoal serve' when they are due, whether earlier ones have been answered or not (open loop), and the time of
 each is taken from when it was due, not from when it was sent: a service that stands still for a second is seen to make
@@ -46,13 +46,13 @@ Example: shoal bench api --read-rate 500 --write-rate 20 --time 1m`
 }
 
 const (
-	readLimit  = 5  // ms, p99 at 2,000 reads a second beside a crawl
+	readLimit  = 5  // ms, p99 at 2,000 reads per second beside a crawl
 	writeLimit = 15 // ms, p99
 	apiRows    = 2_000
-	apiRuns    = 20 // that they are the rows of
+	apiRuns    = 20 // runs that the read rows come from
 	apiWarmUp  = 2 * time.Second
-	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon. A
-	// crawl is one list, and so no longer than that may be.
+	// crawlRate is more pages per second than a crawl reads, so that the crawl does not end too
+	// soon. A crawl is one list, so it is no longer than a list may be.
 	crawlRate = 20_000
 )
 
@@ -171,32 +171,32 @@ func (m *API) profile(ctx context.Context, ops string) error {
 		filepath.Join(m.Profile, "api.prof"))
 }
 
-// call is one operation as it is called again and again.
+// call is one operation that is called repeatedly.
 type call struct {
 	name         string
 	method, path string
-	body         []byte // of writes
-	token        string // "": that of all calls
+	body         []byte // for writes
+	token        string // "": the token of all calls
 }
 
-// kind is what calls have a rate of their own for.
+// kind is a class of calls with its own rate.
 type kind int
 
 const (
 	reads kind = iota
 	writes
-	kinds // how many there are
+	kinds // number of kinds
 )
 
 func (k kind) String() string { return [kinds]string{"all reads", "all writes"}[k] }
 
-// calls are the operations, and whom to call.
+// calls are the operations, and where to call them.
 type calls struct {
 	of          [kinds][]call
 	host, token string
 }
 
-// prepare makes what the operations are about, and is what they are called with.
+// prepare creates what the operations use, and returns the calls.
 func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
 	at, err := url.Parse(s.Client.Server)
 	if err != nil {
@@ -210,7 +210,7 @@ func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
 	return c, err
 }
 
-// readCalls makes a group with runs that have rows and charges, and reads all of it.
+// readCalls makes a group with runs that have rows and charges, and returns calls that read them.
 func readCalls(ctx context.Context, s *service, w *web) ([]call, error) {
 	group, err := s.PutGroup(ctx, "read")
 	if err != nil {
@@ -263,7 +263,7 @@ func readCalls(ctx context.Context, s *service, w *web) ([]call, error) {
 	}, nil
 }
 
-// writeCalls makes a group and a scraper, and replaces them.
+// writeCalls makes a group and a scraper, and returns calls that replace them.
 func writeCalls(ctx context.Context, s *service) ([]call, error) {
 	group, err := s.PutGroup(ctx, "replaced")
 	if err != nil {

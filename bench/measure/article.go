@@ -17,13 +17,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Article judges what AI_CONF reads of saved articles without a language model.
+// Article judges what AI_CONF reads from saved articles without a language model.
 type Article struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
 	Half  string `help:"Half of the articles, or part of the further ones." enum:"tune,held,work,check" default:"tune"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Article) Help() string {
 	return `AI_CONF reads saved articles by a schema of title, author, datePublished and articleBody, without a language model. The
 list has public sources and what their collection says of them; bench/article/README.md says how the pages are
@@ -36,10 +36,10 @@ list with the price of its first item is no product.
 Example: shoal bench article --pages pages`
 }
 
-// rightArticles is the share of articles that should be right: 54 of 60.
+// rightArticles is the required share of right articles: 54 of 60.
 const rightArticles = 0.9
 
-// productSchema is what pages with a list are read by.
+// productSchema is the schema that pages with a list are read with.
 const productSchema = `{"type":"object","properties":{"title":{"type":"string"},` +
 	`"price":{"type":"number"}},"required":["title"]}`
 
@@ -88,7 +88,7 @@ func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error 
 	return m.lists(ctx, on, report)
 }
 
-// articles are those of a half or a part, and the half that they are in.
+// articles returns the articles of a half or a part, and the half that they are in.
 func (m *Article) articles() (saved.Half, []article.Entry, error) {
 	switch half := saved.Half(m.Half); half {
 	case saved.Work, saved.Check:
@@ -100,7 +100,7 @@ func (m *Article) articles() (saved.Half, []article.Entry, error) {
 	}
 }
 
-// lists reads pages with a list as one product.
+// lists reads pages with a list as if they had one product.
 func (m *Article) lists(ctx context.Context, on *Bench, report *Report) error {
 	entries, err := detect.Corpus()
 	if err != nil {
@@ -147,8 +147,8 @@ func one(of bool) float64 {
 	return 0
 }
 
-// readPage is the rows that a page gives where no language model answers. A page that cannot be
-// read gives none.
+// readPage returns a page's rows without an answer from a language model. An unreadable page has
+// none.
 func readPage(reader *extract.Extractor, source *saved.Source, body []byte) [][]byte {
 	body, err := inUTF8(body, source.ContentType())
 	if err != nil {
@@ -166,7 +166,7 @@ func readPage(reader *extract.Extractor, source *saved.Source, body []byte) [][]
 	return got.Rows
 }
 
-// inUTF8 is a page in UTF-8, as the fetcher hands it on.
+// inUTF8 converts a page to UTF-8, like the fetcher.
 func inUTF8(body []byte, contentType string) ([]byte, error) {
 	if utf8.Valid(body) {
 		return body, nil

@@ -15,7 +15,7 @@ type Cluster struct {
 	ServicePIDs   string   `name:"service-pids" help:"Directory with a file of the process id of each service on this machine: they are measured, too." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Cluster) Help() string {
 	return `Nodes with one role each run as processes on the loopback, on the Kafka, Redis and ClickHouse that flags or the environment name
 (KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL). What a page costs is told for each of them. Topics and a database of the
@@ -24,7 +24,7 @@ measure's own are made there and removed.
 Example: shoal bench cluster --fetchers 2 --kafka-brokers 127.0.0.1:9092 --redis-addr 127.0.0.1:6379 --clickhouse-url http://127.0.0.1:8123/`
 }
 
-// check says what is missing.
+// check reports missing settings.
 func (m *Cluster) check() error {
 	if err := positive(map[string]int{"pages": m.Pages, "fetchers": m.Fetchers}); err != nil {
 		return err

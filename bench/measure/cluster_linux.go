@@ -22,21 +22,21 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// clusterNode is a node that is a process of its own.
+// clusterNode is a node in its own process.
 type clusterNode struct {
 	*process.Process
 	name, ops, server string
 }
 
-// localCluster is nodes on the loopback.
+// localCluster is a set of nodes on the loopback.
 type localCluster struct {
 	m        *Cluster
 	on       *Bench
-	dir      string // of the operator: authority, identities and data directories
+	dir      string // the operator's: authority, identities and data directories
 	prefix   string // of topics and keys
 	services cluster.Services
 	args     []string // of every node
-	env      []string // likewise: what may hold passwords
+	env      []string // likewise; may hold passwords
 	nodes    []*clusterNode
 }
 
@@ -89,7 +89,7 @@ func (c *localCluster) database() string {
 	return strings.NewReplacer(".", "_", "-", "_").Replace(c.prefix)
 }
 
-// start makes the authority, then the nodes, the first of which founds the cluster.
+// start makes the authority, and then the nodes, of which the first founds the cluster.
 func (c *localCluster) start(ctx context.Context) error {
 	if _, err := c.command(ctx, "cluster", "init", "--name", "bench"); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (c *localCluster) add(ctx context.Context, spec cluster.Spec, args []string
 	return n.await(ctx)
 }
 
-// await waits until the node serves what its roles serve.
+// await waits until the node serves its roles.
 func (n *clusterNode) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -169,7 +169,7 @@ func (n *clusterNode) await(ctx context.Context) error {
 	}
 }
 
-// measure makes a run and tells what each process took for it.
+// measure makes a run and reports what each process used for it.
 func (c *localCluster) measure(ctx context.Context, w *web, report *Report) error {
 	who, err := c.customer(ctx)
 	if err != nil {
@@ -223,7 +223,7 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 	return nil
 }
 
-// customer is one with money.
+// customer makes a customer with money.
 func (c *localCluster) customer(ctx context.Context) (api.Client, error) {
 	at := c.nodes[len(c.nodes)-1].server // the API server comes last
 	token, err := c.command(ctx, "token", "--customer", "bench")
@@ -242,7 +242,7 @@ func (c *localCluster) customer(ctx context.Context) (api.Client, error) {
 	return who, api.Client{Server: at, Token: owner}.Adjust(ctx, ref, plenty)
 }
 
-// usage is what the nodes have used, and the services when their processes are named.
+// usage returns the resource use of the nodes, and of the services if their processes are named.
 func (c *localCluster) usage() (map[string]process.Usage, error) {
 	all := map[string]process.Usage{}
 	for _, n := range c.nodes {
@@ -275,7 +275,7 @@ func (c *localCluster) usage() (map[string]process.Usage, error) {
 	return all, nil
 }
 
-// close ends the nodes, those that take work first, and removes what they had on the services.
+// close stops the nodes, those that accept work first, and removes their data from the services.
 func (c *localCluster) close() error {
 	var errs []error
 	for _, n := range slices.Backward(c.nodes) {

@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Cold measures the whole service on hosts that it has never met, over TLS.
+// Cold measures the whole service on hosts that are new to it, over TLS.
 type Cold struct {
 	Hosts       int    `help:"Of each kind of chain; each has a robots.txt and a page." default:"4000"`
 	Chain       string `help:"Kind of certificate chain: p256, rsa; both unless told." enum:"p256,rsa,both" default:"both"`
@@ -31,7 +31,7 @@ type Cold struct {
 	Profile     string `help:"Directory for CPU profiles of the service." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Cold) Help() string {
 	return `Every host is met for the first time: connection, TLS, robots.txt, one gzip page of 28 KB; names cost nothing. The web has
 certificate chains of P-256 and of RSA (leaf, intermediate, root). First Go's crypto/tls, as it comes, reads both documents over one
@@ -41,13 +41,13 @@ time is the client's, and the service's: web and command line do not count.
 Example: shoal bench cold --hosts 50000`
 }
 
-// Aims of a cold host.
+// Aims for cold hosts.
 const (
-	coldRatio       = 0.95 // of the bare connection's processor time
+	coldRatio       = 0.95 // of a bare connection's processor time
 	coldMemory      = 250  // MB
 	coldPerMinute   = 20_000
-	coldPerHost     = 1.01 // connections: some hundredth may end before its page comes
-	coldWarmUp      = 10   // one host more of so many, first
+	coldPerHost     = 1.01 // connections: about one in a hundred may end before its page comes
+	coldWarmUp      = 10   // one extra host per this many, first
 	coldPagesOfHost = 1
 )
 
@@ -62,7 +62,7 @@ var coldCases = [...]coldCase{
 	{"RSA", "rsa", []synthweb.Chain{synthweb.ChainRSA}},
 }
 
-// coldWeb has so many hosts with a page each.
+// coldWeb is a web of that many hosts with one page each.
 func coldWeb(hosts int, chains []synthweb.Chain) synthweb.Config {
 	config := page.Web(hosts)
 	config.Hosts, config.PagesPerHost = hosts, coldPagesOfHost
@@ -71,7 +71,7 @@ func coldWeb(hosts int, chains []synthweb.Chain) synthweb.Config {
 	return config
 }
 
-// chilled is what a case took.
+// chilled is the result of a case.
 type chilled struct {
 	bare, used  reading
 	peak        int64 // bytes
@@ -140,7 +140,7 @@ func (m *Cold) measure(ctx context.Context, on *Bench, c coldCase) (found chille
 	return found, m.crawl(ctx, s, w, first, measured, &found)
 }
 
-// crawl runs a list of the measured addresses after one of the first.
+// crawl runs a list of the measured addresses, after one of the first addresses.
 func (m *Cold) crawl(ctx context.Context, s *service, w *web, first, measured []string,
 	found *chilled) error {
 	order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false),
@@ -173,11 +173,11 @@ func (m *Cold) crawl(ctx context.Context, s *service, w *web, first, measured []
 		return err
 	}
 	now, err := w.connections(ctx)
-	found.connections = now - connections - 1 // one of them asked
+	found.connections = now - connections - 1 // one of them was for this question
 	return err
 }
 
-// connect opens a connection to the host of each address and reads both documents over it.
+// connect opens a connection to the host of each address and reads both documents.
 func (m *Cold) connect(ctx context.Context, w *web, first, measured []string) (reading, error) {
 	roots, err := w.roots()
 	if err != nil {
@@ -192,8 +192,8 @@ func (m *Cold) connect(ctx context.Context, w *web, first, measured []string) (r
 	return readAll(ctx, m.Concurrency, measured, visit)
 }
 
-// visitBare is what is least: Go's TLS as it comes, two requests over one connection, their answers
-// read and dropped as they were sent.
+// visitBare does the minimum: Go's default TLS and two requests over one connection. It reads the
+// answers and drops them as sent.
 func visitBare(ctx context.Context, place string, roots *x509.CertPool, address string) (int,
 	error) {
 	host, path, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")
@@ -202,7 +202,7 @@ func visitBare(ctx context.Context, place string, roots *x509.CertPool, address 
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = connection.Close() }() // all that was wanted is read
+	defer func() { _ = connection.Close() }() // everything needed has been read
 	if err := connection.SetDeadline(time.Now().Add(exchangeTime)); err != nil {
 		return 0, err
 	}
@@ -225,7 +225,7 @@ func visitBare(ctx context.Context, place string, roots *x509.CertPool, address 
 	return total, nil
 }
 
-// connections is how many the web has accepted so far, the one that asks included.
+// connections is how many the web has accepted so far, including this one.
 func (w *web) connections(ctx context.Context) (int64, error) {
 	roots, err := w.roots()
 	if err != nil {
@@ -242,7 +242,7 @@ func (w *web) connections(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("bench: web: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read-only
 	var stats synthweb.Stats
 	if err := json.NewDecoder(answer.Body).Decode(&stats); err != nil {
 		return 0, fmt.Errorf("bench: web: stats: %w", err)
@@ -250,7 +250,7 @@ func (w *web) connections(ctx context.Context) (int64, error) {
 	return stats.Connections, nil
 }
 
-// roots are what a client of a web with TLS trusts.
+// roots are the CAs that a client of a web with TLS trusts.
 func (w *web) roots() (*x509.CertPool, error) {
 	pem, err := os.ReadFile(w.authority)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Contacts judges the e-mail addresses that are read of saved real pages.
+// Contacts judges the e-mail addresses read from saved real pages.
 type Contacts struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
 	Half  string `help:"Half of the corpus: tune, or held, which is noted." enum:"tune,held" default:"tune"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Contacts) Help() string {
 	return `Each page is read as the home page of a website whose other pages are not there. The corpus is a list of public sources
 and hashes of the addresses that a careful person would note down; bench/contacts/README.md says how its pages are
@@ -30,10 +30,10 @@ A false alarm is a page whose address was taken for protected where none is.
 Example: shoal bench contacts --pages pages`
 }
 
-// Bounds of what is judged.
+// Bounds of the judgement.
 const (
-	rightAddresses = 0.99 // of those that are answered
-	foundAddresses = 0.9  // of those that are published
+	rightAddresses = 0.99 // of the answered addresses
+	foundAddresses = 0.9  // of the published addresses
 )
 
 // Measure reads a half of the pages.
@@ -73,7 +73,7 @@ func (m *Contacts) Measure(ctx context.Context, on *Bench, report *Report) error
 	return nil
 }
 
-// contactRow is what matters of the row of a website.
+// contactRow is the relevant part of a website's row.
 type contactRow struct {
 	Emails string `json:"emails_all"`
 	Status string `json:"status"`
@@ -86,8 +86,8 @@ func (r *contactRow) addresses() []string {
 	return strings.Split(r.Emails, "; ")
 }
 
-// readContacts reads a page as the home page of a website whose other pages are not there. A page
-// that cannot be read has no status.
+// readContacts reads a page as the home page of a website without other pages. An unreadable page
+// has no status.
 func readContacts(reader *extract.Extractor, source *saved.Source, body []byte) contactRow {
 	var row contactRow
 	body, err := inUTF8(body, source.ContentType())

@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Detect judges what is proposed for saved real pages by the answers of bench/detect.
+// Detect judges proposals for saved real pages by the answers of bench/detect.
 type Detect struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
 	Half  string `help:"Half of the corpus: tune, or held, which is noted." enum:"tune,held" default:"tune"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Detect) Help() string {
 	return `The corpus is a list of public sources and expected answers; bench/detect/README.md says how its pages are gathered. The
 halves have no site in common. Under 90% of a half's pages, nothing is judged.
@@ -31,7 +31,7 @@ without their links and prices. Part has some of the items, another none of them
 Example: shoal bench detect --pages pages`
 }
 
-// Bounds of what is judged.
+// Bounds of the judgement.
 const (
 	firstFew   = 3 // proposals of which one should be right
 	rightFirst = 0.85
@@ -42,11 +42,11 @@ const (
 type detected struct {
 	first    detect.Judgement
 	best     detect.Verdict // among the first few
-	next     bool           // the next page is what the first proposal follows
-	proposed bool           // some pagination was
+	next     bool           // the first proposal follows the right next page
+	proposed bool           // some pagination was proposed
 }
 
-// tally is the pages of one kind, language or shape.
+// tally counts the pages of one kind, language or shape.
 type tally struct {
 	pages    float64
 	verdicts [detect.Verdicts]float64
@@ -77,7 +77,7 @@ func (m *Detect) Measure(ctx context.Context, on *Bench, report *Report) error {
 	return s.tell(report)
 }
 
-// detectPage judges the first few proposals for a page. A page that cannot be read has none.
+// detectPage judges the first few proposals for a page. An unreadable page has none.
 func detectPage(detector *extract.Extractor, e *detect.Entry, body []byte) detected {
 	d := detected{first: detect.Judgement{Verdict: detect.None}, best: detect.None}
 	page := extract.Page{URL: e.Address, Asked: e.Address, ContentType: e.ContentType(), Body: body}
@@ -88,7 +88,7 @@ func detectPage(detector *extract.Extractor, e *detect.Entry, body []byte) detec
 	for i, row := range found.Rows[:min(len(found.Rows), firstFew)] {
 		var proposal extract.Proposal
 		if json.Unmarshal(row, &proposal) != nil {
-			continue // it would be none for the caller, either
+			continue // the caller would not get it, either
 		}
 		made := proposed(&proposal, page)
 		judged := e.Judge(made.Rows)
@@ -103,7 +103,7 @@ func detectPage(detector *extract.Extractor, e *detect.Entry, body []byte) detec
 	return d
 }
 
-// proposed is all that a proposal makes of the page it was made for.
+// proposed applies a proposal to the page it was made for.
 func proposed(p *extract.Proposal, page extract.Page) extract.Result {
 	extractor, err := extract.Compile(p.Scraper.Recipe())
 	if err != nil {
@@ -219,7 +219,7 @@ func (t *tally) tell(table *Table, name string) {
 	table.add(name, append(figures, percent(t.few, t.pages))...)
 }
 
-// percent is NaN where there is nothing to take a share of.
+// percent is NaN if of is 0.
 func percent(part, of float64) float64 {
 	if of == 0 {
 		return math.NaN()

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestDetectPage: a plain list of products is right at the first proposal, with its next page, and
-// another answer to the same page is not.
+// TestDetectPage: the first proposal for a plain list of products is right, with its next page.
+// Against another answer to the same page it is not.
 func TestDetectPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<html><head><title>Chairs</title></head><body><h1>Chairs</h1><ul>`)

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Extract measures page → rows: each engine on the pages that it is for, without fetching any.
+// Extract measures page → rows: each engine on its kind of pages, without fetching.
 type Extract struct {
 	Time   time.Duration `help:"Of each case." default:"1s"`
 	Pages  string        `help:"Directory of saved real pages: they are read instead, and by goquery." placeholder:"DIR" type:"existingdir"`
@@ -20,7 +20,7 @@ type Extract struct {
 	Random int           `help:"Random recipes a page whose fields have to be goquery's." default:"20"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Extract) Help() string {
 	return `One goroutine extracts rows from pages in memory: the page that the project's figures are about, and pages of the synthetic
 web of 10, 28, 100 and 300 KB. Time is processor time, that of the garbage collector included.
@@ -37,14 +37,14 @@ Example: shoal bench extract --time 3s
          shoal bench extract --pages saved --half held`
 }
 
-// pages of a case: enough that no page is what the processor's caches hold.
+// extractPages is the pages of a case: enough that the processor's caches do not hold them.
 const extractPages = 64
 
 // extraction is one case.
 type extraction struct {
 	name   string
 	recipe model.Recipe
-	parser extract.Parser // which has to have read the page
+	parser extract.Parser // that must have read the page
 	pages  []extract.Page
 }
 
@@ -60,7 +60,7 @@ func (c *extraction) read(extractor *extract.Extractor, p extract.Page) (extract
 	return got, err
 }
 
-// withoutAnswers goes on as long as more is asked for.
+// withoutAnswers continues without answers as long as more is asked for.
 func withoutAnswers(extractor *extract.Extractor, p extract.Page,
 	got extract.Result) (_ extract.Result, err error) {
 	for pages := []extract.Page{p}; err == nil && got.Ask != nil; got,
@@ -113,7 +113,7 @@ func (m *Extract) measure(ctx context.Context, c extraction, extractor *extract.
 		}
 		return nil
 	}
-	// to warm up
+	// a warm-up
 	if err := read(func(pages int) bool { return pages == len(c.pages) }); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// extractions are the cases: each engine on pages that it is for.
+// extractions returns the cases: each engine on its kind of pages.
 func extractions() ([]extraction, error) {
 	cases := slices.Concat(cssExtractions(), languageExtractions(), typeExtractions())
 	var all []extraction
@@ -31,13 +31,13 @@ func extractions() ([]extraction, error) {
 	return all, nil
 }
 
-// extractionOf is a case whose pages are still to be made.
+// extractionOf is a case whose pages are not made yet.
 type extractionOf struct {
 	name   string
 	recipe model.Recipe
 	parser extract.Parser
 	web    synthweb.Config
-	change func(body []byte) []byte // of each page; nil: none
+	change func(body []byte) []byte // applied to each page; nil: none
 }
 
 func single(fields []model.Field) model.Recipe {
@@ -76,8 +76,8 @@ func cssExtractions() []extractionOf {
 			pagesLike(synthweb.Article, 100_000), nil})
 }
 
-// misnested puts HTML where SVG has no place for it. It ends the SVG, which streaming leaves to a
-// tree.
+// misnested puts HTML where SVG does not allow it. That ends the SVG, which streaming leaves to the
+// tree parser.
 func misnested(body []byte) []byte {
 	return bytes.Replace(body, []byte("<main"), []byte("<svg><p>moved</p></svg><main"), 1)
 }
@@ -96,7 +96,7 @@ func languageExtractions() []extractionOf {
 	}
 }
 
-// xpathFields are the five fields in the other language.
+// xpathFields are the five fields in XPath.
 func xpathFields() []model.Field {
 	fields := slices.Clone(page.Fields(false))
 	for i, selector := range []string{"//h1[@class='title']", "//main//*[contains(@class,'price')]",
@@ -107,7 +107,7 @@ func xpathFields() []model.Field {
 	return fields
 }
 
-// marked gives a product page the marks of microdata.
+// marked adds microdata to a product page.
 func marked(body []byte) []byte {
 	for _, mark := range [][2]string{
 		{"<main", `<main itemscope itemtype="https://schema.org/Product"`},
@@ -141,19 +141,19 @@ func typeExtractions() []extractionOf {
 	}
 }
 
-// reachable gives a page an address to write to.
+// reachable adds an e-mail address to a page.
 func reachable(body []byte) []byte {
 	return bytes.Replace(body, []byte("<footer>"),
 		[]byte(`<footer><a href="mailto:orders@shop-00000.example">Write to us</a>`), 1)
 }
 
-// withoutOptional leaves the fields that every product page has.
+// withoutOptional returns the fields that every product page has.
 func withoutOptional(fields []model.Field) []model.Field {
 	return slices.DeleteFunc(fields,
 		func(f model.Field) bool { return f.Name == "was" || f.Name == "offer" })
 }
 
-// pagesOf are the pages of a web that are there at once.
+// pagesOf returns the pages of a web, each as first answered.
 func pagesOf(config synthweb.Config) ([]extract.Page, error) {
 	w, err := synthweb.New(config)
 	if err != nil {

@@ -32,17 +32,17 @@ import (
 	"shoal.dev/shoal/testkit/asgoquery"
 )
 
-// Bounds of what is read of a directory, and what is promised of it.
+// Bounds of the files that are read, and the promised results.
 const (
-	minSavedBytes = 2 << 10  // below, it is a stub or an error's page
-	maxSavedBytes = 10 << 20 // of a page
+	minSavedBytes = 2 << 10  // smaller files are stubs or error pages
+	maxSavedBytes = 10 << 20 // per page
 	savedAtOnce   = 128      // pages in memory
-	maxLeft       = 1        // % of the pages that are left to a tree
-	minTimes      = 12       // goquery's time by ours
-	maxDiffering  = 10       // fields that are shown
+	maxLeft       = 1        // % of the pages that may be left to a tree
+	minTimes      = 12       // goquery's time divided by ours
+	maxDiffering  = 10       // differing fields that are shown
 )
 
-// savedFields are what is asked of a page of news, a shop or a directory.
+// savedFields are fields for pages of news, shops and directories.
 func savedFields() []model.Field {
 	return []model.Field{
 		{Name: "title", Selector: "title", Kind: model.Text},
@@ -55,8 +55,8 @@ func savedFields() []model.Field {
 	}
 }
 
-// randomSelectors are what random recipes are made of: found soon, late, never; by tag, class,
-// id, attribute, and by what stands around.
+// randomSelectors are the parts of random recipes: they match early, late or never, by tag, class,
+// id, attribute or context.
 var randomSelectors = []string{"title", "meta[property='og:title']", "link[rel=icon]", "h1", "h2",
 	"h3 a", "p", "p b", "p > a", "a[href^=http]", "a[title]", "b", "i", "em", "strong", "font",
 	"strong a", "a div", "a h2", "a img", "ul", "ol li", "li > a", "li:nth-child(2)", "ul + p",
@@ -83,13 +83,13 @@ type savedPage struct {
 	sum  [sha256.Size]byte
 }
 
-// canonical finds where a page says that it stands.
+// canonical matches the tag in which a page states its address.
 var canonical = regexp.MustCompile(`(?i)<(?:link[^>]*rel=["']?canonical|meta[^>]*og:url)[^>]*>`)
 
-// address is an absolute address in a tag.
+// address matches an absolute address in a tag.
 var address = regexp.MustCompile(`https?://[^\s"'<>]+`)
 
-// half is that of the page's site, or of its path where it does not tell.
+// half returns the half of the page's site, or of its path if the site is unknown.
 func (p *savedPage) half() saved.Half {
 	for _, tag := range canonical.FindAll(p.body, 2) {
 		if at, err := url.Parse(string(address.Find(tag))); err == nil && at.Host != "" {
@@ -99,7 +99,7 @@ func (p *savedPage) half() saved.Half {
 	return saved.HalfOf(filepath.ToSlash(p.path))
 }
 
-// loadSaved reads a file; nil if it is no page. The error is the file's.
+// loadSaved reads a file; nil if it is not a page. The error is the file's.
 func loadSaved(dir, path string) (*savedPage, error) {
 	body, err := os.ReadFile(filepath.Join(dir, path))
 	if err != nil {
@@ -122,7 +122,7 @@ func loadSaved(dir, path string) (*savedPage, error) {
 	return &savedPage{path: path, body: body, sum: sha256.Sum256(body)}, nil
 }
 
-// savedTally is what reading them came to.
+// savedTally sums up the results.
 type savedTally struct {
 	pages, bytes, again, left, refused, values, streamed, differing float64
 	ours, goquerys                                                  time.Duration
@@ -130,7 +130,7 @@ type savedTally struct {
 	examples                                                        []string
 }
 
-// measurePages reads the pages of a directory with both.
+// measurePages reads the pages of a directory with goquery and with our extractor.
 func (m *Extract) measurePages(ctx context.Context, on *Bench, report *Report) error {
 	reader, err := newSavedReader(m.Random)
 	if err != nil {
@@ -201,7 +201,7 @@ func newSavedReader(random int) (*savedReader, error) {
 	return r, nil
 }
 
-// read times both on some pages, and then holds their fields against each other.
+// read times both on some pages, and then compares their fields.
 func (r *savedReader) read(ctx context.Context, pages []*savedPage) error {
 	results := make([]extract.Result, len(pages))
 	failures := make([]error, len(pages))
@@ -234,8 +234,7 @@ func (r *savedReader) read(ctx context.Context, pages []*savedPage) error {
 	return nil
 }
 
-// leastCPU is the lesser time of the processor of two runs, neither of which pays for the garbage
-// of what was before.
+// leastCPU returns the shorter processor time of two runs. Neither pays for garbage from before.
 func leastCPU(run func()) (time.Duration, error) {
 	var took [2]time.Duration
 	for i := range took {
@@ -258,8 +257,8 @@ func (p *savedPage) page() extract.Page {
 	return extract.Page{ContentType: "text/html", Body: p.body}
 }
 
-// byGoquery reads the fields as goquery's users do, with the selectors compiled once. A page that
-// it refuses takes its time all the same.
+// byGoquery reads the fields like goquery's users, with selectors compiled once. The time of a page
+// that it refuses counts, too.
 func (r *savedReader) byGoquery(body []byte) {
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
 	if err != nil {
@@ -277,7 +276,7 @@ func (r *savedReader) byGoquery(body []byte) {
 			row[f.Name] = strings.TrimSpace(found.Text())
 		}
 	}
-	_, _ = json.Marshal(row) // as a row has to be; texts always can
+	_, _ = json.Marshal(row) // a row needs it; texts never fail
 }
 
 func (r *savedReader) count(got extract.Result, err error, size int) {
@@ -295,7 +294,7 @@ func (r *savedReader) count(got extract.Result, err error, size int) {
 	}
 }
 
-// compare fails no page: it counts the fields that differ, of the typical recipe and random ones.
+// compare counts the differing fields of the typical recipe and of random ones. It does not fail.
 func (r *savedReader) compare(p *savedPage, got extract.Result, err error) error {
 	doc, refused := asgoquery.Page(string(p.body))
 	if refused != nil {
@@ -315,7 +314,7 @@ func (r *savedReader) compare(p *savedPage, got extract.Result, err error) error
 	return nil
 }
 
-// randomFields are six fields.
+// randomFields returns six random fields.
 func randomFields(rng *rand.Rand) []model.Field {
 	var fields []model.Field
 	for i := range len(savedFields()) {
@@ -327,7 +326,7 @@ func randomFields(rng *rand.Rand) []model.Field {
 	return fields
 }
 
-// hold holds the fields of a page against goquery's.
+// hold compares the fields of a page with goquery's.
 func (r *savedReader) hold(p *savedPage, doc *goquery.Document, fields []model.Field,
 	got extract.Result, err error) {
 	row := map[string]any{}
@@ -341,7 +340,7 @@ func (r *savedReader) hold(p *savedPage, doc *goquery.Document, fields []model.F
 		}
 		have, want := row[f.Name], asgoquery.Field(doc, f)
 		if have == nil && f.Kind == model.Exists && len(got.Rows) == 0 {
-			have = false // a row without values is none
+			have = false // a row without values does not count
 		}
 		if err == nil && have == want {
 			continue

@@ -25,7 +25,7 @@ type Fetch struct {
 	Concurrency int `help:"Requests under way, at most." default:"64"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Fetch) Help() string {
 	return `The product's client reads pages of a synthetic web that runs as a process of its own, over kept connections to 64 hosts, and
 does nothing with them. Processor time is the client's. How much of the machine the web took stands beside it.
@@ -103,14 +103,14 @@ func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synt
 	return err
 }
 
-// reader is the product's client in a loop, with an extraction of each page or without. It is the
-// floor under the fetcher, which has politeness and records besides.
+// reader is the product's client in a loop, with or without extraction. It is the minimum that the
+// fetcher is compared with, which adds politeness and records.
 type reader struct {
 	client    *egress.Client
 	extractor *extract.Extractor // nil: pages are read and dropped
 }
 
-// newReader makes one that reaches the web. fields nil: no extraction.
+// newReader makes a reader for the web. fields nil: no extraction.
 func newReader(w *web, fields []model.Field) (*reader, error) {
 	config := egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{w.Pattern(): w.place}}
@@ -132,18 +132,18 @@ func newReader(w *web, fields []model.Field) (*reader, error) {
 	return r, err
 }
 
-// reading is what reading some pages took.
+// reading is the cost of reading some pages.
 type reading struct {
 	cpu, wall time.Duration // cpu: of this process
 	bytes     int64
 }
 
-// read reads all addresses, so many at a time, until one fails.
+// read reads all addresses, that many at a time, until one fails.
 func (r *reader) read(ctx context.Context, concurrency int, addresses []string) (reading, error) {
 	return readAll(ctx, concurrency, addresses, r.one)
 }
 
-// readAll has one read each address, so many at a time, until one fails. It returns the bytes read.
+// readAll calls one for each address, that many at a time, until one fails. It sums up the bytes.
 func readAll(ctx context.Context, concurrency int, addresses []string,
 	one func(ctx context.Context, address string) (int, error)) (reading, error) {
 	var total reading
@@ -163,7 +163,7 @@ func readAll(ctx context.Context, concurrency int, addresses []string,
 	return total, err
 }
 
-// spread has so many workers take one address after the other.
+// spread runs that many workers, which take the addresses in turn.
 func spread(ctx context.Context, concurrency int, addresses []string,
 	one func(ctx context.Context, address string) (int, error)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -211,7 +211,7 @@ func (r *reader) one(ctx context.Context, address string) (int, error) {
 	return len(answer.Body), err
 }
 
-// ownCPU is the processor time that this process has used.
+// ownCPU is the processor time of this process so far.
 func ownCPU() (time.Duration, error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

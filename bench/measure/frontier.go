@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Frontier measures what pending addresses cost, and how soon fetching begins again after a crash.
+// Frontier measures the cost of pending addresses, and how soon fetching resumes after a crash.
 type Frontier struct {
 	Addresses int    `help:"Pending addresses, in lists of 5,000,000 at most." default:"10000000"`
 	Hosts     int    `help:"Hosts that they are of, each a domain of its own." default:"1000000"`
@@ -20,7 +20,7 @@ type Frontier struct {
 	Profile   string `help:"Directory for heap profiles of the service: idle, with one list, with all." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Frontier) Help() string {
 	return `Lists are launched on a fresh 'shoal serve' whose web answers so late that next to nothing is done meanwhile. What is live on
 the heap after a collection is read with no list, after the first list and after the last: the first fills the window of
@@ -32,7 +32,7 @@ Example: shoal bench frontier --addresses 1000000 --hosts 100000`
 
 const (
 	longestList      = 5_000_000
-	pendingLimit     = 12 // bytes of memory for a pending address beyond the window
+	pendingLimit     = 12 // bytes of memory per pending address beyond the window
 	frontierLatency  = 5 * time.Minute
 	fullWindowWithin = 5 * time.Minute
 	fetchedWithin    = 5 * time.Minute
@@ -75,14 +75,14 @@ func (m *Frontier) Measure(ctx context.Context, on *Bench, report *Report) (err 
 	return err
 }
 
-// state is what a service holds at one moment.
+// frontierState is what a service holds at one moment.
 type frontierState struct {
 	pending   int
 	out       int
 	live, rss int64 // bytes
 }
 
-// memory launches the lists and tells what they cost.
+// memory launches the lists and reports their cost.
 func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string, w *synthweb.Web,
 	report *Report) error {
 	table := report.table(fmt.Sprintf("Pending addresses over %s hosts:",
@@ -134,8 +134,8 @@ func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string
 	return nil
 }
 
-// listLength is how long each list is: at least two lists, so that the second shows what one more
-// address costs.
+// listLength is the length of each list. There are at least two lists, so that the second shows the
+// cost of one more address.
 func (m *Frontier) listLength() int { return min(longestList, (m.Addresses+1)/2) }
 
 // address is address number i of the lists.
@@ -148,7 +148,7 @@ func (m *Frontier) address(w *synthweb.Web, i int) string {
 	return w.URL(host, n)
 }
 
-// look waits until no more goes out and then reads what the service holds.
+// look waits until dispatching pauses, and then reads what the service holds.
 func (m *Frontier) look(ctx context.Context, s *service, ops string, pending int,
 	name string) (frontierState, error) {
 	state := frontierState{pending: pending}
@@ -224,7 +224,7 @@ func (m *Frontier) restart(ctx context.Context, on *Bench, s *service, w *synthw
 	return again, err
 }
 
-// pause waits, or until the context ends.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -234,7 +234,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// freePort is an address of the loopback that nobody listens on.
+// freePort returns an address of the loopback without a listener.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

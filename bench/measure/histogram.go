@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are at most 1/128 of their value wide. So what it
-// tells is off by less than 1%, however long the tail. It is not safe for concurrent use: each
-// worker has one, and they are merged.
+// histogram counts durations in buckets at most 1/128 of their value wide. So its results are off
+// by less than 1%, however long the tail. It is not safe for concurrent use: each worker has its
+// own, and they are merged.
 type histogram struct {
 	counts  [subBuckets * 57]int64 // nanoseconds up to 2^63
 	n       int64
@@ -36,7 +36,7 @@ func (h *histogram) merge(other *histogram) {
 	h.longest = max(h.longest, other.longest)
 }
 
-// quantile is the value that the share q of all is not above; 0 without any.
+// quantile returns the value that the share q of all do not exceed; 0 without any.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := int64(math.Ceil(q * float64(h.n)))
 	var seen int64
@@ -48,7 +48,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.longest
 }
 
-// bucketOf is the bucket of a value: below subBuckets one for each, then subBuckets for each
+// bucketOf returns the bucket of a value: one per value below subBuckets, then subBuckets per
 // further power of two.
 func bucketOf(value uint64) int {
 	shift := max(bits.Len64(value)-1-subBits, 0)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestQuantiles holds the histogram against the values themselves.
+// TestQuantiles compares the histogram with the values themselves.
 func TestQuantiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var values []time.Duration
@@ -60,7 +60,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestTheReportCanBeRead: columns stand below each other, and aims say whether they are met.
+// TestTheReportCanBeRead: columns are aligned, and aims say whether they are met.
 func TestTheReportCanBeRead(t *testing.T) {
 	r := NewReport("test", "v1", "shoal bench test")
 	r.table("Times:", "case", "ms").add("a long name", 1.5)
@@ -75,7 +75,7 @@ func TestTheReportCanBeRead(t *testing.T) {
 	}
 }
 
-// TestFailedCallsMissAnAim: they are quick, and no answers.
+// TestFailedCallsMissAnAim: failed calls are fast, but they are not answers.
 func TestFailedCallsMissAnAim(t *testing.T) {
 	r := NewReport("test", "v1", "shoal bench test")
 	l := newLatencies()

@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// History measures what years of use cost: the state and the archive of many ended runs.
+// History measures the cost of years of use: the state and the archive of many ended runs.
 type History struct {
 	Runs      []int         `help:"Ended runs, each with its ledger entry, one case each." default:"0,100000,1000000,10000000"`
 	Live      int           `help:"How many of the last case's runs go through the API; the others are written by the archive's own writer." default:"100000"`
@@ -39,7 +39,7 @@ type History struct {
 	ClickhouseURL string `help:"ClickHouse: http://HOST:PORT/. A database of the measure's own is made there and removed." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*History) Help() string {
 	return `A state with all customers and scrapers is restored into a fresh 'shoal serve' whose row store has so many ended runs; the
 state keeps the newest ten runs and entries of each customer, as if the runs had left it one by one. A hundredth of all runs
@@ -53,18 +53,18 @@ by turns, whatever else the machine does.
 Example: shoal bench history --runs 0,10000 --live 1000 --customers 1000 --active 100 --scrapers 10000`
 }
 
-// Aims.
+// Aims of the measure.
 const (
 	historyHeap    = 3_000       // MB of live heap
-	historyPart    = 200         // MB of it that the runs take
-	snapshotDelay  = 20          // ms that a command takes longer at p99.9
+	historyPart    = 200         // MB of it due to the runs
+	snapshotDelay  = 20          // ms by which snapshots delay a command at p99.9
 	historyRestart = 15          // s to ready
 	newestPage     = 20          // ms, p99
 	laterPage      = 50          // ms, p99
 	snapshotNever  = 100_000_000 // entries
-	snapshotUsual  = 0           // the service's own
+	snapshotUsual  = 0           // the service's own default
 	commandTurn    = time.Second // at most, or a quarter of --time
-	snapshotTurn   = 20          // of these, from one snapshot's beginning to the next one's
+	snapshotTurn   = 20          // of these, between the starts of two snapshots
 	turnsWithin    = 20 * time.Minute
 	historyKeep    = 10
 	liveAtOnce     = 64
@@ -151,22 +151,22 @@ type historyCase struct {
 	web       *web
 	storeName string
 	runs      int // all
-	live      int // of them, through the API
+	live      int // of them, launched through the API
 
 	states, pages, commands *Table
 	points                  []historyPoint
 
 	data     string
-	database string // of ClickHouse, "": SQLite
+	database string // on ClickHouse, "": SQLite
 	ops      string // HOST:PORT
 	scrapers func(customer, scraper int) ids.ID
 }
 
-// historyPoint is what one case has shown.
+// historyPoint is the result of one case.
 type historyPoint struct {
 	runs                         int
 	heap, snapshot, snapshotSecs float64 // MB, MB, s
-	history                      float64 // MB of heap before runs went through the API
+	history                      float64 // MB of heap before any run went through the API
 	ready                        float64 // s
 	newest, later                float64 // ms, p99
 	aloneP999, snapshotsP999     float64 // ms
@@ -244,8 +244,8 @@ func (c *historyCase) open(ctx context.Context) (rowstore.Store, error) {
 		Node: "bench"})
 }
 
-// serve starts the service with these variables, and says how long that took and how much of it was
-// its own work.
+// serve starts the service with these environment variables. It returns how long that took, and how
+// much of it was processor time.
 func (c *historyCase) serve(ctx context.Context, snapshots int, env ...string) (s *service, took,
 	cpu time.Duration, err error) {
 	args := append(unbounded(liveAtOnce), "--ops-listen", c.ops, "--ops-profiles",
@@ -267,7 +267,7 @@ func (c *historyCase) serve(ctx context.Context, snapshots int, env ...string) (
 	return s, took, usage.CPU, err
 }
 
-// restore puts the state into a fresh service, which it then stops.
+// restore restores the state into a fresh service, and stops it.
 func (c *historyCase) restore(ctx context.Context, backup string) error {
 	s, _, _, err := c.serve(ctx, snapshotNever)
 	if err != nil {
@@ -282,7 +282,7 @@ func (c *historyCase) restore(ctx context.Context, backup string) error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // read-only
 	c.on.Say("history: restoring the state")
 	answer, err := admin.Do(ctx, http.MethodPost, "/api/admin/restore",
 		url.Values{"force": {"true"}}, "application/octet-stream", file)
@@ -296,7 +296,7 @@ func (c *historyCase) restore(ctx context.Context, backup string) error {
 func (c *historyCase) look(ctx context.Context) error {
 	point := historyPoint{runs: c.runs}
 	snapshots := snapshotNever
-	if c.live > 0 { // a restart replays no more of these than a service does that has grown
+	if c.live > 0 { // a restart replays no more entries than in a service that has grown
 		snapshots = snapshotUsual
 	}
 	s, took, _, err := c.serve(ctx, snapshots)
@@ -361,7 +361,7 @@ func (c *historyCase) look(ctx context.Context) error {
 	return nil
 }
 
-// settleHeap is the live heap in bytes, once background work is through with the runs.
+// settleHeap returns the live heap in bytes, once background work is done with the runs.
 func (c *historyCase) settleHeap(ctx context.Context) (int64, error) {
 	if err := c.settleWork(ctx); err != nil {
 		return 0, err
@@ -369,8 +369,8 @@ func (c *historyCase) settleHeap(ctx context.Context) (int64, error) {
 	return heap(ctx, c.ops)
 }
 
-// profileRestart starts the service once more, and stops it in an orderly way: a process that is
-// killed leaves no profile of its CPU.
+// profileRestart starts the service once more and stops it cleanly: a killed process leaves no CPU
+// profile.
 func (c *historyCase) profileRestart(ctx context.Context) error {
 	name := fmt.Sprintf("%s-%d.cpu", c.storeName, c.runs)
 	s, _, _, err := c.serve(ctx, snapshotNever, "SHOAL_CPUPROFILE="+filepath.Join(c.Profile, name))
@@ -390,7 +390,7 @@ func (c *historyCase) archiveBytes() float64 {
 	return float64(info.Size())
 }
 
-// judge holds the last case against the aims.
+// judge compares the last case with the aims.
 func (c *historyCase) judge() {
 	r, last := c.report, c.points[len(c.points)-1]
 	named := func(what string) string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Measures of the picture, in pixels.
+// Dimensions of the picture, in pixels.
 const (
 	panelWidth  = 300
 	panelHeight = 200
@@ -19,11 +19,11 @@ const (
 // panel is one curve over the number of runs.
 type panel struct {
 	name  string
-	limit float64 // that was promised; 0: none
+	limit float64 // the promised limit; 0: none
 	of    func(historyPoint) float64
 }
 
-// historyChart draws heap, snapshot and restart over the number of runs, both axes linear from 0.
+// historyChart draws heap, snapshot and restart over the number of runs, both axes from 0.
 func historyChart(r *Report, store string, points []historyPoint) string {
 	panels := []panel{
 		{"live heap, MB", historyHeap, func(p historyPoint) float64 { return p.heap }},

@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// sendCommands replaces groups, each when it is due, until enough were sent beside snapshots and
-// while none was written.
+// sendCommands replaces groups at a fixed rate, until enough commands were sent during snapshots
+// and without them.
 func (c *historyCase) sendCommands(ctx context.Context, s *service, point *historyPoint) error {
 	sent, err := c.commandsOf(ctx, s)
 	if err != nil {
@@ -65,13 +65,13 @@ func (c *historyCase) sendCommands(ctx context.Context, s *service, point *histo
 	return nil
 }
 
-// turn is for how long commands are sent between two looks at the snapshots.
+// turn is how long commands are sent between two checks for snapshots.
 func (c *historyCase) turn() time.Duration { return min(commandTurn, c.Time/4) }
 
 // commandCustomers send commands in turn: each has its own bound on idempotency keys.
 const commandCustomers = 16
 
-// commandsOf are the commands to be sent.
+// commandsOf returns the commands to send.
 func (c *historyCase) commandsOf(ctx context.Context, s *service) (*calls, error) {
 	at, err := url.Parse(s.Client.Server)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *historyCase) commandsOf(ctx context.Context, s *service) (*calls, error
 	return sent, nil
 }
 
-// snapshotNames are the names of the service's snapshots, with the one that is being written.
+// snapshotNames returns the names of the service's snapshots, including one being written.
 func (c *historyCase) snapshotNames() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(c.data, "raft", "snapshots"))
 	if err != nil {

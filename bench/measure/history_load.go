@@ -19,14 +19,14 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// who calls as an active customer.
+// who returns a client for an active customer.
 func (s *service) who(customer int) api.Client {
 	as := s.Client
 	as.Token = historytest.Key(customer)
 	return as
 }
 
-// runLive launches runs of one page through the API, of all active customers in turn. It waits
+// runLive launches runs of one page through the API, for all active customers in turn. It waits
 // until all have ended and are in the archive.
 func (c *historyCase) runLive(ctx context.Context, s *service) error {
 	c.on.Say("history: %d runs through the API", c.live)
@@ -69,19 +69,19 @@ func (c *historyCase) runLive(ctx context.Context, s *service) error {
 				c.storeName, thousands(strconv.Itoa(c.live)), figure(time.Since(begun).Seconds()))
 			return nil
 		}
-		_ = pause(ctx, 200*time.Millisecond) // the loop ends with the context
+		_ = pause(ctx, 200*time.Millisecond) // the context ends the loop
 	}
 	return context.Cause(ctx)
 }
 
 const (
-	workSettled = 5 * time.Second // without any
+	workSettled = 5 * time.Second // without any work
 	workWithin  = 30 * time.Minute
 )
 
-// settleWork waits until the work that goes over all ended runs is through with them. After a
-// restore it begins with the first one. In a service that has grown it has gone along. The daily
-// check is not waited for: it reads one run at a time, for hours of each day.
+// settleWork waits until background work over all ended runs is done. After a restore that work
+// begins with the first run. In a service that has grown it has kept up. The daily check is not
+// awaited: it reads one run at a time, for hours each day.
 func (c *historyCase) settleWork(ctx context.Context) error {
 	c.on.Say("history: background work goes over the runs")
 	begun := time.Now()
@@ -109,7 +109,7 @@ func (c *historyCase) settleWork(ctx context.Context) error {
 	return nil
 }
 
-// metric is the value of a metric by its name, with its labels if it has any; 0: there is none.
+// metric returns the value of a metric by name, with its labels if any; 0: there is none.
 func metric(text []byte, name string) float64 {
 	for line := range strings.Lines(string(text)) {
 		if value, is := strings.CutPrefix(line, name+" "); is {
@@ -121,7 +121,7 @@ func metric(text []byte, name string) float64 {
 	return 0
 }
 
-// snapshots are the size of the newest snapshot, in bytes, and the mean time of all.
+// snapshots returns the size of the newest snapshot, in bytes, and the mean time of all.
 func (c *historyCase) snapshots(ctx context.Context) (size, seconds float64, err error) {
 	text, err := fetch(ctx, "http://"+c.ops+"/metrics")
 	if err != nil {
@@ -150,10 +150,10 @@ var listings = []listing{
 const (
 	pageSize   = 20
 	cursorSize = 100
-	farthest   = 100_000 // records that the pages by number reach
+	farthest   = 100_000 // records that page numbers can reach
 )
 
-// readPages reads pages of both lists, of customers at random, and of the one with the most.
+// readPages reads pages of both lists, for random customers, and for the one with the most runs.
 func (c *historyCase) readPages(ctx context.Context, s *service, point *historyPoint) error {
 	if c.runs == 0 {
 		return nil
@@ -219,7 +219,7 @@ func (c *historyCase) readPages(ctx context.Context, s *service, point *historyP
 	return nil
 }
 
-// read reads a page by number and returns how many records there are on all.
+// read reads a page by number and returns the total number of records.
 func (l listing) read(ctx context.Context, who api.Client, h *histogram, number int) (int, error) {
 	begun := time.Now()
 	body, err := get(ctx, who, l.numbered, url.Values{"page": {strconv.Itoa(number)},
@@ -243,7 +243,7 @@ func (l listing) read(ctx context.Context, who api.Client, h *histogram, number 
 	return page.TotalElements, nil
 }
 
-// readAll reads on by cursor to the end, at most so many pages.
+// readAll reads with the cursor to the end, at most most pages.
 func (l listing) readAll(ctx context.Context, who api.Client, h *histogram, most int) error {
 	query := url.Values{"limit": {strconv.Itoa(cursorSize)}}
 	for range most {
@@ -270,6 +270,6 @@ func get(ctx context.Context, who api.Client, path string, query url.Values) ([]
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", path, err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read-only
 	return io.ReadAll(answer.Body)
 }

@@ -21,7 +21,7 @@ type List struct {
 	Hosts     int   `help:"Hosts that the addresses are of." default:"10000"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*List) Help() string {
 	return `Each list is sent to a fresh 'shoal serve' on an empty directory, from a file, by one call. The time is that of the call, which
 returns once the list is durable and the run is launched. Memory is the most that the service had up to then (its peak
@@ -62,13 +62,13 @@ func (m *List) measure(ctx context.Context, on *Bench, n int, table *Table) (err
 	if err != nil {
 		return err
 	}
-	// Every host is led to a port that nobody listens on, and asked once in 17 minutes.
+	// Every host resolves to a port without a listener, and gets one request in 17 minutes.
 	s, err := on.fresh(ctx, nil, nil, "--egress-origin", "*.test=127.0.0.1:9", "--host-rate",
 		"0.001")
 	if err != nil {
 		return err
 	}
-	defer func() { // it has a run under way that no one waits for
+	defer func() { // it has a run that nobody waits for
 		s.Kill()
 		err = errors.Join(err, os.RemoveAll(s.data))
 	}()
@@ -111,14 +111,14 @@ func writeList(path string, n int, address func(i int) string) (size int64, err 
 	return size, lines.Flush()
 }
 
-// sendList makes a run of a list in a file and says how long the call took.
+// sendList launches a run of a list in a file and returns how long the call took.
 func sendList(ctx context.Context, s *service, path, name string) (time.Duration, api.Launched,
 	error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, api.Launched{}, fmt.Errorf("bench: list: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // read-only
 	group, err := s.PutGroup(ctx, name)
 	if err != nil {
 		return 0, api.Launched{}, err

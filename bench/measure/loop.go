@@ -26,7 +26,7 @@ type Loop struct {
 	Profile string `help:"Directory for CPU profiles of the service, the first round's." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Loop) Help() string {
 	return `A list run is made through the API of a 'shoal serve' and waited for until every page is stored and paid; client and web are
 processes of their own and do not count. In the same round the client and the extraction alone read the same pages: what
@@ -38,15 +38,15 @@ Example: shoal bench loop --profile profiles`
 const (
 	loopConcurrency = 64
 	loopWarmUp      = 4000
-	ownLimit        = 60 // µs of processor time a page for the loop's own work
+	ownLimit        = 60 // µs of processor time per page for the loop's own work
 )
 
-// loopCase is one kind of web, and what is read of it.
+// loopCase is one kind of web, and what is read from it.
 type loopCase struct {
 	name   string
 	config func(pages int) synthweb.Config
 	fields []model.Field
-	floor  bool // the client and the extraction alone read it, too
+	floor  bool // the client and the extraction alone also read it
 }
 
 func (m *Loop) cases() []loopCase {
@@ -61,7 +61,7 @@ func (m *Loop) cases() []loopCase {
 	return cases
 }
 
-// mixedWeb has pages of all sizes and kinds, and answers late as the real web does.
+// mixedWeb has pages of all sizes and kinds, with latencies like the real web's.
 func mixedWeb(pages int) synthweb.Config {
 	return synthweb.Config{Seed: 1, Hosts: 1000, PagesPerHost: pages/1000 + 1,
 		Mix:       synthweb.RealWeb(),
@@ -74,7 +74,7 @@ func mixedWeb(pages int) synthweb.Config {
 			synthweb.RobotsDisallow}, Sitemaps: true}
 }
 
-// looped is what a case took, of one round.
+// looped is the result of a case in one round.
 type looped struct {
 	pages      int
 	used       reading
@@ -132,7 +132,7 @@ func (m *Loop) tell(report *Report, found map[string][]looped) {
 	}
 }
 
-// median is that of a figure over the rounds.
+// median returns the median of a figure over the rounds.
 func median[T any](rounds []T, figure func(T) float64) float64 {
 	var values []float64
 	for _, round := range rounds {
@@ -146,7 +146,7 @@ func median[T any](rounds []T, figure func(T) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// measure makes one round of a case, on a web and a service of its own.
+// measure runs one round of a case, on a fresh web and service.
 func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile string) (l looped,
 	err error) {
 	w, err := on.startWeb(ctx, c.config(m.Pages+loopWarmUp))
@@ -186,8 +186,8 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 	return l, err
 }
 
-// workers is how many requests the fetcher has under way. Where answers come at once it is as many
-// as the floor has; where they are late, its own measure.
+// workers is the fetcher's number of requests in flight. With immediate answers it is the same as
+// the floor's; with late answers it is the fetcher's default.
 func (m *Loop) workers(c loopCase) int {
 	if c.floor {
 		return loopConcurrency

@@ -24,7 +24,7 @@ type Match struct {
 	Pairs    string `help:"Directory with public labelled pairs, SET/{train,valid,test}.txt, to judge the matcher by." placeholder:"DIR" type:"existingdir"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Match) Help() string {
 	return `Products and rows are made up: brands, words, models, colours, sizes and packs. Four products that follow each other are variants of one model.
 Rows leave words out, misspell and move them, and write sizes in other units. Recall is that of the rows that a comparison with
@@ -35,14 +35,14 @@ bench/match/README.md says where the public pairs come from.
 Example: shoal bench match --products 100000 --rows 100000`
 }
 
-// Bounds of what is promised for 1,000,000 rows and as many products on two cores.
+// Promised bounds for 1,000,000 rows and as many products on two cores.
 const (
 	matchMinutes = 15
 	matchBytes   = 1 << 30
-	foundMatches = 0.95 // of those that a comparison with all finds
+	foundMatches = 0.95 // of the matches that a full comparison finds
 )
 
-// Measure builds the index and looks for the rows.
+// Measure builds the index and matches the rows.
 func (m *Match) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err := positive(map[string]int{"products": m.Products, "rows": m.Rows}); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (m *Match) Measure(ctx context.Context, on *Bench, report *Report) error {
 	return ctx.Err()
 }
 
-// findAll looks for all rows on all cores, and counts those that find theirs and those that find
-// another.
+// findAll matches all rows on all cores. It counts those that find their product and those that
+// find another.
 func (m *Match) findAll(ctx context.Context, index *match.Index, of matchtest.Catalogue) (right,
 	wrong int64) {
 	var next, good, bad atomic.Int64
@@ -126,8 +126,8 @@ func (m *Match) findAll(ctx context.Context, index *match.Index, of matchtest.Ca
 	return good.Load(), bad.Load()
 }
 
-// sample counts the rows that a comparison with all products finds, and those of them that are
-// found as well.
+// sample counts the rows that a comparison with all products matches, and how many of them the
+// index matches as well.
 func (m *Match) sample(ctx context.Context, index *match.Index, of matchtest.Catalogue) (known,
 	same int) {
 	finder := index.Finder()

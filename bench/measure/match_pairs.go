@@ -11,14 +11,14 @@ import (
 	"shoal.dev/shoal/pkg/match"
 )
 
-// pair is two products with what people say of them.
+// pair is two products and whether people consider them the same.
 type pair struct {
 	left, right match.Product
 	same        bool
 }
 
-// judgePairs judges the matcher by the sets of pairs in a directory. Those of test are the half
-// that nothing was tuned on.
+// judgePairs judges the matcher with the sets of pairs in a directory. It uses the test files,
+// which nothing was tuned on.
 func judgePairs(dir string, report *Report) error {
 	tests, err := filepath.Glob(filepath.Join(dir, "*", "test.txt"))
 	if err != nil {
@@ -66,7 +66,7 @@ func judgePairs(dir string, report *Report) error {
 	return nil
 }
 
-// finderOf has the right products of pairs as its catalogue: what is rare is told by them.
+// finderOf makes a catalogue of the pairs' right products, which decides what is rare.
 func finderOf(pairs []pair) (*match.Finder, error) {
 	var b match.Builder
 	known := map[string]bool{}
@@ -88,7 +88,7 @@ func finderOf(pairs []pair) (*match.Finder, error) {
 	return index.Finder(), nil
 }
 
-// readPairs reads lines of two products and a label, in the form of the sets' publishers.
+// readPairs reads lines of two products and a label, in the format of the sets' publishers.
 func readPairs(path string) ([]pair, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func readPairs(path string) ([]pair, error) {
 	return pairs, nil
 }
 
-// productOf reads "COL name VAL text COL …".
+// productOf parses "COL name VAL text COL …".
 func productOf(text string) match.Product {
 	cells := map[string]string{}
 	var columns []string

@@ -21,7 +21,7 @@ var program string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run builds the product, of which services and webs are processes.
+// run builds the product, for services and webs.
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "shoal-measure")
 	if err != nil {
@@ -36,13 +36,13 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// TestMeasures runs every measure on next to nothing: whether it works, not how fast it is. A short
-// run leaves out those that take long all the same.
+// TestMeasures runs every measure at minimal size: it tests whether they work, not how fast they
+// are. A short run skips slow ones.
 func TestMeasures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		measure measure.Measure
-		lines   string // a line that its report must have
+		lines   string // that its report must contain
 	}{
 		{"extract", &measure.Extract{Time: 5 * time.Millisecond}, "CSS, product, 300 KB"},
 		{"fetch", &measure.Fetch{Pages: 100, Concurrency: 8}, "28 KB, TLS"},
@@ -92,8 +92,8 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// TestCluster needs the real services, as make cluster has them; without them it says what is
-// missing.
+// TestCluster needs the real services, as in make cluster; without them it expects an error that
+// names what is missing.
 func TestCluster(t *testing.T) {
 	m := &measure.Cluster{Pages: 500, Fetchers: 2, RedisAddr: os.Getenv("REDIS_ADDR"),
 		ClickhouseURL: os.Getenv("CLICKHOUSE_URL"),

@@ -16,22 +16,21 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// due is a call whose time has come.
+// due is a call that is due.
 type due struct {
 	at   time.Time
 	call *call
 	kind kind
 }
 
-// maxDue is how many calls may be due and not sent yet: more than any measure leaves waiting and
-// still means something.
+// maxDue is how many due calls may wait to be sent: more than in any meaningful measurement.
 const maxDue = 1 << 16
 
-// latencies are those of the calls, each from when it was due.
+// latencies are the latencies of the calls, each from its due time.
 type latencies struct {
 	kinds  [kinds]histogram
 	byCall map[*call]*histogram
-	late   histogram // from when a call was due to when it was sent
+	late   histogram // from a call's due time to its sending
 	failed map[string]int
 }
 
@@ -59,8 +58,8 @@ func (l *latencies) of(c *call) *histogram {
 	return l.byCall[c]
 }
 
-// load sends calls at the measure's rates for its time, after a warm-up that does not count, and
-// reports their latencies.
+// load sends calls at the measure's rates for its time, after an uncounted warm-up, and reports
+// their latencies.
 func (m *API) load(ctx context.Context, s *service, c *calls, title string,
 	report *Report) (*latencies, error) {
 	client := &fasthttp.HostClient{Addr: c.host, MaxConns: m.Connections,
@@ -121,8 +120,8 @@ func (l *latencies) tell(report *Report, c *calls, title string) {
 	add("sent late", &l.late)
 }
 
-// tellFailed notes the calls that failed. They are an aim that is missed: a refusal is quick, and
-// must not pass for an answer.
+// tellFailed reports the failed calls as a missed aim: a refusal is fast, and must not count as an
+// answer.
 func (l *latencies) tellFailed(report *Report, title string) {
 	failed := 0
 	for _, why := range slices.Sorted(maps.Keys(l.failed)) {
@@ -134,8 +133,8 @@ func (l *latencies) tellFailed(report *Report, title string) {
 	}
 }
 
-// send makes calls due, at fixed distances, and sends them on as many connections as there are; it
-// returns when all are answered.
+// send makes calls due at fixed intervals and sends them on the connections there are; it returns
+// once all are answered.
 func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls,
 	span time.Duration) (*latencies, error) {
 	queue := make(chan due, maxDue)
@@ -165,11 +164,11 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls,
 	return all, errors.Join(errs[:]...)
 }
 
-// schedule makes the calls of a kind due, by turns.
+// schedule makes the calls of a kind due, in turn.
 func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate float64,
 	begun time.Time,
 	span time.Duration) error {
-	runtime.LockOSThread() // sleep asks for it
+	runtime.LockOSThread() // required by sleep
 	defer runtime.UnlockOSThread()
 	list := c.of[k]
 	for i := 0; rate > 0; i++ {
@@ -194,7 +193,7 @@ func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate flo
 	return nil
 }
 
-// send sends one call and notes how long it took.
+// send sends one call and records how long it took.
 func (l *latencies) send(client *fasthttp.HostClient, c *calls, d due) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)

@@ -25,7 +25,7 @@ type Raft struct {
 	Dir     string        `help:"Directory of the Raft log, on the disk that is meant; by default one for temporary files." placeholder:"DIR" type:"path"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Raft) Help() string {
 	return `A control plane that is alone takes small commands, each of which returns once it is on the disk (fsync) and applied. Commands
 that come together share a write. The disk is that of --dir; "fsync alone" is what it takes to make 200 bytes durable
@@ -58,7 +58,7 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
+	defer func() { _ = os.RemoveAll(dir) }() // leftovers do not matter
 	table := report.table("Small commands, durable and applied when they return:", "callers",
 		"commands/s", "p50, ms",
 		"p99, ms", "longest, ms", "CPU a command, µs")
@@ -81,13 +81,13 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 	})
 }
 
-// syncs appends a little to a file and makes it durable, again and again.
+// syncs repeatedly appends a little to a file and makes it durable.
 func (m *Raft) syncs(ctx context.Context, path string) (*histogram, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	defer func() { _ = file.Close() }() // what matters was synced
+	defer func() { _ = file.Close() }() // what matters is already synced
 	h := &histogram{}
 	entry := make([]byte, 200)
 	for end := time.Now().Add(m.Time); time.Now().Before(end); {
@@ -144,8 +144,7 @@ func (m *Raft) measure(ctx context.Context, c client.Client, writers int, table 
 	return err
 }
 
-// withControlPlane runs a control plane that is alone, on a directory of its own, while use does
-// something with it.
+// withControlPlane runs use with a standalone control plane on its own directory.
 func withControlPlane(ctx context.Context, dir string, use func(client.Client) error) (err error) {
 	settings := controlplane.Defaults()
 	log, err := stream.NewMemory(stream.Config{Partitions: int(settings.Shards)})

@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// ReExtract measures how much faster kept pages are read again than they were crawled.
+// ReExtract measures how much faster kept pages are re-read than crawled.
 type ReExtract struct {
 	Pages  int `help:"Of each run, at most 100,000." default:"100000"`
 	Rounds int `help:"A crawl that keeps bodies, then a re-extract of it, round after round." default:"3"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*ReExtract) Help() string {
 	return `A list run keeps the bodies of its pages (config.keepBodyDays), and is waited for until every page is stored and paid. Then
 the run is read again from what was kept, until its rows are seen. Crawl and web are not held up by politeness, so the
@@ -29,11 +29,11 @@ Example: shoal bench re-extract --pages 20000`
 }
 
 const (
-	reExtractFactor = 3 // how much faster it is to be
+	reExtractFactor = 3 // how much faster it must be
 	maxReExtracted  = 100_000
 )
 
-// reExtracted is what a round took.
+// reExtracted is the cost of a round.
 type reExtracted struct{ crawl, again reading }
 
 func (r reExtracted) factor() float64 { return r.crawl.wall.Seconds() / r.again.wall.Seconds() }
@@ -74,7 +74,7 @@ func (m *ReExtract) Measure(ctx context.Context, on *Bench, report *Report) erro
 	return nil
 }
 
-// measure makes one round, on a web and a service of its own.
+// measure runs one round, on a fresh web and service.
 func (m *ReExtract) measure(ctx context.Context, on *Bench) (r reExtracted, err error) {
 	w, err := on.startWeb(ctx, page.Web(m.Pages+1))
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *service) keeper(ctx context.Context, address string) (run api.Launched,
 	return run, s.Again("keep").Call(ctx, "PUT", "/api/scraper", nil, scraper, nil)
 }
 
-// timed is what some calls take of the service.
+// timed measures what calls cost the service.
 func (s *service) timed(calls func() error) (took reading, err error) {
 	var before, after process.Usage
 	if before, err = s.Usage(); err != nil {

@@ -15,14 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// Report is what one measure found. It is also the shape of the JSON file.
+// Report is the result of one measure, and the shape of the JSON file.
 type Report struct {
 	Bench   string   `json:"bench"`
 	Date    string   `json:"date"` // UTC
 	Machine string   `json:"machine"`
 	Cores   int      `json:"cores"`
 	Memory  int64    `json:"memoryBytes,omitempty"` // of the machine
-	Load    string   `json:"load"`                  // Linux's load average of the minute before
+	Load    string   `json:"load"`                  // Linux's load average over the last minute
 	Go      string   `json:"go"`
 	Version string   `json:"version"`
 	Command string   `json:"command"`
@@ -30,24 +30,23 @@ type Report struct {
 	Aims    []Aim    `json:"aims,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
-	pictures map[string]string // by the names of their files, as SVG
+	pictures map[string]string // SVG by file name
 }
 
-// Table is figures of one kind, a line for each case.
+// Table has figures of one kind, one line per case.
 type Table struct {
 	Title   string   `json:"title"`
-	Columns []string `json:"columns"` // with units; the first names the cases
+	Columns []string `json:"columns"` // with units; the first is for the cases
 	Lines   []Line   `json:"lines"`
 }
 
-// Line is the figures of one case, one for each column but the first. A figure that there is none
-// of is nil.
+// Line has the figures of one case, one per column except the first. A missing figure is nil.
 type Line struct {
 	Case   string     `json:"case"`
 	Values []*float64 `json:"values"`
 }
 
-// Aim is a figure that was promised, beside what was measured.
+// Aim is a promised figure and the measured one.
 type Aim struct {
 	What     string  `json:"what"`
 	Measured float64 `json:"measured"`
@@ -56,7 +55,7 @@ type Aim struct {
 	Met      bool    `json:"met"`
 }
 
-// NewReport begins a report: before anything is measured, since it tells how busy the machine was.
+// NewReport begins a report, before the measuring: it records how busy the machine was.
 func NewReport(bench, version, command string) *Report {
 	return &Report{
 		Bench: bench, Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: Machine(),
@@ -77,7 +76,7 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// picture adds a picture, which Save puts beside the report in a file of that name.
+// picture adds a picture, which Save writes to a file of that name beside the report.
 func (r *Report) picture(name, svg string) {
 	if r.pictures == nil {
 		r.pictures = map[string]string{}
@@ -85,13 +84,13 @@ func (r *Report) picture(name, svg string) {
 	r.pictures[name] = svg
 }
 
-// atMost notes an aim.
+// atMost adds an aim.
 func (r *Report) atMost(what string, measured, limit float64, unit string) {
 	r.Aims = append(r.Aims, Aim{What: what, Measured: measured, Limit: limit, Unit: unit,
 		Met: measured <= limit})
 }
 
-// add adds a line. NaN is a figure that there is none of.
+// add adds a line. NaN stands for a missing figure.
 func (t *Table) add(name string, values ...float64) {
 	line := Line{Case: name}
 	for _, value := range values {
@@ -104,7 +103,7 @@ func (t *Table) add(name string, values ...float64) {
 	t.Lines = append(t.Lines, line)
 }
 
-// Text is the report for people, as Markdown whose tables can be read as they are.
+// Text is the report for people, as Markdown whose tables are readable as text.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# shoal bench %s, %s\n\n%s, %d cores, %d MB, load %s before; %s; shoal "+
@@ -179,7 +178,7 @@ func (t *Table) text() string {
 	return b.String()
 }
 
-// figure writes a number with as many decimals as say something, and thousands apart.
+// figure formats a number with meaningful decimals and thousands separators.
 func figure(value float64) string {
 	size := math.Abs(value)
 	switch {
@@ -204,8 +203,8 @@ func thousands(digits string) string {
 	return sign + digits
 }
 
-// Save writes the report into a directory, named after day, processor and measure, and returns the
-// path without its extensions. A later one of the same day takes the place of an earlier one.
+// Save writes the report to a directory, named after day, processor and measure, and returns the
+// path without extension. A later report of the same day replaces an earlier one.
 func (r *Report) Save(dir string) (string, error) {
 	encoded, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -226,14 +225,14 @@ func (r *Report) Save(dir string) (string, error) {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Slug is text as it can stand in a file's name.
+// Slug converts text to a part of a file name.
 func Slug(text string) string {
 	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// Machine is the processor's name as Linux tells it.
+// Machine returns the processor's name from Linux.
 func Machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo") // without it the machine has no name
+	info, _ := os.ReadFile("/proc/cpuinfo") // the name stays empty if this fails
 	for line := range strings.Lines(string(info)) {
 		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
@@ -242,9 +241,9 @@ func Machine() string {
 	return runtime.GOARCH
 }
 
-// memory is the machine's, in bytes; 0 when unknown.
+// memory is the machine's memory, in bytes; 0 if unknown.
 func memory() int64 {
-	info, _ := os.ReadFile("/proc/meminfo") // without it the size is unknown
+	info, _ := os.ReadFile("/proc/meminfo") // the size stays unknown if this fails
 	for line := range strings.Lines(string(info)) {
 		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 			kilobytes, err := strconv.ParseInt(
@@ -257,10 +256,10 @@ func memory() int64 {
 	return 0
 }
 
-// Load is the load average of the last minute: where it is above the number of cores, only ratios
-// can be trusted.
+// Load is the load average of the last minute. If it is above the number of cores, only ratios are
+// reliable.
 func Load() string {
-	averages, _ := os.ReadFile("/proc/loadavg") // without it the load is unknown
+	averages, _ := os.ReadFile("/proc/loadavg") // the load stays unknown if this fails
 	if one, _, found := strings.Cut(string(averages), " "); found {
 		return one
 	}

@@ -25,7 +25,7 @@ type Rows struct {
 	ClickhouseURL string `help:"ClickHouse to measure beside SQLite: http://HOST:PORT/. A database of the measure's own is made there and removed." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
 }
 
-// Help says what the figures are.
+// Help returns the help text.
 func (*Rows) Help() string {
 	return `Pages of one row are stored as ingest stores them, with their page records; then the rows are read as customers read them:
 filtered, counted, sorted, by cursor. SQLite always; ClickHouse when --clickhouse-url or CLICKHOUSE_URL names one.
@@ -75,7 +75,7 @@ func (m *Rows) store(ctx context.Context, on *Bench, name string, store rowstore
 	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
 		Started: time.Now().UnixMicro()}
 	writes := &histogram{}
-	var took, used time.Duration // of the writes, without the making of pages
+	var took, used time.Duration // of the writes, without making the pages
 	for from := 0; from < m.Rows; from += m.Batch {
 		pages := rowPages(source, job, from, min(m.Batch, m.Rows-from))
 		before, err := ownCPU()
@@ -103,7 +103,7 @@ func (m *Rows) store(ctx context.Context, on *Bench, name string, store rowstore
 	return m.reads(ctx, on, name, store, job, report)
 }
 
-// rowFilters are those that customers use.
+// rowFilters are filters that customers use.
 func rowFilters() []struct{ name, text string } {
 	return []struct{ name, text string }{
 		{"all", ""},
@@ -187,7 +187,7 @@ func rowReads(ctx context.Context, store rowstore.Store, scope rowstore.Scope) (
 	}}), nil
 }
 
-// rowPages are pages of one row each, as a list run brings them.
+// rowPages are pages of one row each, like those of a list run.
 func rowPages(source ids.Source, job rowstore.Job, from, count int) []rowstore.PageWrite {
 	pages := make([]rowstore.PageWrite, count)
 	for i := range pages {
@@ -209,7 +209,7 @@ func rowPages(source ids.Source, job rowstore.Job, from, count int) []rowstore.P
 	return pages
 }
 
-// dropDatabase removes what the measure made at ClickHouse.
+// dropDatabase removes the measure's ClickHouse database.
 func dropDatabase(ctx context.Context, server, database string) error {
 	return postQuery(ctx, server, "DROP DATABASE IF EXISTS "+database)
 }

@@ -7,10 +7,10 @@ import (
 	"shoal.dev/shoal/bench/saved"
 )
 
-// minFound is the share of a half's pages below which nothing is judged.
+// minFound is the share of a half's pages required for a judgement.
 const minFound = 0.9
 
-// readHalf hands on the pages of a half of a corpus, each with its entry, in the corpus's order.
+// readHalf passes on the pages of a half of a corpus, each with its entry, in the corpus's order.
 // what names the corpus.
 func readHalf[E any](ctx context.Context, on *Bench, what, dir string, half saved.Half,
 	entries []E, source func(*E) *saved.Source, read func(entry *E, body []byte)) error {
@@ -31,7 +31,7 @@ func readHalf[E any](ctx context.Context, on *Bench, what, dir string, half save
 	return nil
 }
 
-// loadHalf reads the pages of a half of a corpus, by their hashes. what names the corpus.
+// loadHalf reads the pages of a half of a corpus, by hash. what names the corpus.
 func loadHalf[E any](on *Bench, what, dir string, half saved.Half, entries []E,
 	source func(*E) *saved.Source) (map[string][]byte, error) {
 	pages, wanted := map[string][]byte{}, 0

@@ -21,24 +21,24 @@ import (
 const (
 	readyWithin = 5 * time.Minute
 	stopWithin  = 30 * time.Second
-	plenty      = 1_000_000_000_000 // micros: no run of a measure is stopped by an empty wallet
+	plenty      = 1_000_000_000_000 // micros, so that no run of a measure stops for lack of money
 )
 
-// service is `shoal serve`, as people run it, with the customer who owns it.
+// service is `shoal serve`, as people run it, with its self-hosting customer.
 type service struct {
 	*process.Process
 	api.Client
 	data string
 }
 
-// unbounded is a pace that never holds a host up: what is measured is work, not waiting.
+// unbounded is a pace that never delays a host, so that work is measured, not waiting.
 func unbounded(connections int) []string {
 	n := strconv.Itoa(max(connections, 1))
 	return []string{"--host-rate", "1e6", "--max-host-rate", "1e6", "--host-connections", n,
 		"--max-host-connections", n}
 }
 
-// serve starts a service on a data directory, led to the webs, and waits until it serves.
+// serve starts a service on a data directory, directed to the webs, and waits until it serves.
 func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*web,
 	args ...string) (*service, error) {
 	args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8"}, args...)
@@ -60,7 +60,7 @@ func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*we
 		nil
 }
 
-// fresh starts a service on nothing, with money.
+// fresh starts a service on an empty directory, with money.
 func (b *Bench) fresh(ctx context.Context, env []string, webs []*web, args ...string) (*service,
 	error) {
 	data, err := b.directory("data")
@@ -85,7 +85,7 @@ func (s *service) end() error {
 	return errors.Join(err, os.RemoveAll(s.data))
 }
 
-// admin calls with an administrator's rights.
+// admin returns a client with administrator's rights.
 func (s *service) admin(ctx context.Context) (api.Client, error) {
 	token, err := s.Command(ctx, "token", "--admin")
 	who := s.Client
@@ -93,7 +93,7 @@ func (s *service) admin(ctx context.Context) (api.Client, error) {
 	return who, err
 }
 
-// launch makes a list run of the order, which it does not wait for.
+// launch launches a list run of the order without waiting for it.
 func launch(ctx context.Context, o api.Order) (api.Launched, error) {
 	query, err := o.Query(ctx)
 	if err != nil {
@@ -102,13 +102,13 @@ func launch(ctx context.Context, o api.Order) (api.Launched, error) {
 	return o.Who.RunList(ctx, query, o.Body())
 }
 
-// crawl makes a list run and waits until every page is stored and paid.
+// crawl makes a list run and waits until every page is stored and charged.
 func (s *service) crawl(ctx context.Context, o api.Order) error {
 	_, err := s.count(ctx, o)
 	return err
 }
 
-// deliver is crawl of pages none of which may fail: what is not asked for costs nothing.
+// deliver is crawl for pages that must not fail: a page that is not fetched would cost nothing.
 func (s *service) deliver(ctx context.Context, o api.Order) error {
 	failed, err := s.count(ctx, o)
 	if err == nil && failed > 0 {
@@ -117,7 +117,7 @@ func (s *service) deliver(ctx context.Context, o api.Order) error {
 	return err
 }
 
-// count is crawl, with how many pages failed.
+// count is crawl, and returns how many pages failed.
 func (s *service) count(ctx context.Context, o api.Order) (failed int64, err error) {
 	run, err := launch(ctx, o)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *service) count(ctx context.Context, o api.Order) (failed int64, err err
 
 var liveHeap = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
 
-// heap is the live heap of a process after a collection, in bytes; ops is its --ops-listen, with
-// --ops-profiles.
+// heap returns the live heap of a process after a collection, in bytes; ops is its --ops-listen,
+// with --ops-profiles.
 func heap(ctx context.Context, ops string) (int64, error) {
 	body, err := fetch(ctx, "http://"+ops+"/debug/pprof/heap?gc=1&debug=1")
 	if err != nil {
@@ -151,7 +151,7 @@ func heap(ctx context.Context, ops string) (int64, error) {
 	return strconv.ParseInt(string(found[1]), 10, 64)
 }
 
-// saveProfile writes a profile of a process to a file: heap, or profile?seconds=N.
+// saveProfile writes a process's profile to a file; which is heap or profile?seconds=N.
 func saveProfile(ctx context.Context, ops, which, path string) error {
 	body, err := fetch(ctx, "http://"+ops+"/debug/pprof/"+which)
 	if err != nil {
@@ -175,7 +175,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read-only
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("bench: %s answers %s: %w", address, answer.Status, err)
@@ -189,7 +189,7 @@ func postQuery(ctx context.Context, server, statement string) error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	at.Path = "/" // not a database that there may not be
+	at.Path = "/" // not a database that may not exist
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(),
 		strings.NewReader(statement))
 	if err != nil {
@@ -199,7 +199,7 @@ func postQuery(ctx context.Context, server, statement string) error {
 	if err != nil {
 		return fmt.Errorf("bench: clickhouse: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read-only
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("bench: clickhouse: %q: %s", statement, answer.Status)
 	}

@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Soak runs the service for hours, kills it again and again, and recounts every run.
+// Soak runs the service for hours, kills it repeatedly, and recounts every run.
 type Soak struct {
 	Time  time.Duration `help:"How long runs are begun." default:"1h"`
 	Runs  int           `help:"Runs at once, each of a customer and a web of its own." default:"3"`
@@ -28,7 +28,7 @@ type Soak struct {
 	Seed  uint64        `help:"Of webs and kills." default:"1"`
 }
 
-// Help says what it does.
+// Help returns the help text.
 func (*Soak) Help() string {
 	return `A 'shoal serve' works on run after run, of single pages and of chains, with every kind of trouble among them, and is killed
 (SIGKILL) at random moments and started again on the same data. Each run is recounted when it ends, page by page, from the
@@ -40,21 +40,21 @@ Example: shoal bench soak --time 8h --kills 1m`
 
 const (
 	soakHosts    = 20
-	soakPrice    = 150 // micros a page
+	soakPrice    = 150 // micros per page
 	soakFree     = 5   // free requests of a new customer
 	soakPatience = 10 * time.Minute
 	leastKills   = 8 * time.Second
-	soakEvery    = 60 // samples of memory and disk, at most, over the whole time
+	soakEvery    = 60 // most samples of memory and disk over the whole time
 )
 
-// soak is a soak under way.
+// soak is a soak in progress.
 type soak struct {
 	m       *Soak
 	on      *Bench
 	config  process.Config
 	begun   time.Time
 	mu      sync.Mutex
-	service *process.Process // nil while there is none
+	service *process.Process // nil while none runs
 	deaths  []time.Time
 	rounds  int // ended and recounted
 	sum     recount.Summary
@@ -65,10 +65,10 @@ type soakSample struct {
 	after      time.Duration
 	rounds     int
 	kills      int
-	rss, bytes int64 // of the service; of its data directory
+	rss, bytes int64 // memory of the service; size of its data directory
 }
 
-// Measure soaks.
+// Measure runs the soak.
 func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err error) {
 	if err := positive(map[string]time.Duration{"time": m.Time}); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err erro
 	return s.tell(ctx, report)
 }
 
-// prepare chooses the places of service and webs, which stay the same over all restarts.
+// prepare chooses the addresses of service and webs, which stay the same over all restarts.
 func (m *Soak) prepare(on *Bench) (*soak, []string, error) {
 	data, err := on.directory("data")
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *soak) start(ctx context.Context) error {
 	return p.Ready(ctx)
 }
 
-// work has all lanes at runs, with kills and samples, until the time is over and every run has
+// work keeps all lanes running, with kills and samples, until the time is over and every run has
 // ended.
 func (s *soak) work(ctx context.Context, places []string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -168,7 +168,7 @@ func (s *soak) work(ctx context.Context, places []string) error {
 	return context.Cause(ctx)
 }
 
-// kill kills the service again and again, until the context ends; it leaves one that serves.
+// kill kills the service repeatedly until the context ends; it leaves a serving one.
 func (s *soak) kill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(s.m.Seed, 2))
 	wait := func() time.Duration {
@@ -187,7 +187,7 @@ func (s *soak) kill(ctx context.Context) error {
 	return nil
 }
 
-// sample notes from time to time what the service has of memory and disk.
+// sample records from time to time the service's memory and disk use.
 func (s *soak) sample(ctx context.Context) {
 	for pause(ctx, s.m.Time/soakEvery) == nil {
 		s.note()
@@ -200,15 +200,15 @@ func (s *soak) note() {
 	p, sample := s.service, soakSample{after: time.Since(s.begun), rounds: s.rounds,
 		kills: len(s.deaths)}
 	s.mu.Unlock()
-	if usage, err := p.Usage(); err == nil { // it may have been killed this moment
+	if usage, err := p.Usage(); err == nil { // it may have just been killed
 		sample.rss, sample.bytes = usage.Bytes, sizeOf(s.config.Data)
 		s.samples = append(s.samples, sample)
 	}
 }
 
-// sizeOf is what the files of a directory have, as far as they can be seen.
+// sizeOf is the total size of the visible files in a directory.
 func sizeOf(dir string) (size int64) {
-	// files come and go meanwhile
+	// Files may come and go in the meantime.
 	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			if info, err := entry.Info(); err == nil {
@@ -220,7 +220,7 @@ func sizeOf(dir string) (size int64) {
 	return size
 }
 
-// round is one run from its customer's first call to its recount.
+// round is one run, from its customer's first call to its recount.
 func (s *soak) round(ctx context.Context, lane, n int, place string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, soakPatience)
 	defer cancel()
@@ -262,7 +262,7 @@ func (s *soak) round(ctx context.Context, lane, n int, place string) (err error)
 	return nil
 }
 
-// web is a run's: single pages or chains, by turns.
+// web makes a run's web: single pages or chains, in turn.
 func (s *soak) web(listener net.Listener, lane, n int) (w *synthweb.Web, links int, chains bool,
 	err error) {
 	config := synthweb.Config{Seed: s.m.Seed<<32 + uint64(lane)<<24 + uint64(n),
@@ -281,7 +281,7 @@ func (s *soak) web(listener net.Listener, lane, n int) (w *synthweb.Web, links i
 	return w, soakHosts * config.PagesPerHost, chains, err
 }
 
-// soakRun is one run, whose calls are made again until they are answered.
+// soakRun is one run, whose calls are repeated until they are answered.
 type soakRun struct {
 	*soak
 	name   string
@@ -336,8 +336,8 @@ func (r *soakRun) run(ctx context.Context) (recount.Reported, error) {
 	return reported, err
 }
 
-// again makes calls until they succeed or fail for good: no answer, and an answer that asks for
-// patience, mean again.
+// again repeats calls until they succeed or fail for good. It repeats calls without an answer, and
+// those told to wait.
 func again(ctx context.Context, calls func(ctx context.Context) error) error {
 	for {
 		err := calls(ctx)
@@ -353,7 +353,7 @@ func again(ctx context.Context, calls func(ctx context.Context) error) error {
 	}
 }
 
-// tell asks the service for its own recount and reports.
+// tell asks the service for its own recount, and reports.
 func (s *soak) tell(ctx context.Context, report *Report) error {
 	token, err := process.Run(ctx, s.config, "token", "--admin")
 	if err != nil {

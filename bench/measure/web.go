@@ -18,18 +18,17 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// webCommand is the hidden subcommand of `shoal bench` that is a web.
+// webCommand is the hidden subcommand of `shoal bench` that runs a web.
 const webCommand = "web"
 
-// served is what the process of a web says once it serves.
+// served is what a web's process reports once it serves.
 type served struct {
 	Address   string
 	Authority []byte // PEM; nil without TLS
 }
 
-// ServeWeb is the process of a web. It reads its configuration as JSON from in and says on out
-// where it listens. It serves until the context or the input ends, so that it never outlives who
-// started it.
+// ServeWeb is the process of a web. It reads its configuration as JSON from in and reports its
+// address on out. It serves until the context or the input ends, so it never outlives its parent.
 func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	var config synthweb.Config
 	input := bufio.NewReader(in)
@@ -61,15 +60,15 @@ func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	return w.Serve(ctx, listener)
 }
 
-// web is a synthetic web in a process of its own, so that what it uses can be told apart. The Web
-// is its twin that does not serve: it knows addresses and what is true of them.
+// web is a synthetic web in its own process, so that its resource use can be told apart. The
+// embedded Web is a twin that does not serve: it knows the addresses and their truth.
 type web struct {
 	*synthweb.Web
 	place     string // HOST:PORT
 	authority string // file, "" without TLS
 	command   *exec.Cmd
 	input     io.Closer
-	before    process.Usage // at the beginning of the span that is measured
+	before    process.Usage // at the beginning of the measured span
 	begun     time.Time
 }
 
@@ -105,7 +104,7 @@ func (b *Bench) startWeb(ctx context.Context, config synthweb.Config) (*web, err
 	return w, nil
 }
 
-// await tells the process what web to be and waits until it is.
+// await sends the process its configuration and waits until it serves.
 func (w *web) await(config []byte, input io.Writer, output io.Reader, dir string) error {
 	if _, err := input.Write(config); err != nil {
 		return fmt.Errorf("bench: web: %w", err)
@@ -125,7 +124,7 @@ func (w *web) await(config []byte, input io.Writer, output io.Reader, dir string
 	return nil
 }
 
-// origin leads a service to the web.
+// origin is the origin map entry that directs a service to the web.
 func (w *web) origin() string { return w.Pattern() + "=" + w.place }
 
 // environment makes a process trust the web's certificates.
@@ -136,14 +135,14 @@ func (w *web) environment() []string {
 	return []string{"SSL_CERT_FILE=" + w.authority}
 }
 
-// markSpan marks the beginning of the span that share tells of.
+// markSpan marks the beginning of the span for share.
 func (w *web) markSpan() (err error) {
 	w.begun = time.Now()
 	w.before, err = process.UsageOf(w.command.Process.Pid)
 	return err
 }
 
-// share is the processor time that the web has used since begin, in cores.
+// share is the processor time that the web has used since markSpan, in cores.
 func (w *web) share() (float64, error) {
 	now, err := process.UsageOf(w.command.Process.Pid)
 	return (now.CPU - w.before.CPU).Seconds() / time.Since(w.begun).Seconds(), err

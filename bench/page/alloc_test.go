@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards page → row on the page that the figures are about.
+// TestAllocations guards page → row on the page of the project's figures.
 func TestAllocations(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -1,6 +1,5 @@
-// Package page is the page that the project's figures are about: its bytes and its five fields. It
-// has the web that shows it under as many addresses as are wanted, and the rows that a correct run
-// finds there.
+// Package page owns the page behind the project's figures: its bytes and its five fields. It has
+// the web that shows it under any number of addresses, and the rows that a correct run finds there.
 package page
 
 import (
@@ -20,14 +19,14 @@ import (
 //go:embed product-page.html
 var html string
 
-// HTML is the page. Where it says 12345, the web puts the address's number.
+// HTML returns the page. The web replaces 12345 with the address's number.
 func HTML() []byte { return []byte(html) }
 
 // Hosts is how many sites the addresses are spread over.
 const Hosts = 64
 
-// Fields are what every contender reads, in this order: the five of the page, and with absent one
-// more, which the page does not have. Whoever stops reading once all is found cannot stop then.
+// Fields are the fields that every contender reads, in order: the page's five. With absent there is
+// one more, which the page does not have, so that nobody can stop reading early.
 func Fields(absent bool) []model.Field {
 	five := []model.Field{
 		{Name: "title", Selector: "h1.title", Kind: model.Text},
@@ -57,7 +56,7 @@ func Web(addresses int) synthweb.Config {
 	}
 }
 
-// Rows is the fingerprint of the rows that a correct run finds at the addresses.
+// Rows returns the fingerprint of the rows that a correct run finds at the addresses.
 func Rows(web *synthweb.Web, addresses []string) (string, error) {
 	var rows [][]byte
 	for _, address := range addresses {
@@ -77,7 +76,7 @@ func Rows(web *synthweb.Web, addresses []string) (string, error) {
 	return Fingerprint(rows)
 }
 
-// pathOf is a link as the page writes it: Shoal's rows have it absolute, its peers' as it is
+// pathOf returns a link as the page writes it: Shoal's rows have it absolute, its peers' as
 // written.
 func pathOf(link string) string {
 	if u, err := url.Parse(link); err == nil && u.Host != "" {
@@ -86,8 +85,8 @@ func pathOf(link string) string {
 	return link
 }
 
-// Fingerprint is the same for the same rows in any order, whatever the order of their keys and
-// whatever else they hold.
+// Fingerprint is the same for equal rows, whatever the order of rows and keys, and whatever other
+// fields they have.
 func Fingerprint(rows [][]byte) (string, error) {
 	canonical := make([][]byte, len(rows))
 	for i, row := range rows {

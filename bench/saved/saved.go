@@ -1,6 +1,6 @@
 // Package saved owns lists of saved real pages. They say where in the public collections each page
-// is, its hash, and which half of a corpus it belongs to. It owns no pages, and no answers: those
-// are the lists' own.
+// is, its hash, and the half of a corpus that it belongs to. It owns no pages, and no answers:
+// those belong to the lists.
 package saved
 
 import (
@@ -17,14 +17,14 @@ import (
 	"strings"
 )
 
-// Source is where a saved page is.
+// Source says where a saved page is.
 type Source struct {
 	Repository string `json:"repository"` // owner/name on GitHub
 	Commit     string `json:"commit"`
 	Path       string `json:"path"`
 	SHA256     string `json:"sha256"`            // of the file, in hexadecimal digits
 	Address    string `json:"address"`           // of the page
-	Charset    string `json:"charset,omitempty"` // as its server named it; "" where it did not
+	Charset    string `json:"charset,omitempty"` // as its server named it; "" if it did not
 	Site       string `json:"site"`              // registrable domain
 }
 
@@ -37,7 +37,7 @@ const (
 	Held Half = "held"
 )
 
-// HalfOf is the half of a site, for good.
+// HalfOf returns the half of a site; it never changes.
 func HalfOf(site string) Half {
 	if sum := sha256.Sum256([]byte(site)); sum[0]&1 == 0 {
 		return Tune
@@ -45,13 +45,13 @@ func HalfOf(site string) Half {
 	return Held
 }
 
-// The parts of further pages of the half Tune: one to improve the product by, one to check it by.
+// The parts of further pages in the half Tune: one to improve the product by, one to check it by.
 const (
 	Work  Half = "work"
 	Check Half = "check"
 )
 
-// PartOf is the part of a site of the half Tune, for good.
+// PartOf returns the part of a site in the half Tune; it never changes.
 func PartOf(site string) Half {
 	if sum := sha256.Sum256([]byte(site)); sum[1]&1 == 0 {
 		return Work
@@ -59,7 +59,7 @@ func PartOf(site string) Half {
 	return Check
 }
 
-// maxLine is the most bytes of an entry.
+// maxLine bounds an entry, in bytes.
 const maxLine = 64 << 10
 
 // Read reads a list of entries, one JSON object a line. name is for errors.
@@ -82,12 +82,12 @@ func Read[E any](name string, lines []byte) ([]E, error) {
 	return entries, nil
 }
 
-// maxPage is the most bytes of a page.
+// maxPage bounds a page, in bytes.
 const maxPage = 16 << 20
 
-// Load reads the page from a directory that has it under repository and path. A page that is not
-// there, or is another one by its hash, is not found. A file in gzip is unpacked.
-// Errors: the file is there and cannot be read.
+// Load reads the page from a directory that has it under repository and path. found is false if the
+// page is missing or has another hash. It unpacks a gzip file. Errors: the file exists and cannot
+// be read.
 func (s *Source) Load(dir string) (body []byte, found bool, err error) {
 	path := filepath.Join(dir, filepath.FromSlash(s.Repository), filepath.FromSlash(s.Path))
 	info, err := os.Stat(path)
@@ -112,7 +112,7 @@ func (s *Source) Load(dir string) (body []byte, found bool, err error) {
 	return body, true, nil
 }
 
-// unpack is what a file in gzip holds, up to the most bytes of a page.
+// unpack unpacks a gzip file, up to maxPage.
 func unpack(packed []byte) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -125,7 +125,7 @@ func unpack(packed []byte) ([]byte, error) {
 	return body, nil
 }
 
-// ContentType is the header that the page is read under.
+// ContentType is the page's Content-Type header.
 func (s *Source) ContentType() string {
 	if s.Charset == "" {
 		return "text/html"

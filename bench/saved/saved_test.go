@@ -27,7 +27,7 @@ func TestPartsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestLoadUnpacks: the hash is that of the file, and the page is what it holds.
+// TestLoadUnpacks: the hash is of the packed file, and the page is its content.
 func TestLoadUnpacks(t *testing.T) {
 	dir := t.TempDir()
 	var packed bytes.Buffer

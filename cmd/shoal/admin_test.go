@@ -22,7 +22,7 @@ func TestAdminCreate(t *testing.T) {
 	if sent := b.api.Bodies[call]; sent != want {
 		t.Errorf("sent %s", sent)
 	}
-	b.in = "" // the server says what is wrong with it
+	b.in = "" // the server reports what is wrong with it
 	b.api.Refuse[call] = apitest.Problem{Status: 400, Code: "invalid_request", Detail: "too short"}
 	b.shoal("admin", "create", "ops@x.test", "--customer", "acme").want(t, terminal.ExitFailed,
 		"too short")

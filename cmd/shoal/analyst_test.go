@@ -33,7 +33,7 @@ func scraping(t *testing.T) *shell {
 	return b
 }
 
-// saved is the scraper that was put last.
+// saved returns the scraper that was put last.
 func (b *shell) saved() map[string]any {
 	b.t.Helper()
 	var scraper map[string]any
@@ -65,7 +65,7 @@ func TestScrapeAsksWhichCandidate(t *testing.T) {
 	}
 }
 
-// Who interrupts a question has not to answer it first.
+// A question can be interrupted without answering it first.
 func TestQuestionsAreInterrupted(t *testing.T) {
 	b := scraping(t)
 	typed, person := io.Pipe()
@@ -141,8 +141,7 @@ func TestScrapeReadsAList(t *testing.T) {
 	b.shoal("scrape", list, "--skip-bad", "--scraper", apitest.ScraperID).want(t, terminal.ExitOK)
 }
 
-// What only counts for a page that is looked at is refused beside a scraper, before anything is
-// read.
+// Flags that only matter for inspecting a page are refused with a scraper, before anything is read.
 func TestScrapeRefusesWhatAScraperPassesOver(t *testing.T) {
 	b := scraping(t)
 	list := b.write("lamps.txt", "https://a.example/1\n")
@@ -158,7 +157,7 @@ func TestScrapeRefusesWhatAScraperPassesOver(t *testing.T) {
 		terminal.ExitUsage, "--json")
 }
 
-// A run that failed has no rows to speak of: they do not replace those of the run before.
+// A failed run has no rows to write: they do not replace those of the run before.
 func TestScrapeKeepsTheFileWhenTheRunFails(t *testing.T) {
 	b := scraping(t)
 	b.api.Outcome = apitest.Job("FAILED", nil)
@@ -171,7 +170,7 @@ func TestScrapeKeepsTheFileWhenTheRunFails(t *testing.T) {
 	}
 }
 
-// A run that ends badly is told by the exit code, and what it has is written.
+// A run that ends badly sets the exit code, and its rows are written.
 func TestScrapeEndsWithTheRunsExitCode(t *testing.T) {
 	b := scraping(t)
 	b.api.Outcome = apitest.Job("STOPPED", map[string]any{"stopReason": "MAX_CHARGE_REACHED"})
@@ -312,7 +311,7 @@ func TestProfileSaysWhatFieldsAreLike(t *testing.T) {
 		profile.Fields[0]["distinct"] != 800.0 {
 		t.Errorf("%v: %s", err, got.out)
 	}
-	// What goes on cannot be judged yet.
+	// A run in progress cannot be judged yet.
 	b.api.Jobs = []map[string]any{apitest.Job("RUNNING", nil)}
 	calls := len(b.api.Calls)
 	b.shoal("profile", apitest.RunID).want(t, terminal.ExitOK, "1,200 rows")
@@ -336,7 +335,7 @@ func TestRowsOfScrapersAndGroups(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != apitest.CSV {
 		t.Errorf("%q, %v", text, err)
 	}
-	// What breaks off leaves no file that looks whole.
+	// A broken answer leaves no file that looks complete.
 	b.api.CutOff = "GET /api/scraper/data/export"
 	b.shoal("rows", "--job", apitest.RunID, "--format", "csv", "-o", file+"2").want(t,
 		terminal.ExitNoAccess, "broke off")
@@ -359,8 +358,8 @@ func TestMisspeltVariablesAreTold(t *testing.T) {
 	}
 }
 
-// TestVariablesThatSetSomethingAreNotTold: several commands have flags of one name, with variables
-// of their own.
+// TestVariablesThatSetSomethingAreNotTold: several commands have flags with the same name but
+// different environment variables.
 func TestVariablesThatSetSomethingAreNotTold(t *testing.T) {
 	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// trailServer answers with a trail, two entries a page, and keeps what it was asked.
+// trailServer serves a trail, two entries a page, and records the requests.
 type trailServer struct {
 	*httptest.Server
 	lines []string

@@ -15,7 +15,7 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*completionCommand) Help() string {
 	return `The shell asks shoal itself, which has to be on PATH.
 
@@ -48,14 +48,14 @@ complete -f -c shoal -a "(__complete_shoal)"
 // manCommand is 'shoal man'.
 type manCommand struct{}
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*manCommand) Help() string {
 	return `Example:
 
   shoal man > /usr/local/share/man/man1/shoal.1`
 }
 
-// Run prints the page.
+// Run prints the man page.
 func (*manCommand) Run(t *terminal.Terminal, app *kong.Kong) error {
 	_, err := fmt.Fprint(t.Out, mangokong.NewManPage(1, app.Model).Build(roff.NewDocument()))
 	return err

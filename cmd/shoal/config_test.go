@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// usualModel is what the flags of the model say when none is given.
+// usualModel is the model's configuration without flags.
 var usualModel = service.ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000,
 	DayTokens: 5_000_000}
 
@@ -119,7 +119,7 @@ func TestCallFlags(t *testing.T) {
 		t.Errorf("from the environment: %s", diff)
 	}
 	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE", "SHOAL_TRUSTED_PROXIES"} {
-		// what was set before comes back at the test's end
+		// t.Setenv above restores the old value at the test's end.
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestServeDefaults(t *testing.T) {
 	}
 }
 
-// usualConfig is what the flags say when none is given.
+// usualConfig is the configuration without flags.
 func usualConfig() service.Config {
 	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel,
 		Backups: service.BackupFlags{Every: 24 * time.Hour, Keep: 7},

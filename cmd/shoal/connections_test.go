@@ -34,10 +34,10 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// hidden is the password that nobody may see.
+// hidden is the password that must not be shown.
 const hidden = "Kum quat/1"
 
-// selfSigned is a certificate for 127.0.0.1 that vouches for itself, in files and in memory.
+// selfSigned is a self-signed certificate for 127.0.0.1, in files and in memory.
 type selfSigned struct {
 	certificate tls.Certificate
 	cert, key   string // files
@@ -144,7 +144,7 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreNotOnTheCommandLine: what ps shows holds none.
+// TestPasswordsAreNotOnTheCommandLine: ps shows no passwords.
 func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 	for _, c := range [][]string{
 		{"serve", "--kafka-password", hidden}, {"serve", "--clickhouse-password=" + hidden},
@@ -166,8 +166,8 @@ func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestConnectionsReachOtherProcesses: what a demo starts is told everything, and nothing secret by
-// flags.
+// TestConnectionsReachOtherProcesses: processes that a demo starts get every setting, and nothing
+// secret by flags.
 func TestConnectionsReachOtherProcesses(t *testing.T) {
 	a := newSelfSigned(t)
 	password := filepath.Join(t.TempDir(), "password")
@@ -229,9 +229,8 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 	}
 }
 
-// TestSecuredServices runs a process on Kafka and Redis that want TLS and passwords, then with
-// passwords that are not good. It looks for the passwords in everything that the process tells and
-// keeps.
+// TestSecuredServices runs a process on Kafka and Redis with TLS and passwords, then with wrong
+// passwords. It looks for the passwords in everything that the process prints and stores.
 func TestSecuredServices(t *testing.T) {
 	a := newSelfSigned(t)
 	server := &tls.Config{Certificates: []tls.Certificate{a.certificate},
@@ -300,7 +299,7 @@ func TestSecuredServices(t *testing.T) {
 	}
 }
 
-// serveOnce serves until everything is ready, and is what /metrics told then.
+// serveOnce serves until everything is ready, and returns what /metrics reported then.
 func serveOnce(t *testing.T, config service.Config) (metrics string, err error) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -346,7 +345,7 @@ func serveOnce(t *testing.T, config service.Config) (metrics string, err error) 
 	return metrics, err
 }
 
-// keepsNot fails the test when a file of a directory holds a text.
+// keepsNot fails the test if a file in a directory contains a text.
 func keepsNot(t *testing.T, dir, text string) {
 	t.Helper()
 	files := 0

@@ -15,8 +15,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// serveDemo plays the service over the fake API: it is ready at once and goes on until it is
-// stopped.
+// serveDemo plays the service over the fake API: it is ready at once and runs until it is stopped.
 func (b *shell) serveDemo(ctx context.Context, config service.Config) error {
 	if config.HostRate != 1 || config.MaxHostRate != demo.DemoRate || len(config.Origins) != 1 ||
 		len(config.EgressAllow) != 1 || config.Once == nil {
@@ -60,7 +59,7 @@ func TestDemoRunsTwice(t *testing.T) {
 		"\n"); lines != demo.DemoPages {
 		t.Errorf("%d addresses", lines)
 	}
-	b.api.AddGroup("another", "demo") // names need not differ
+	b.api.AddGroup("another", "demo") // names may be equal
 	second := b.demo()
 	second.want(t, terminal.ExitOK,
 		`Found from earlier: 1 run, 1 row in group "demo", balance 10.00 EUR`)
@@ -69,7 +68,7 @@ func TestDemoRunsTwice(t *testing.T) {
 	}
 }
 
-// demo runs the demo and interrupts it once it has said everything.
+// demo runs the demo and interrupts it once it has printed everything.
 func (b *shell) demo() result {
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()

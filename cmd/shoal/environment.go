@@ -13,12 +13,11 @@ import (
 
 const ownVariables = "SHOAL_"
 
-// ofOthers are variables that Kubernetes gives every process beside a service called shoal, and the
-// switches of the project's own suites.
+// ofOthers matches variables that Kubernetes sets beside a service called shoal, and the switches
+// of the project's own test suites.
 var ofOthers = regexp.MustCompile(`^SHOAL_((.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*)?)|.*_SUITE|SERVICES)$`)
 
-// tellMisspelt names variables of the environment that no flag has: what they should set is not
-// set.
+// tellMisspelt reports environment variables that belong to no flag, and so set nothing.
 func tellMisspelt(t *terminal.Terminal, app *kong.Application, environment []string) {
 	flags, known := configfile.Flags(app), configfile.Variables(app)
 	slices.Sort(environment)

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// A name that several groups have says which they are, and stands for none of them.
+// A name that several groups share selects none of them; the error names their ids.
 func TestGroupsThatShareAName(t *testing.T) {
 	b := newShell(t)
 	b.api.AddGroup(apitest.SavedID, "news")

@@ -31,7 +31,7 @@ func TestHealth(t *testing.T) {
 				Clock: clock.System{}}, nil)
 		return code, out.String() + problem.String()
 	}
-	// as serve is told in a container
+	// the address that serve has in a container
 	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1)
 	if code, said := ask(everywhere); code != terminal.ExitOK || said != "{\"status\":\"so\"}\n" {
 		t.Errorf("ready: %d %q", code, said)

@@ -1,6 +1,6 @@
 // Command shoal is the service and its command line in one binary. This package is the grammar:
-// which commands and flags there are, and with which code one ends. What a command does is in a
-// room of its own under internal.
+// which commands and flags there are, and which exit code a command gives. What a command does is
+// in packages under internal.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default is back: a second one ends the process at once.
+	// The first signal restores the default: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], terminal.OfProcess(), service.Run)
 	stop()
@@ -80,7 +80,7 @@ type grammar struct {
 	Man        manCommand        `cmd:"" help:"Print the manual page."`
 }
 
-// clusterCommand gathers what an operator does to a whole cluster.
+// clusterCommand has the operator's commands for a whole cluster.
 type clusterCommand struct {
 	Init authority.Init `cmd:"" help:"Make the authority of a new cluster."`
 	Cert authority.Cert `cmd:"" help:"Issue the identity of a node."`
@@ -115,8 +115,8 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPP
 refuses the credential, 6 to 9 what 'shoal audit verify' found, 10 'shoal billing reconcile' found a difference, 130
 interrupted.`
 
-// BeforeResolve refuses secrets among the flags that were given. It reads the config file when one
-// is named, so that its lines stand in for flags that were not.
+// BeforeResolve refuses secrets in the given flags. If a config file is named, it reads the file,
+// whose lines replace missing flags.
 func (g *grammar) BeforeResolve(ctx *kong.Context) error {
 	if err := service.CheckSecrets(ctx); err != nil {
 		return err
@@ -136,10 +136,10 @@ func (g *grammar) BeforeResolve(ctx *kong.Context) error {
 	return nil
 }
 
-// leave is panicked with by kong's --help, which means to end the process.
+// leave is the panic value for kong's --help, which wants to end the process.
 type leave int
 
-// run is the whole program but for the process around it; it returns the exit code. serve runs the
+// run is the whole program without the process around it; it returns the exit code. serve runs the
 // roles of a process.
 func run(ctx context.Context, args []string, t terminal.Terminal, serve service.Runner) (code int) {
 	defer func() {
@@ -173,7 +173,7 @@ func run(ctx context.Context, args []string, t terminal.Terminal, serve service.
 		t.Notef("shoal: %v", err)
 		return terminal.ExitFailed
 	}
-	kongplete.Complete(parser) // answers a shell that completes a line, and ends
+	kongplete.Complete(parser) // answers a shell's request for completion, and exits
 	tellMisspelt(&t, parser.Model, os.Environ())
 	command, err := parser.Parse(args)
 	if err != nil {
@@ -183,7 +183,7 @@ func run(ctx context.Context, args []string, t terminal.Terminal, serve service.
 	return exitCode(ctx, &t, command.Run())
 }
 
-// misused is the command that was called wrongly, as far as it is known.
+// misused returns the command that was called wrongly, as far as it is known.
 func misused(err error) string {
 	var parsing *kong.ParseError
 	if errors.As(err, &parsing) && parsing.Context != nil {
@@ -209,7 +209,7 @@ func decodeRange(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// describe is a flag's help text, with its default where the synopsis shows a placeholder instead.
+// describe is a flag's help text, with the default if the synopsis shows a placeholder instead.
 func describe(value *kong.Value) string {
 	if value.Default == "" || value.Flag == nil || value.Flag.PlaceHolder == "" {
 		return value.Help
@@ -217,7 +217,7 @@ func describe(value *kong.Value) string {
 	return value.Help + " Default " + strings.ReplaceAll(value.Default, ",", ", ") + "."
 }
 
-// exitCode says what went wrong, if anything, and with which code to end.
+// exitCode reports an error, if any, and returns the exit code.
 func exitCode(ctx context.Context, t *terminal.Terminal, err error) int {
 	var exit *terminal.ExitError
 	switch {

@@ -94,7 +94,7 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 			b.api.Jobs = []map[string]any{apitest.Job(c.record, nil)}
 			b.api.Frames = [][]string{
 				{`{"state":"RUNNING","itemsQuantity":1,"totalRequests":1,"totalLinks":3,"successLinks":1,"errorLinks":0,"chargedMicros":150}`},
-				{}, // broken off at once
+				{}, // closed at once
 				{`{"state":"` + state +
 					`","itemsQuantity":2,"totalRequests":3,"totalLinks":3,"successLinks":2,"errorLinks":1,"chargedMicros":300,"duration":61000}`},
 			}
@@ -434,7 +434,7 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	if strings.Count(got.err, "waiting") != 2 {
 		t.Errorf("it does not tell each wait once:\n%s", got.err)
 	}
-	// Launches in a loop wait, too, and each try sends the whole list.
+	// Rate-limited launches wait, too, and each try sends the whole list.
 	const launch = "POST /api/scraper/url-list-run"
 	b.api.Refuse[launch] = apitest.Problem{Status: 429, Code: "rate_limited", Detail: "6 calls",
 		Retry: "9", Times: 1}
@@ -447,8 +447,8 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
-// A call that may have been made is made again under its key, for as long as a change of leaders
-// may take.
+// A call that may have been carried out is repeated under its key, for as long as a change of
+// leaders may take.
 func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 	b := newShell(t)
 	b.api.Refuse["POST /api/admin/customers/self/wallet/adjustments"] = apitest.Problem{Status: 503,

@@ -6,8 +6,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// TestMisusedCommandsAreNamed: what is said of a wrong call names the command, and where to read of
-// it.
+// TestMisusedCommandsAreNamed: the error of a wrong call names the command, and its help.
 func TestMisusedCommandsAreNamed(t *testing.T) {
 	b := newShell(t)
 	for call, want := range map[[2]string][2]string{

@@ -24,11 +24,11 @@ import (
 
 var Update = flag.Bool("update", false, "write the golden list of metrics anew")
 
-// metricsGolden lists every metric of a process with all roles: name, type and labels. Dashboards
-// and alert rules are checked against it (deploy/monitoring).
+// metricsGolden lists every metric of a process with all roles: name, type and labels. A test
+// checks dashboards and alert rules against it (deploy/monitoring).
 const metricsGolden = "testdata/metrics.txt"
 
-// TestMetricsAreListed keeps a metric from changing under the dashboards that use it.
+// TestMetricsAreListed: a metric cannot change unnoticed under the dashboards that use it.
 func TestMetricsAreListed(t *testing.T) {
 	var list bytes.Buffer
 	for _, metric := range declared(t, identity.Roles()...).Declared() {
@@ -48,7 +48,7 @@ func TestMetricsAreListed(t *testing.T) {
 	}
 }
 
-// TestMetricsAreThoseOfTheRoles that run: a voter shows nothing of fetching, storing and settling.
+// TestMetricsAreThoseOfTheRoles: a voter shows no metrics of fetching, storing and settling.
 func TestMetricsAreThoseOfTheRoles(t *testing.T) {
 	metrics := declared(t, "controlplane")
 	var parts []string
@@ -76,7 +76,7 @@ func TestMetricsAreThoseOfTheRoles(t *testing.T) {
 	t.Logf("%d series of ours", series)
 }
 
-// declared are the metrics of a process with these roles, once it serves.
+// declared returns the metrics of a process with these roles, once it serves.
 func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 	t.Helper()
 	config := service.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, HostRate: 1,
@@ -91,8 +91,8 @@ func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 	return config.Metrics
 }
 
-// whileServing serves a synthetic web's demo and calls do meanwhile. It returns when the service
-// has ended, with the directory of its data.
+// whileServing serves the demo on a synthetic web and calls do meanwhile. It returns when the
+// service has ended, with its data directory.
 func whileServing(t *testing.T, web *synthweb.Web, metrics *telemetry.Metrics,
 	tracer *telemetry.Tracer,
 	do func(demo *demo.Command, server string)) (data string) {
@@ -140,7 +140,7 @@ func quietTerminal() *terminal.Terminal {
 }
 
 // TestMetricsStayBounded runs the demo, 2,000 pages of 40 hosts with all kinds of trouble, and
-// looks at what it leaves.
+// counts the resulting series.
 func TestMetricsStayBounded(t *testing.T) {
 	web := startWeb(t, synthweb.Demo())
 	var families []*dto.MetricFamily
@@ -155,7 +155,7 @@ func TestMetricsStayBounded(t *testing.T) {
 		}
 	})
 
-	const bound = 96 // series of one metric, buckets not counted: 21 kinds of work in 4 states
+	const bound = 96 // series of one metric without buckets: 21 kinds of work in 4 states
 	urlish := regexp.MustCompile(`://|/|\.example|[0-9a-f]{24}`)
 	names := map[string]bool{}
 	for _, family := range families {
@@ -175,7 +175,7 @@ func TestMetricsStayBounded(t *testing.T) {
 			}
 		}
 	}
-	// A metric that a busy process never shows is one that nothing feeds.
+	// A metric that a busy process never shows is fed by nothing.
 	golden, err := os.ReadFile(metricsGolden)
 	if err != nil {
 		t.Fatal(err)

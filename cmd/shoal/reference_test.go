@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestReferenceIsAsBuilt holds the reference to the declarations that it is written from; -update
-// writes it anew.
+// TestReferenceIsAsBuilt compares the reference with the declarations it is generated from; -update
+// regenerates it.
 func TestReferenceIsAsBuilt(t *testing.T) {
 	const folder = "../../docs/reference"
 	for name, text := range map[string]string{
@@ -47,7 +47,7 @@ func TestReferenceIsAsBuilt(t *testing.T) {
 	}
 }
 
-// generated says where a page of the reference comes from.
+// generated says how a page of the reference is made.
 const generated = "Written from the code by `go test ./cmd/shoal -run TestReferenceIsAsBuilt " +
 	"-update`.\n\n"
 
@@ -91,7 +91,7 @@ func metricReference(t *testing.T) string {
 	return text.String()
 }
 
-// commandReference is the help of every command, as people get it.
+// commandReference is the help of every command, as printed.
 func commandReference(t *testing.T) string {
 	t.Helper()
 	parser, err := kong.New(&grammar{}, kong.Name("shoal"))
@@ -114,8 +114,8 @@ func commandReference(t *testing.T) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// configurationReference is every setting of the service under its three names: flag, environment
-// and line of the file.
+// configurationReference lists every setting of the service with its three names: flag, environment
+// variable and key of the file.
 func configurationReference(t *testing.T) string {
 	t.Helper()
 	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"),

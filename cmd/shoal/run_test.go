@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// A scraper has its group: another one is sent only when it is named, and never made.
+// A scraper has its group: another group is sent only if it is named, and is never created.
 func TestRunOfAScraperIsInItsGroup(t *testing.T) {
 	b := newShell(t)
 	b.in = "https://a.example/1\n"
@@ -34,7 +34,7 @@ func TestRunOfAScraperIsInItsGroup(t *testing.T) {
 	b.shoal("run", "--url-file", "-", "--scraper", "nosuch").want(t, terminal.ExitFailed, "nosuch")
 }
 
-// A run is found behind all that came later, among those whose scraper is gone, too.
+// A run is found among any number of later ones, also if its scraper is gone.
 func TestARunIsFoundByItsID(t *testing.T) {
 	b := newShell(t)
 	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", map[string]any{"id": apitest.SavedID}),

@@ -14,20 +14,20 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// shell is one data directory with its service, and a command line on it.
+// shell is a data directory with its service, and a command line on it.
 type shell struct {
 	t    *testing.T
 	api  *apitest.Server
 	data string
 	in   string
-	// typed, when set, is read in place of in.
+	// typed, if set, is read in place of in.
 	typed io.Reader
 	run   func(context.Context, service.Config) error
-	// said, when set, is called with everything that is written to err, whenever more is.
+	// said, if set, is called with all of err whenever more is written.
 	said func(string)
 }
 
-// errs is where commands write their notices.
+// errs receives the notices of commands.
 type errs struct {
 	bytes.Buffer
 	said func(string)
@@ -44,7 +44,7 @@ func (e *errs) Write(p []byte) (int, error) {
 func (e *errs) WriteString(text string) (int, error) { return e.Write([]byte(text)) }
 
 func newShell(t *testing.T) *shell {
-	t.Setenv("PATH", "") // whatever browser this machine has
+	t.Setenv("PATH", "") // no browser, even if the machine has one
 	b := &shell{t: t, api: apitest.New(t)}
 	b.data = b.api.DataDir(t)
 	return b
@@ -58,7 +58,7 @@ func (b *shell) write(name, content string) string {
 	return path
 }
 
-// result is what a command left.
+// result is the result of a command.
 type result struct {
 	code     int
 	out, err string
@@ -79,7 +79,7 @@ func (b *shell) shoalIn(ctx context.Context, args ...string) result {
 	return result{code: code, out: out.String(), err: notices.String()}
 }
 
-// input is what is typed: in, or whatever typed gives.
+// input is what is typed: in, or typed if set.
 func (b *shell) input() io.Reader {
 	if b.typed != nil {
 		return b.typed
@@ -87,7 +87,7 @@ func (b *shell) input() io.Reader {
 	return strings.NewReader(b.in)
 }
 
-// want fails the test unless the command left the code and every text, in out or err.
+// want fails the test unless the command ended with the code, and each text is in out or err.
 func (r result) want(t *testing.T, code int, texts ...string) {
 	t.Helper()
 	if r.code != code {

@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-const tracedPages = 3 // paid by free requests
+const tracedPages = 3 // covered by free requests
 
 // runSmall runs a list of tracedPages pages to its end and returns the job.
 func runSmall(t *testing.T, web *synthweb.Web, data, server, name string) string {
@@ -71,8 +71,8 @@ func products() synthweb.Config {
 		Robots: []synthweb.Robots{synthweb.RobotsAbsent}}
 }
 
-// TestTraceLeadsFromTheCallToTheSettledRow follows each page of a run back to the call that
-// launched it.
+// TestTraceLeadsFromTheCallToTheSettledRow traces each page of a run back to the call that launched
+// it.
 func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	var spans tracetest.SpanStubs
@@ -130,8 +130,8 @@ func attribute(span tracetest.SpanStub, key string) string {
 	return ""
 }
 
-// TestLogLinesSayWhatTheyAreAbout wants node and role on every line, the call's correlation id on
-// lines about calls and the run on lines about runs.
+// TestLogLinesSayWhatTheyAreAbout: every line has node and role, lines about calls the correlation
+// id, and lines about runs the run.
 func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	var job string
 	web := startWeb(t, products())
@@ -144,7 +144,7 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	}
 	launched, closed := false, false
 	for line := range strings.Lines(string(log)) {
-		// of the process
+		// lines about the process
 		whole := strings.Contains(line, " msg=starting ") || strings.Contains(line, " msg=stopped ")
 		if !strings.Contains(line, " node="+service.NodeName) || !whole &&
 			!strings.Contains(line, " role=") {
@@ -163,8 +163,8 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-// TestWhatGoesWellIsOneShortLine wants one line of at most 400 bytes for each run and each call
-// that went well, and no others.
+// TestWhatGoesWellIsOneShortLine: each successful run and call logs one line of at most 400 bytes,
+// and nothing else is logged.
 func TestWhatGoesWellIsOneShortLine(t *testing.T) {
 	const runs = 3
 	web := startWeb(t, products())
@@ -216,7 +216,7 @@ func TestWhatGoesWellIsOneShortLine(t *testing.T) {
 	t.Errorf("%d runs, %d closed, %d calls, and no end", len(jobs), len(closed), len(calls))
 }
 
-// field is a field's value in a line of the log.
+// field returns a field's value in a line of the log.
 func field(line, name string) string {
 	_, rest, _ := strings.Cut(line, " "+name+"=")
 	value, _, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -25,7 +25,7 @@ func printVersion(to io.Writer) error {
 // versionFlag is --version, which works without a command.
 type versionFlag bool
 
-// BeforeReset prints the version and ends.
+// BeforeReset prints the version and ends the program.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	if err := printVersion(app.Stdout); err != nil {
 		return err

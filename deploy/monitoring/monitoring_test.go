@@ -19,8 +19,8 @@ type metric struct {
 	labels []string
 }
 
-// listed reads the golden list, which a test of cmd/shoal keeps true, and what Prometheus and its
-// Go client add.
+// listed reads the golden list, which a test of cmd/shoal keeps true, and adds the metrics of
+// Prometheus and its Go client.
 func listed(t *testing.T) map[string]metric {
 	t.Helper()
 	data, err := os.ReadFile("../../cmd/shoal/testdata/metrics.txt")
@@ -85,7 +85,7 @@ func read(t *testing.T, name string, into func([]byte) error) {
 	}
 }
 
-// queries are the dashboard's expressions, by the panel's title.
+// queries returns the dashboard's expressions, by the panel's title.
 func queries(t *testing.T) map[string][]string {
 	t.Helper()
 	var dashboard struct {
@@ -118,7 +118,7 @@ var (
 // fromOutside are labels that scraping adds.
 var fromOutside = []string{"instance", "job"}
 
-// checkQuery says what of a query does not exist.
+// checkQuery returns which parts of a query do not exist.
 func checkQuery(query string, known map[string]metric) (problems []string) {
 	labels := slices.Clone(fromOutside)
 	for _, name := range names.FindAllString(query, -1) {
@@ -180,7 +180,7 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 			t.Errorf("%s: %s", rule.Alert, problem)
 		}
 	}
-	// Each hop's metrics are there to be seen.
+	// Every metric of a hop is on a panel.
 	for name, m := range known {
 		if m.kind != "histogram" && !strings.Contains(used, name) {
 			t.Errorf("no panel shows %s", name)
@@ -188,8 +188,8 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestMoneyIsShownInEuros wants every metric of money, which counts millionths of a euro, divided
-// by that where it is shown.
+// TestMoneyIsShownInEuros: every money metric, which counts millionths of a euro, is divided by a
+// million where it is shown.
 func TestMoneyIsShownInEuros(t *testing.T) {
 	shown := 0
 	for title, all := range queries(t) {
@@ -211,8 +211,8 @@ func TestMoneyIsShownInEuros(t *testing.T) {
 // ruleTests are the files of the rules' own tests.
 var ruleTests = []string{"rules_test.yml", "rules_of_hours_test.yml"}
 
-// TestAlertsAreComplete wants of every alert a severity, a summary, the address of its runbook, and
-// a test of it both firing and silent.
+// TestAlertsAreComplete: every alert has a severity, a summary, its runbook's address, and tests of
+// it both firing and silent.
 func TestAlertsAreComplete(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, name := range ruleTests {
@@ -264,7 +264,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// TestRunbooks wants a whole runbook for each alert, an alert for each runbook, and all of them in
+// TestRunbooks: each alert has a complete runbook, each runbook an alert, and all of them are in
 // the index.
 func TestRunbooks(t *testing.T) {
 	const folder = "../../docs/operations"
@@ -302,8 +302,8 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestPromtool has Prometheus's own tool read the rules, run their tests and read every query of
-// the dashboard. It needs the tool: `make alerts` sets PROMTOOL to it.
+// TestPromtool runs Prometheus's own tool on the rules, their tests and every query of the
+// dashboard. It needs the tool: `make alerts` sets PROMTOOL to it.
 func TestPromtool(t *testing.T) {
 	promtool := os.Getenv("PROMTOOL")
 	if promtool == "" {

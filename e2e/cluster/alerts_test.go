@@ -27,21 +27,21 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The rules run with windows and patience that many times shorter than they are shipped, and are
-// scraped as much more often. Thresholds are as shipped.
+// alertsFaster is how many times shorter than shipped the windows and patience of the rules are,
+// and how many times more frequent the scrapes. Thresholds are as shipped.
 const alertsFaster = 6
 
-// watchedLease is longer than the silence of a fetcher that an alert goes by.
+// watchedLease is longer than a fetcher's silence that raises an alert.
 const watchedLease = 25 * time.Second
 
-// alertsPatience is how long an alert may take: windows and patience are at most 100 s and 30 s
-// then.
+// alertsPatience is how long an alert may take: windows are then at most 100 s, and patience at
+// most 30 s.
 const alertsPatience = 4 * time.Minute
 
-// roomyDisk is a disk that nothing here fills by a tenth.
+// roomyDisk is a disk of which this test does not fill a tenth.
 const roomyDisk = 4 << 30
 
-// trouble is something that alerts have to tell an operator.
+// trouble is a problem that alerts must report to an operator.
 type trouble struct {
 	name   string
 	alerts []string
@@ -49,8 +49,8 @@ type trouble struct {
 	heal   func(w *watched)
 }
 
-// allTroubles are those that can be made in minutes. The other rules are tested by promtool alone
-// (deploy/monitoring).
+// allTroubles are the problems that can be caused within minutes. Only promtool tests the other
+// rules (deploy/monitoring).
 func allTroubles() []trouble {
 	onService := func(service string, alerts ...string) trouble {
 		return trouble{name: "without " + service, alerts: alerts,
@@ -124,8 +124,8 @@ func allTroubles() []trouble {
 	}
 }
 
-// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get.
-// While nothing is wrong none fires, and each trouble is told by its alerts.
+// TestAlerts lets a real Prometheus watch a working cluster with the shipped alert rules. While
+// nothing is wrong no alert fires, and each problem fires its alerts.
 func TestAlerts(t *testing.T) {
 	if !*troubles {
 		t.Skip("by -troubles (make watched)")
@@ -136,7 +136,7 @@ func TestAlerts(t *testing.T) {
 		ok := t.Run(trouble.name, func(t *testing.T) {
 			w.t, w.ctx = t, suite.Within(t, alertsPatience)
 			w.flows()
-			defer func() { // other suites go on with these services
+			defer func() { // other suites use these services next
 				w.ctx = suite.Within(t, settleTime)
 				trouble.heal(w)
 				w.must(w.Settled(w.ctx))
@@ -150,12 +150,12 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// watched is a cluster at work and the Prometheus that watches it.
+// watched is a working cluster and the Prometheus that watches it.
 type watched struct {
 	*cluster.Cluster
 	t          *testing.T
 	ctx        context.Context
-	prometheus http.Client // of its address alone
+	prometheus http.Client // only reaches its address
 	struck     []*cluster.Node
 }
 
@@ -171,15 +171,15 @@ func newWatched(t *testing.T) *watched {
 	network := newNetwork(t)
 	web := newWeb(t, network, synthweb.Config{Hosts: 40, PagesPerHost: 2000,
 		PageBytes: []int{3000}})
-	// Disks of their own: how full the machine's is must be no trouble of the cluster's.
+	// Own disks: how full the machine's disk is must not affect the cluster.
 	nodes := cluster.Layout(3, 2, 1, 1, 1)
 	for i := range nodes {
 		nodes[i].Disk = roomyDisk
 		if slices.Contains(nodes[i].Roles, cluster.Billing) {
-			nodes[i].Disk = diskBytes // it is filled
+			nodes[i].Disk = diskBytes // this one gets filled
 		}
 	}
-	// Limits are what Redis is asked for.
+	// Rate limits are what Redis is used for.
 	c := newCluster(t, network, nodes,
 		[]string{"--lease", watchedLease.String(), "--host-rate", "1", "--no-rate-limits=false"},
 		web)
@@ -187,8 +187,8 @@ func newWatched(t *testing.T) *watched {
 	w := &watched{Cluster: c, t: t, ctx: suite.Within(t, settleTime)}
 	w.watch(network)
 
-	// A run that is longer than the test: 40 pages a second. Calls go on beside it, whatever
-	// becomes of them.
+	// A run that outlasts the test: 40 pages a second. Calls are made beside it, whether or not
+	// they succeed.
 	admin := clientOf(c, suite.Must(mint(w.ctx, c, "--admin"))(t))
 	who := clientOf(c, suite.Must(mint(w.ctx, c, "--customer", "watched"))(t))
 	ref := suite.Must(who.Whoami(w.ctx))(t)
@@ -200,7 +200,7 @@ func newWatched(t *testing.T) *watched {
 		defer close(ended)
 		for calls.Err() == nil {
 			call, done := context.WithTimeout(calls, 2*time.Second)
-			_ = admin.Adjust(call, ref, 1) // that some fail is what an alert tells
+			_ = admin.Adjust(call, ref, 1) // alerts report failing calls
 			done()
 			select {
 			case <-calls.Done():
@@ -212,7 +212,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// cut does the same to both directions between a node and all others.
+// cut applies how to both directions between a node and all others.
 func (w *watched) cut(n *cluster.Node, how func(from, to []*cluster.Node) error) {
 	w.t.Helper()
 	one := []*cluster.Node{n}
@@ -249,7 +249,7 @@ func (w *watched) watch(network *netns.Network) {
 	w.must(network.Router().Start(cmd))
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed is no news
+		_ = cmd.Wait() // it was killed
 		if w.t.Failed() {
 			w.t.Log("Prometheus said:\n" + said.String())
 		}
@@ -262,7 +262,7 @@ func (w *watched) watch(network *netns.Network) {
 
 var ruleTime = regexp.MustCompile(`(for: |\[)(\d+)(s|m)`)
 
-// faster makes windows and patience shorter.
+// faster shortens windows and patience.
 func faster(rules []byte) []byte {
 	return ruleTime.ReplaceAllFunc(rules, func(found []byte) []byte {
 		parts := ruleTime.FindSubmatch(found)
@@ -274,7 +274,7 @@ func faster(rules []byte) []byte {
 	})
 }
 
-// ask asks Prometheus.
+// ask queries Prometheus.
 func (w *watched) ask(path string, into any) error {
 	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet,
 		"http://prometheus/api/v1/"+path, nil)
@@ -296,7 +296,7 @@ func (w *watched) ask(path string, into any) error {
 	return nil
 }
 
-// flows waits until pages go round: an alert on what waits needs something that waits.
+// flows waits until pages are processed: an alert about a backlog needs one.
 func (w *watched) flows() {
 	w.t.Helper()
 	flowing := "query?query=" +
@@ -319,7 +319,7 @@ func (w *watched) flows() {
 	}
 }
 
-// firing are the names of the alerts that fire.
+// firing returns the names of the firing alerts.
 func (w *watched) firing() ([]string, error) {
 	var answer struct {
 		Data struct {
@@ -342,7 +342,7 @@ func (w *watched) firing() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// until looks at what fires until it is as wanted.
+// until polls the firing alerts until ok.
 func (w *watched) until(what string, ok func(fires []string) bool) {
 	w.t.Helper()
 	var fires []string
@@ -360,7 +360,7 @@ func (w *watched) until(what string, ok func(fires []string) bool) {
 	}
 }
 
-// fire waits until each of the alerts has fired, be it at other times.
+// fire waits until each of the alerts has fired, at any time.
 func (w *watched) fire(alerts []string) {
 	w.t.Helper()
 	missing := slices.Clone(alerts)
@@ -371,10 +371,10 @@ func (w *watched) fire(alerts []string) {
 	})
 }
 
-// calm is how long nothing has to fire: longer than any patience.
+// calm is how long nothing may fire: longer than any patience.
 const calm = 40 * time.Second
 
-// quiet waits until nothing has fired for a while. At first Prometheus knows of no node.
+// quiet waits until nothing has fired for calm. At first Prometheus knows no node.
 func (w *watched) quiet() {
 	w.t.Helper()
 	since := time.Now()

@@ -16,10 +16,10 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// balancer is what stands in front of the API servers. It asks each all the time whether it is
-// ready, keeps connections, and takes the next server when one refuses a connection. It repeats
-// nothing that a server has begun to answer. What HTTP itself repeats is a call, under one
-// idempotency key, on a connection that was closed as it was sent.
+// balancer is a load balancer in front of the API servers. It continually asks each whether it is
+// ready, keeps connections, and tries the next server when one refuses a connection. It repeats
+// nothing that a server has begun to answer. HTTP itself repeats a call, under one idempotency key,
+// if its connection was closed while sending.
 type balancer struct {
 	http    *http.Transport
 	servers []*cluster.Node
@@ -74,8 +74,8 @@ func (b *balancer) watch(ctx context.Context, client *http.Client, n *cluster.No
 	}
 }
 
-// pick is the next server that is ready, but for some; nil when there is none, with what tells of a
-// change.
+// pick returns the next ready server that is not in without. It is nil if there is none; the
+// channel signals a change.
 func (b *balancer) pick(without map[*cluster.Node]bool) (*cluster.Node, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *balancer) pick(without map[*cluster.Node]bool) (*cluster.Node, <-chan s
 	return nil, b.changed
 }
 
-// seesNot waits until the balancer sends a server nothing more.
+// seesNot waits until the balancer no longer sends to a server.
 func (b *balancer) seesNot(ctx context.Context, n *cluster.Node) error {
 	for {
 		b.mu.Lock()
@@ -106,7 +106,7 @@ func (b *balancer) seesNot(ctx context.Context, n *cluster.Node) error {
 	}
 }
 
-// RoundTrip sends a request to a server that is ready.
+// RoundTrip sends a request to a ready server.
 func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 	refused := map[*cluster.Node]bool{}
 	for {

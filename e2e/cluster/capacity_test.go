@@ -20,16 +20,16 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// A run that is as fast as the machine: pages of an ordinary size, one row of five fields each.
+// A run as fast as the machine allows: pages of ordinary size, each with one row of five fields.
 const (
 	capacityPages = 60_000
 	capacityBytes = 28_000
 	capacityHosts = 1_000
 )
 
-// TestCapacity measures what a page costs each process in processor time, services included: by it
-// deploy/CAPACITY.md says how many machines a load needs. The web is on the same machine; what it
-// takes is not counted.
+// TestCapacity measures each process's processor time per page, including the services.
+// deploy/CAPACITY.md derives from it how many machines a load needs. The web is on the same
+// machine; its use is not counted.
 func TestCapacity(t *testing.T) {
 	if *servicePID == "" {
 		t.Skip("by -service-pids (make capacity)")
@@ -69,7 +69,7 @@ func TestCapacity(t *testing.T) {
 	t.Log("\n" + report.String())
 }
 
-// everybody is what nodes and services have used.
+// everybody returns the resource use of nodes and services.
 func everybody(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 	t.Helper()
 	all := usage(t, c)
@@ -81,18 +81,18 @@ func everybody(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 	return all
 }
 
-// segment is a file of a topic's partition that is not one of Kafka's own.
+// segment matches a file of a topic's partition, except Kafka's own topics.
 var segment = regexp.MustCompile(`/[^/_][^/]*-\d+/\d{20}\.log$`)
 
-// segments is how long the topics' files are that the services have open, which Kafka has of all
-// that it keeps.
+// segments returns the total size of the topic files that the services have open; Kafka keeps all
+// its files open.
 func segments(t *testing.T) (size int64) {
 	t.Helper()
 	for _, file := range suite.Must(filepath.Glob(filepath.Join(*servicePID, "*")))(t) {
 		pid := strings.TrimSpace(string(suite.Must(os.ReadFile(file))(t)))
 		for _, open := range suite.Must(filepath.Glob("/proc/" + pid + "/fd/*"))(t) {
 			if path, err := os.Readlink(open); err != nil || !segment.MatchString(path) {
-				continue // not one, or closed meanwhile
+				continue // not a file, or closed in the meantime
 			}
 			if info, err := os.Stat(open); err == nil {
 				size += info.Size()

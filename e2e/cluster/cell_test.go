@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// cell is one fault on one target under one load: a cluster with runs under way.
+// cell is one fault on one target under one load: a cluster with runs in progress.
 type cell struct {
 	*ground
 	t      *testing.T
@@ -27,17 +27,17 @@ type cell struct {
 	admin  suite.Client
 
 	target string        // role of a control-plane node, another role, or a service
-	victim *cluster.Node // nil when the target is a service
+	victim *cluster.Node // nil if the target is a service
 }
 
-// ground is where cells are: one cluster, and the loads that will be on it one after the other.
+// ground is where cells run: one cluster, and the loads for it, one after the other.
 type ground struct {
 	*cluster.Cluster
 	loads [][]*job
-	runs  int // that have been made
+	runs  int // runs made so far
 }
 
-// newGround starts a cluster for the loads of so many seeds.
+// newGround starts a cluster for the loads of the seeds.
 func newGround(t *testing.T, change func([]cluster.Spec), seeds ...uint64) *ground {
 	t.Helper()
 	network, g := newNetwork(t), &ground{}
@@ -55,7 +55,7 @@ func newGround(t *testing.T, change func([]cluster.Spec), seeds ...uint64) *grou
 	return g
 }
 
-// newCell puts the ground's next load on it, and returns when every run has begun.
+// newCell starts the ground's next load, and returns once every run has begun.
 func (g *ground) newCell(t *testing.T, target string, seed uint64) *cell {
 	t.Helper()
 	jobs := g.loads[0]
@@ -63,10 +63,10 @@ func (g *ground) newCell(t *testing.T, target string, seed uint64) *cell {
 	g.runs += len(jobs)
 	c := &cell{ground: g, t: t, random: rand.New(rand.NewPCG(seed, 2)), jobs: jobs, target: target,
 		ctx: suite.Within(t, aboutGoal+*outage)}
-	c.must(c.Settled(c.ctx)) // the fault before may just be over
+	c.must(c.Settled(c.ctx)) // the previous fault may just be over
 	c.admin = clientOf(c.Cluster, suite.Must(mint(c.ctx, c.Cluster, "--admin"))(t))
 	c.must(eachJob(jobs, func(j *job) error { return j.launch(c.ctx, c.Cluster, c.admin) }))
-	// Where in the runs the fault strikes is the seed's.
+	// The seed decides where in the runs the fault strikes.
 	pages := 8 + c.random.Int64N(30)
 	c.must(eachJob(jobs, func(j *job) error { return j.far(c.ctx, pages) }))
 	return c
@@ -79,7 +79,7 @@ func (c *cell) must(err error) {
 	}
 }
 
-// aim takes the victim among the nodes of the target's role.
+// aim chooses the victim among the nodes of the target's role.
 func (c *cell) aim() {
 	c.t.Helper()
 	switch c.target {
@@ -98,7 +98,7 @@ func (c *cell) aim() {
 	}
 }
 
-// hold lets a fault last. It is what the fault is: there is no event to wait for.
+// hold lets a fault last. The time is part of the fault: there is no event to wait for.
 func (c *cell) hold(d time.Duration) {
 	c.t.Helper()
 	select {
@@ -108,7 +108,7 @@ func (c *cell) hold(d time.Duration) {
 	}
 }
 
-// run lets the fault strike while the customers go on, and wants everything exact when it is over.
+// run applies the fault while the customers work, and requires everything to be exact afterwards.
 func (c *cell) run(f fault) {
 	c.t.Helper()
 	lived := make(chan error, 1)

@@ -12,11 +12,11 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// probers are clients that try to write at once, so that one whose call hangs is not the measure.
+// probers write at once, so that one hanging call does not decide the result.
 const probers = 3
 
-// TestFailover measures the time from a leader's kill to the next write that is accepted. The
-// figures are printed; they fail the test only where -failover-p99 says so.
+// TestFailover measures the time from a leader's kill to the next accepted write. It prints the
+// figures, and fails only if they exceed -failover-p99.
 func TestFailover(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("by -leader-kills (make failover)")
@@ -57,7 +57,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// anyWrite returns when one write that began after the call was accepted.
+// anyWrite returns once a write that began after the call is accepted.
 func anyWrite(ctx context.Context, admin suite.Client, ref string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// Targets beside the roles and services.
+// Targets besides the roles and services.
 const (
 	leader   = "leader"
 	follower = "follower"
@@ -23,33 +23,33 @@ type repeats int
 
 const (
 	nothing  repeats = iota
-	ofVictim         // those that the victim had in flight
-	anything         // those whose records the log lost
+	ofVictim         // pages that the victim had in flight
+	anything         // pages whose records the log lost
 )
 
-// mostInFlight is how many pages a fetcher has fetched and not published when it ends. These are
-// two connections to each host of the five webs, and what one batch of the log holds.
+// mostInFlight is the most pages that a fetcher has fetched but not published when it ends. These
+// are two connections to each host of the five webs, and one batch of the log.
 const mostInFlight = 2*5*loadHosts + 50
 
 // Durations of faults.
 const (
 	short = 3 * time.Second
-	// by then the shards of a silent fetcher have another
+	// pastLease is long enough for the shards of a silent fetcher to move.
 	pastLease = lease + 2*fetchTime + 2*time.Second
 	diskBytes = 192 << 20
 	tooLittle = 6 << 20 // bytes of memory
 )
 
-// fault is one row of the matrix. To add one: a function that strikes and heals, and a line in
-// faults.
+// fault is one row of the matrix. To add one, write a function that strikes and heals, and a line
+// in faults.
 type fault struct {
 	name    string
 	targets []string // where it makes sense
-	ci      []string // of them those that CI runs
+	ci      []string // the targets that CI runs
 	repeats repeats
 	nodes   func([]cluster.Spec) // changes the layout; may be nil
-	// whole: no run is ended before its list is. What ends early after a restore is sealed a day
-	// later, when the rows beyond its ledger are not needed for another restore.
+	// whole: no run ends before its list does. A run that ends early after a restore is sealed only
+	// a day later, when rows beyond its ledger are not needed for another restore.
 	whole  bool
 	strike func(c *cell)
 }
@@ -104,8 +104,8 @@ func faults() []fault {
 	}
 }
 
-// TestFaults is the matrix: each cell with each seed on a cluster of its own. The cells of CI's
-// selection come one after the other on one cluster.
+// TestFaults is the matrix: each cell runs with each seed on its own cluster. The cells of CI's
+// selection run one after the other on one cluster.
 func TestFaults(t *testing.T) {
 	services(t)
 	if *faultSet == "ci" {
@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// shareOf reads which cells of the matrix are asked for: all, or each so many from a first.
+// shareOf reads which cells of the matrix are asked for: all, or every each-th cell from first.
 func shareOf(t *testing.T, set string) (first, each int) {
 	if set == "all" {
 		return 1, 1
@@ -155,7 +155,7 @@ func testSelection(t *testing.T) {
 		for _, target := range f.ci {
 			seed := seeds[len(seeds)-len(g.loads)]
 			if !t.Run(f.name+"/"+target, func(t *testing.T) { g.newCell(t, target, seed).run(f) }) {
-				return // what comes after would tell of this fault
+				return // later cells would fail because of this fault
 			}
 		}
 	}
@@ -173,13 +173,13 @@ func pause(c *cell) {
 	c.must(c.victim.Resume())
 }
 
-// changeLeader stops the leader as an operator would.
+// changeLeader stops the leader like an operator.
 func changeLeader(c *cell) { c.must(c.victim.Restart(stopLimit)) }
 
-// cutOut drops what the victim sends to the other nodes; it hears them.
+// cutOut drops what the victim sends to the other nodes; it still hears them.
 func cutOut(c *cell) { c.partition(true, false) }
 
-// cutIn drops what the others send to the victim; they hear it.
+// cutIn drops what the others send to the victim; they still hear it.
 func cutIn(c *cell) { c.partition(false, true) }
 
 func cut(c *cell) { c.partition(true, true) }
@@ -202,8 +202,8 @@ func (c *cell) partition(out, in bool) {
 	}
 }
 
-// cutServices drops what goes some way between the victim and one service, or all of them: which,
-// the seed says.
+// cutServices cuts the given directions between the victim and one service, or all of them, by the
+// seed.
 func cutServices(ways ...netns.Direction) func(c *cell) {
 	return func(c *cell) {
 		all := []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse}
@@ -221,7 +221,7 @@ func cutServices(ways ...netns.Direction) func(c *cell) {
 	}
 }
 
-// cutOff drops what goes between a service and all nodes, one way or both by the seed.
+// cutOff cuts a service from all nodes, in one direction or both by the seed.
 func cutOff(c *cell) {
 	ways := [][]netns.Direction{{netns.Requests}, {netns.Answers},
 		{netns.Requests, netns.Answers}}[c.random.IntN(3)]
@@ -246,8 +246,7 @@ func (c *cell) stopFor(d time.Duration) {
 	c.hold(d)
 }
 
-// loseBroker kills one broker and starts it again. Where there are three, nothing has to wait for
-// it.
+// loseBroker kills one broker and starts it again. With three brokers, nothing has to wait for it.
 func loseBroker(c *cell) {
 	broker := c.random.IntN(len(c.Services().Brokers))
 	c.must(c.Services().KillBroker(c.ctx, broker))
@@ -257,8 +256,8 @@ func loseBroker(c *cell) {
 
 func freezeService(c *cell) { c.freeze(pastLease) }
 
-// outageOfRows freezes the row store, or ends it, by the seed, for so long that nothing may be
-// guessed from its silence.
+// outageOfRows freezes or kills the row store, by the seed. The outage is so long that nothing may
+// be concluded from its silence.
 func outageOfRows(c *cell) {
 	if c.random.IntN(2) == 0 {
 		c.freeze(*outage)
@@ -289,15 +288,15 @@ func wipeRedis(c *cell) {
 	}
 }
 
-// ownDisks gives every node a disk that can be filled.
+// ownDisks gives every node its own small disk.
 func ownDisks(nodes []cluster.Spec) {
 	for i := range nodes {
 		nodes[i].Disk = diskBytes
 	}
 }
 
-// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started
-// again. A leader that can write nothing has to let another lead.
+// fillDisk leaves the victim no space. A process that cannot continue may end; then it is
+// restarted. A leader that cannot write must let another lead.
 func fillDisk(c *cell) {
 	c.must(c.victim.FillDisk())
 	c.hold(pastLease)
@@ -308,7 +307,7 @@ func fillDisk(c *cell) {
 	c.revive()
 }
 
-// revive starts the victim again if it has ended.
+// revive restarts the victim if it has ended.
 func (c *cell) revive() {
 	c.t.Helper()
 	if !c.victim.Running() {
@@ -339,7 +338,7 @@ func slowDown(c *cell) {
 }
 
 // slowDisks kills the leader while every write of every voter's Raft takes up to 2 s longer, by the
-// seed. The others have to elect one on these disks.
+// seed. The others must elect a leader on these disks.
 func slowDisks(c *cell) {
 	delay := []time.Duration{300 * time.Millisecond, 700 * time.Millisecond,
 		2 * time.Second}[c.random.IntN(3)]
@@ -361,7 +360,7 @@ func slowDisks(c *cell) {
 	c.must(c.victim.Start())
 }
 
-// poison writes records that nobody can read between those that there are.
+// poison writes undecodable records among the existing ones.
 func poison(c *cell) {
 	for range 5 {
 		record := make([]byte, 1+c.random.IntN(200))
@@ -373,8 +372,7 @@ func poison(c *cell) {
 	}
 }
 
-// repeatLog has the log write again what it wrote last, as it does when it could not say that it
-// had.
+// repeatLog makes the log write its last records again, as it does when it could not confirm them.
 func repeatLog(c *cell) {
 	for range 2 {
 		c.must(c.RepeatLog(c.ctx, 10))
@@ -382,8 +380,8 @@ func repeatLog(c *cell) {
 	}
 }
 
-// squeezeMemory gives the victim's next processes less memory than they need: the kernel kills one
-// after the other, until there is enough again.
+// squeezeMemory gives the victim's next processes too little memory. The kernel kills one after the
+// other, until there is enough again.
 func squeezeMemory(c *cell) {
 	c.must(c.victim.LimitMemory(tooLittle))
 	c.victim.Kill()

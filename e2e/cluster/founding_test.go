@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one
-// ends before it works. Told to take them over it works, and the other one's nodes end.
+// TestServicesAreOfOneCluster: a cluster founded on the log and the database of another one ends
+// before it works. If told to take them over, it works, and the other one's nodes end.
 func TestServicesAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	network, prefix := newNetwork(t), newPrefix()

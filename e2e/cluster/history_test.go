@@ -31,15 +31,15 @@ const (
 	checkWithin    = 2 * time.Minute
 )
 
-// history is what concurrent clients did and were told.
+// history is what concurrent clients did and which answers they got.
 type history struct {
 	began time.Time
 	mu    sync.Mutex
 	ops   []porcupine.Operation
 }
 
-// note adds an operation that began at a time and has just been answered. What was never answered
-// is not noted: clients repeat each change, under one idempotency key, until it is.
+// note adds an operation that began at a time and has just been answered. Unanswered operations are
+// not recorded: clients repeat each change, under one idempotency key, until it is answered.
 func (h *history) note(client int, began time.Time, input, output any) {
 	now := time.Since(h.began)
 	h.mu.Lock()
@@ -49,7 +49,7 @@ func (h *history) note(client int, began time.Time, input, output any) {
 		Output: output, Return: int64(now)})
 }
 
-// check wants an order in which one client alone would have been told the same.
+// check requires an order in which a single client would have got the same answers.
 func (h *history) check(t *testing.T, name string, m porcupine.Model) {
 	t.Helper()
 	if len(h.ops) == 0 {
@@ -64,7 +64,7 @@ func (h *history) check(t *testing.T, name string, m porcupine.Model) {
 	}
 }
 
-// partition puts the operations on one object together.
+// partition groups the operations by object.
 func partition[I any](object func(I) int) func([]porcupine.Operation) [][]porcupine.Operation {
 	return func(ops []porcupine.Operation) [][]porcupine.Operation {
 		of := map[int][]porcupine.Operation{}
@@ -80,7 +80,7 @@ func partition[I any](object func(I) int) func([]porcupine.Operation) [][]porcup
 	}
 }
 
-// Keys: a key that was minted is good until it is revoked, and never after.
+// Keys: a minted key is valid until it is revoked, and never after.
 
 type keyInput struct {
 	key  int
@@ -99,12 +99,12 @@ func keysModel() porcupine.Model {
 			case "use":
 				return output.(bool) == (state == good), state
 			}
-			return state != none, revoked // who repeats it may be told that it is missing
+			return state != none, revoked // a repeated revocation may report that it is missing
 		},
 	}
 }
 
-// Wallet: what a read tells is the sum of the adjustments before it.
+// Wallet: a read returns the sum of the adjustments before it.
 
 type walletInput struct {
 	account int
@@ -156,7 +156,7 @@ func runsModel() porcupine.Model {
 	}
 }
 
-// TestTheModelsRefuse shows that a history that went wrong is seen.
+// TestTheModelsRefuse shows that the models reject wrong histories.
 func TestTheModelsRefuse(t *testing.T) {
 	in := func(call, end int64, input, output any) porcupine.Operation {
 		return porcupine.Operation{Input: input, Output: output, Call: call, Return: end}
@@ -191,7 +191,7 @@ func TestTheModelsRefuse(t *testing.T) {
 	}
 }
 
-// clients is everything that goes on at once.
+// clients is everything that happens concurrently.
 type clients struct {
 	c        *cluster.Cluster
 	admin    suite.Client
@@ -212,8 +212,7 @@ type mintedKey struct {
 }
 
 // TestHistories has clients mint, use and revoke keys, move money, launch and stop runs on three
-// API servers. Meanwhile one leader after the other is killed. All that they were told has to be
-// linearizable.
+// API servers. Meanwhile leaders are killed one after the other. All answers must be linearizable.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	network := newNetwork(t)
@@ -225,7 +224,7 @@ func TestHistories(t *testing.T) {
 	setup := suite.Within(t, settleTime)
 	h := &clients{c: c, admin: clientOf(c, suite.Must(mint(setup, c, "--admin"))(t))}
 	h.prepare(setup, t, web)
-	// Nothing begins once the time is up; what was begun is answered.
+	// Nothing begins once the time is up; operations in progress are answered.
 	whole := suite.Within(t, aboutGoal)
 	ctx, cancel := context.WithTimeout(whole, historyTime)
 	defer cancel()
@@ -304,7 +303,7 @@ func (h *clients) prepare(ctx context.Context, t *testing.T, web *synthweb.Web) 
 				SourceConfig: model.SourceConfig{URL: address, Pagination: &next}}}))(t))
 		i++
 	}
-	// The accounts whose wallets are watched do not crawl, and those that crawl are not watched.
+	// Accounts with watched wallets do not crawl, and accounts that crawl are not watched.
 	for i := range historyObjects {
 		who := clientOf(h.c, suite.Must(mint(ctx, h.c, "--customer", fmt.Sprintf("saver%d", i)))(t))
 		h.refs = append(h.refs, suite.Must(who.Whoami(ctx))(t))
@@ -333,7 +332,7 @@ func (h *clients) moveMoney(ctx context.Context, client int, random *rand.Rand) 
 	return err
 }
 
-// permanent is nil for what may be asked again.
+// permanent returns nil for errors of calls that may be repeated.
 func permanent(err error) error {
 	if err == nil || transient(err) {
 		return nil
@@ -370,7 +369,7 @@ func (h *clients) useKeys(ctx context.Context, client int, random *rand.Rand) er
 	return nil
 }
 
-// mintKey mints a key. One whose answer was lost is nobody's.
+// mintKey mints a key. If its answer is lost, nobody owns the key.
 func (h *clients) mintKey(ctx context.Context, client, account int) error {
 	var made struct{ ID, Key string }
 	begin := time.Now()
@@ -389,7 +388,7 @@ func (h *clients) mintKey(ctx context.Context, client, account int) error {
 	return nil
 }
 
-// revoke revokes a key, which others may go on using for a while: they must be refused.
+// revoke revokes a key. Others may go on using it for a while, and must be refused.
 func (h *clients) revoke(ctx context.Context, client int, key mintedKey) error {
 	begin := time.Now()
 	err := again(ctx, "revocation", func(ctx context.Context) error {
@@ -404,7 +403,7 @@ func (h *clients) revoke(ctx context.Context, client int, key mintedKey) error {
 	h.keys.note(client, begin, keyInput{key.number, "revoke"}, true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.minted) > 8 { // the oldest are forgotten
+	if len(h.minted) > 8 { // forget the oldest
 		h.minted = h.minted[1:]
 	}
 	return err

@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Paces of the load: with these a run takes some ten to twenty seconds, whatever the machine.
+// Paces of the load: with these a run takes about ten to twenty seconds on any machine.
 const (
 	loadHosts = 10
 	loadRate  = 2 // request starts per second and host
@@ -29,12 +29,12 @@ const (
 	lookEvery = 200 * time.Millisecond
 )
 
-// loadArgs are what the nodes are told.
+// loadArgs are the nodes' flags.
 func loadArgs() []string {
 	return []string{"--host-rate", fmt.Sprint(loadRate), "--host-connections", "2"}
 }
 
-// job is one run of the load, with a customer and a web of its own.
+// job is one run of the load, with its own customer and web.
 type job struct {
 	name     string
 	customer string
@@ -42,7 +42,7 @@ type job struct {
 	links    int
 	chains   bool  // its addresses are chains of listings
 	wallet   int64 // micros; 0: plenty
-	charge   int64 // most that it may cost; 0: none
+	charge   int64 // cap of its charge; 0: none
 	stopAt   int64 // pages after which it is stopped; 0: never
 	ends     model.StopReason
 
@@ -51,9 +51,9 @@ type job struct {
 	run   suite.Launched
 }
 
-// newJobs is the load of a seed. It has pages with all kinds of trouble, chains, and runs that are
-// ended by their customer, by their cap and by an empty wallet. The label tells customers and webs
-// of one cluster's loads apart.
+// newJobs makes the load for a seed. It has pages with all kinds of trouble, chains, and runs that
+// are ended by their customer, by their cap or by an empty wallet. The label distinguishes the
+// customers and webs of one cluster's loads.
 func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []*job {
 	t.Helper()
 	rough := suite.Rough(loadHosts, 25)
@@ -76,22 +76,22 @@ func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []
 	}
 	for i, config := range []synthweb.Config{rough, listings, plain, plain, plain} {
 		jobs[i].customer = jobs[i].name + label
-		// A suffix of its own makes each host a domain of its own, so that a load is spread over
-		// the shards.
+		// With its own suffix each host is its own domain, so that a load is spread over the
+		// shards.
 		config.Seed, config.Suffix = seed*10+uint64(i), jobs[i].customer
 		jobs[i].web = newWeb(t, network, config)
 	}
 	return jobs
 }
 
-// whole lets every run go on to the end of its list.
+// whole lets every run continue to the end of its list.
 func whole(jobs []*job) {
 	for _, j := range jobs {
 		j.wallet, j.charge, j.stopAt, j.ends = 0, 0, 0, ""
 	}
 }
 
-// websOf are the jobs' webs.
+// websOf returns the jobs' webs.
 func websOf(jobs []*job) (webs []*synthweb.Web) {
 	for _, j := range jobs {
 		webs = append(webs, j.web)
@@ -99,8 +99,8 @@ func websOf(jobs []*job) (webs []*synthweb.Web) {
 	return webs
 }
 
-// transient says whether a call may be made again as it is: nobody can say what became of it, or
-// its time has not come.
+// transient says whether a call may be repeated unchanged: its result is unknown, or its time has
+// not come.
 func transient(err error) bool {
 	problem := (*suite.Problem)(nil)
 	if !errors.As(err, &problem) {
@@ -110,7 +110,7 @@ func transient(err error) bool {
 		problem.Code == "idempotency_in_flight"
 }
 
-// again makes calls until they succeed or fail for good.
+// again repeats calls until they succeed or fail for good.
 func again(ctx context.Context, what string, calls func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 40*time.Second)
@@ -130,8 +130,7 @@ func again(ctx context.Context, what string, calls func(ctx context.Context) err
 	}
 }
 
-// launch makes the customer and the run. Each call has one idempotency key, however often it is
-// made.
+// launch makes the customer and the run. Each call has one idempotency key over all its tries.
 func (j *job) launch(ctx context.Context, c *cluster.Cluster, admin suite.Client) error {
 	token, err := mint(ctx, c, "--customer", j.customer)
 	if err != nil {
@@ -170,7 +169,7 @@ func (j *job) launch(ctx context.Context, c *cluster.Cluster, admin suite.Client
 	})
 }
 
-// far waits until so many of the run's pages have ended, or the run has.
+// far waits until that many of the run's pages have ended, or the run has.
 func (j *job) far(ctx context.Context, pages int64) error {
 	for {
 		var record recount.Job
@@ -190,8 +189,7 @@ func (j *job) far(ctx context.Context, pages int64) error {
 	}
 }
 
-// live does what the customer does while the run goes on: stops it, if that is what it is for, and
-// looks at the wallet.
+// live acts as the customer during the run: it stops the run if planned, and checks the wallet.
 func (j *job) live(ctx context.Context) error {
 	if j.stopAt > 0 {
 		if err := j.far(ctx, j.stopAt); err != nil {
@@ -227,7 +225,7 @@ func (j *job) live(ctx context.Context) error {
 	}
 }
 
-// verify holds what the product says of the run against the recount.
+// verify compares the product's report of the run with the recount.
 func (j *job) verify(ctx context.Context, c *cluster.Cluster,
 	expected recount.Run) (recount.Summary, error) {
 	var reported recount.Reported
@@ -266,7 +264,7 @@ func (j *job) verify(ctx context.Context, c *cluster.Cluster,
 	return sum, nil
 }
 
-// eachJob does something with all jobs at once.
+// eachJob calls do for all jobs concurrently.
 func eachJob(jobs []*job, do func(*job) error) error {
 	errs := make([]error, len(jobs))
 	var done sync.WaitGroup

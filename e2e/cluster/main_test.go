@@ -24,7 +24,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The flags. By default the suite is as long as a commit can wait for.
+// The flags. By default the suite runs as long as a commit can wait.
 var (
 	faultSet = flag.String("faults", "ci", "cells of the matrix: ci, all, or a share of all: "+
 		"2/8 is each eighth from the second")
@@ -52,8 +52,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Two small clusters keep two cores busy. What strikes a service, bears no call that fails, or
-	// holds hosts against the clock is no parallel test.
+	// Two small clusters keep two cores busy. Tests that affect a service, tolerate no failed call,
+	// or compare hosts with the clock are not parallel.
 	os.Exit(built.Main(m, 2))
 }
 
@@ -67,8 +67,7 @@ func binary(t *testing.T) string {
 	return built.Path(t, *race)
 }
 
-// releaseBefore is a binary of the release before this one, built from the history of the
-// repository.
+// releaseBefore is a binary of the previous release, built from the repository's history.
 func releaseBefore(t *testing.T) string {
 	t.Helper()
 	commit, err := os.ReadFile(filepath.Join("testdata", "release-before"))
@@ -76,8 +75,8 @@ func releaseBefore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// The first two read the history and unpack it, the third builds with the modules that the
-	// release names.
+	// The first two commands read the history and unpack it. The third builds with the modules that
+	// the release names.
 	archive := filepath.Join(dir, "release.tar")
 	source := filepath.Join(dir, "source")
 	if err := os.Mkdir(source, 0o700); err != nil {
@@ -101,8 +100,7 @@ func releaseBefore(t *testing.T) string {
 	return filepath.Join(dir, "shoal")
 }
 
-// services are the real ones. Where there are none the test is skipped, unless this is where it
-// must run.
+// services are the real services. Without them the test is skipped, or fails where it must run.
 func services(t *testing.T) cluster.Services {
 	t.Helper()
 	found, err := cluster.FromEnv(os.Getenv)
@@ -118,9 +116,9 @@ func services(t *testing.T) cluster.Services {
 	return found
 }
 
-// Times of test clusters are short, so that what waits for a lease or a marker does not take long.
-// But the lease is longer than a busy machine takes to find another leader. A lost fetcher's shards
-// are given away half a second after its lease.
+// Times of test clusters are short, so that waiting for a lease or a marker is quick. But the lease
+// is longer than a busy machine takes to elect another leader. A lost fetcher's shards are
+// reassigned half a second after its lease.
 const (
 	lease       = 6 * time.Second
 	fetchTime   = 3 * time.Second
@@ -129,10 +127,10 @@ const (
 	stopLimit   = 40 * time.Second
 )
 
-// newNetwork is where a test's nodes and webs are.
+// newNetwork makes the network of a test's nodes and webs.
 func newNetwork(t *testing.T) *netns.Network {
 	t.Helper()
-	services(t) // first: it says whether the test may run
+	services(t) // first: it decides whether the test may run
 	network, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
@@ -165,17 +163,17 @@ func newWeb(t *testing.T, network *netns.Network, config synthweb.Config) *synth
 	return web
 }
 
-// newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
+// newCluster makes a cluster without starting it. The webs are the only places that it reaches.
 func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string,
 	webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
 	return newClusterOn(t, network, binary(t), newPrefix(), nodes, args, webs...)
 }
 
-// newPrefix is what no other cluster has on the services.
+// newPrefix returns a prefix that no other cluster has on the services.
 func newPrefix() string { return "e2e-" + suite.NewKey()[12:] + "-" }
 
-// newClusterOn makes it of a binary, under a prefix.
+// newClusterOn makes a cluster of a binary, under a prefix.
 func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, nodes []cluster.Spec,
 	args []string,
 	webs ...*synthweb.Web) *cluster.Cluster {
@@ -203,7 +201,7 @@ func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, n
 	return c
 }
 
-// tell shows what the nodes said.
+// tell prints the nodes' output.
 func tell(t *testing.T, c *cluster.Cluster) {
 	for _, n := range c.Nodes() {
 		t.Logf("== node %s (%v, %v, running: %v) said:\n%s", n.Name, n.Roles, n.Addr(), n.Running(),
@@ -211,7 +209,7 @@ func tell(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// start starts all nodes and waits until the cluster stands.
+// start starts all nodes and waits until the cluster has settled.
 func start(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	ctx := suite.Within(t, settleTime)
@@ -223,7 +221,7 @@ func start(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// directory is a new one for a cluster.
+// directory makes a new directory for a cluster.
 func directory(t *testing.T) string {
 	t.Helper()
 	if *keep == "" {
@@ -236,17 +234,17 @@ func directory(t *testing.T) string {
 	return dir
 }
 
-// clientOf calls a cluster through a balancer.
+// clientOf makes a client that calls a cluster through a balancer.
 func clientOf(c *cluster.Cluster, token string) suite.Client {
 	return suite.Client{Server: cluster.Balanced, HTTP: c.HTTP(), Token: token}
 }
 
-// mint makes a sign-in token; args are those of 'shoal token'.
+// mint makes a sign-in token; args are the arguments of 'shoal token'.
 func mint(ctx context.Context, c *cluster.Cluster, args ...string) (string, error) {
 	return c.Command(ctx, nil, append([]string{"token"}, args...)...)
 }
 
-// withRows opens the rows where the cluster keeps them.
+// withRows opens the cluster's row store.
 func withRows(ctx context.Context, c *cluster.Cluster, use func(rowstore.Store) error) error {
 	store, err := clickhouse.Open(ctx, clickhouse.Config{URL: c.ClickHouse()})
 	if err != nil {

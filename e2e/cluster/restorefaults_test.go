@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/testkit/recount"
 )
 
-// besideRestore has another fault strike while a backup from the middle of the runs is put back. By
-// the seed, that begins before the fault, in its middle or about when it is over. What was paid in
-// after the backup goes, and all else is as exact as without a restore.
+// besideRestore lets another fault strike while a backup from the middle of the runs is restored.
+// By the seed, the restore begins before the fault, in its middle or near its end. Payments after
+// the backup are gone, and everything else is as exact as without a restore.
 func besideRestore(other func(*cell)) func(*cell) {
 	return func(c *cell) {
 		file := filepath.Join(c.t.TempDir(), "shoal.backup")
@@ -46,7 +46,7 @@ func besideRestore(other func(*cell)) func(*cell) {
 	}
 }
 
-// afterBackup is a payment in micros that no other is like.
+// afterBackup is a payment in micros, unlike any other.
 const afterBackup = 7_654_321
 
 func paid(entries []recount.Transaction) bool {
@@ -67,8 +67,8 @@ func (c *cell) ledger(j *job) (entries []recount.Transaction) {
 	return entries
 }
 
-// operate runs an operator's command against one API server after the other until it succeeds. Who
-// was not answered, or told that something is away, asks again.
+// operate runs an operator's command against one API server after the other until it succeeds. It
+// retries if there is no answer, or if something is unavailable.
 func (c *cell) operate(ctx context.Context, args ...string) error {
 	servers := c.With(cluster.APIServer)
 	for try := 0; ; try++ {

@@ -22,26 +22,26 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The measurement of scale. A fetcher has only so many requests under way, so that the web's
-// latency bounds what it does. What more fetchers bring is then not what the machine has left.
+// The measurement of scale. A fetcher's requests in flight are limited, so the web's latency bounds
+// its pace, not what the machine has left.
 const (
 	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
-	scaleHosts    = 800  // for each fetcher, so that shards weigh about the same
-	scalePerNode  = 2400 // pages in a run, for each fetcher
+	scaleHosts    = 800  // per fetcher, so that shards have about the same weight
+	scalePerNode  = 2400 // pages in a run, per fetcher
 	mostEfficient = 0.95
 )
 
-// ladder is a row of runs on more and more fetchers.
+// ladder is a series of runs on more and more fetchers.
 type ladder struct {
-	workers  int // requests that a fetcher has under way at most
+	workers  int // most requests of a fetcher in flight
 	fetchers []int
-	pages    int // of a run, for each fetcher
+	pages    int // of a run, per fetcher
 	what     string
 }
 
-// ladders are those that are measured: one whose fetchers take next to nothing of the machine, and
-// one that fills it.
+// ladders are the measured series: one whose fetchers use almost nothing of the machine, and one
+// that fills it.
 func ladders() []ladder {
 	return []ladder{
 		{workers: scaleWorkers, fetchers: []int{1, 2, 4, 8}, pages: scalePerNode,
@@ -51,16 +51,16 @@ func ladders() []ladder {
 	}
 }
 
-// pace is what the hosts of a run are asked.
+// pace is the request rate for the hosts of a run.
 type pace struct {
 	hosts int
 	rate  float64 // request starts per second and host
 }
 
-// unbound is a pace that never binds.
+// unbound is a pace that is never the limit.
 func unbound(fetchers int) pace { return pace{hosts: scaleHosts * fetchers, rate: 1000} }
 
-// TestScale measures what more fetchers bring.
+// TestScale measures the effect of more fetchers.
 func TestScale(t *testing.T) {
 	if !*scale {
 		t.Skip("by -scale (make cluster-scale)")
@@ -114,13 +114,13 @@ func (l ladder) climb(t *testing.T, report *strings.Builder) {
 type measured struct {
 	rate  float64 // pages per second, from the first tenth of the run to its last
 	twice int     // pages fetched more than once
-	// Cores that were busy, at the mean. They are those of the busiest fetcher, all fetchers, the
-	// other nodes, the web (this process), and whatever else runs on the machine.
+	// Mean number of busy cores. These are of the busiest fetcher, all fetchers, the other nodes,
+	// the web (this process), and the rest of the machine.
 	busiest, fetchers, others, web, rest float64
 	busy                                 float64 // share of the machine's cores
 }
 
-// measure makes one run on so many fetchers.
+// measure makes one run on that many fetchers.
 func (l ladder) measure(t *testing.T, fetchers int) measured {
 	t.Helper()
 	s := newScaleRun(t, fetchers, l.workers, l.pages*fetchers, unbound(fetchers))
@@ -159,7 +159,7 @@ func usage(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 	return all
 }
 
-// idleTime is how long the machine's cores have been idle, together.
+// idleTime is how long the machine's cores have been idle, in total.
 func idleTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := string(suite.Must(os.ReadFile("/proc/uptime"))(t))
@@ -224,7 +224,7 @@ func (s *scaleRun) finish() {
 	}
 }
 
-// twice is how many pages were asked for more than once.
+// twice counts pages that were requested more than once.
 func (s *scaleRun) twice() (n int) {
 	s.t.Helper()
 	for _, asked := range suite.Must(s.web.Recount())(s.t).URLs {
@@ -248,7 +248,7 @@ func (s *scaleRun) rate() float64 {
 	return float64(to-from) / starts[to].Sub(starts[from]).Seconds()
 }
 
-// exact makes the recount; no page may have been fetched twice, and no host asked too soon.
+// exact makes the recount. No page may have been fetched twice, and no host requested too soon.
 func (s *scaleRun) exact(gap time.Duration) {
 	s.t.Helper()
 	reported := suite.Must(s.who.Report(s.ctx, s.run))(s.t)
@@ -257,8 +257,8 @@ func (s *scaleRun) exact(gap time.Duration) {
 		MinGap: gap}, reported))
 }
 
-// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched
-// twice, and no host sees that it changes hands.
+// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run. Nothing is fetched
+// twice, and no host notices that its fetcher changes.
 func TestPlannedMoves(t *testing.T) {
 	polite := pace{hosts: 60, rate: 4}
 	s := newScaleRun(t, 2, scaleWorkers, 3*scalePerNode, polite)
@@ -277,11 +277,11 @@ func TestPlannedMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.begun(0.5)
-	if err := second.Stop(stopLimit); err != nil { // a clean stop hands over, too
+	if err := second.Stop(stopLimit); err != nil { // a clean stop also hands over
 		t.Fatal(err)
 	}
 	s.finish()
-	// a start that was delayed on its way looks closer
+	// a delayed request start makes the gap look shorter
 	s.exact(time.Duration(float64(time.Second) / polite.rate / 2))
 }
 

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestScenarios runs on a cluster what package e2e runs on one process.
+// TestScenarios runs package e2e's scenarios on a cluster.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	suite.Run(t, spread{newNetwork(t)})
@@ -40,7 +40,7 @@ func (s spread) Product(t *testing.T, args []string, webs ...*synthweb.Web) suit
 	return p
 }
 
-// product is a cluster as the scenarios see it.
+// product is a cluster as the scenarios use it.
 type product struct {
 	*cluster.Cluster
 	key string

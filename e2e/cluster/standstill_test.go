@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked
-// by the other soon, as slowly as before, and the run is exact.
+// TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. The other soon
+// requests its hosts, at the same pace, and the run is exact.
 func TestHostsOfALostFetcherMove(t *testing.T) {
 	on := spread{newNetwork(t)}
 	web := on.Web(t, synthweb.Config{Seed: 18, Hosts: 30, PagesPerHost: 120, PageBytes: []int{3000},
@@ -57,12 +57,12 @@ func TestHostsOfALostFetcherMove(t *testing.T) {
 	t.Log(suite.Check(t, want, s.WithRecords(reported)))
 }
 
-// movesFrom is how long each host of a client that was lost waited until another asked it.
+// movesFrom returns how long each host of a lost client waited for another client's request.
 func movesFrom(web *synthweb.Web, lost netip.Addr, at time.Time) []time.Duration {
 	owner, moved := map[string]netip.Addr{}, map[string]time.Duration{}
 	for r := range web.Requests() {
 		switch {
-		case r.Followed: // by whoever was led there
+		case r.Followed: // whoever followed the redirect
 		case r.Start.Before(at):
 			owner[r.Host] = r.From
 		case owner[r.Host] == lost && r.From != lost && moved[r.Host] == 0:

@@ -22,8 +22,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// uploadAcross stops an API server in the middle of a list that is sent to it. The server takes the
-// rest, and answers.
+// uploadAcross stops an API server in the middle of receiving a list. The server accepts the rest,
+// and answers.
 func (u *upgrade) uploadAcross(n *cluster.Node) error {
 	r := <-u.next
 	urls := r.o.URLs
@@ -34,7 +34,7 @@ func (u *upgrade) uploadAcross(n *cluster.Node) error {
 		direct.Server, direct.HTTP = n.Server(), u.c.HTTP()
 		var err error
 		r.run, err = direct.RunList(u.ctx, r.query, list)
-		_ = list.CloseWithError(io.ErrClosedPipe) // whoever still sends need not wait
+		_ = list.CloseWithError(io.ErrClosedPipe) // a sender must not wait any longer
 		launched <- err
 	}()
 	half := strings.Join(urls[:uploadPages/2], "\n") + "\n"
@@ -54,8 +54,8 @@ func (u *upgrade) uploadAcross(n *cluster.Node) error {
 	return err
 }
 
-// apart wants every host in one fetcher's hands at a time: a fetcher asks it only once all that
-// others asked is answered.
+// apart requires that one fetcher at a time uses a host: it sends a request only once all requests
+// by others are answered.
 func apart(t *testing.T, web *synthweb.Web) {
 	t.Helper()
 	last := map[string]synthweb.Request{} // by host
@@ -71,7 +71,7 @@ func apart(t *testing.T, web *synthweb.Web) {
 	}
 }
 
-// callers are what clients do all the time.
+// callers are the calls that clients make all the time.
 func (u *upgrade) callers() map[string]func(ctx context.Context, who suite.Client, n int) error {
 	return map[string]func(context.Context, suite.Client, int) error{
 		"read": func(ctx context.Context, who suite.Client, _ int) error {
@@ -94,7 +94,7 @@ func (u *upgrade) callers() map[string]func(ctx context.Context, who suite.Clien
 		},
 		"key": useNewKey,
 		"stream": func(ctx context.Context, _ suite.Client, n int) error {
-			// A stream may end at any message; the client comes back, as its protocol says.
+			// A stream may end at any message; the client reconnects, as its protocol says.
 			r := u.newest()
 			_, err := r.who.Follow(ctx, r.run.JobID, func(suite.Progress) bool { return true })
 			if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -119,8 +119,7 @@ func useNewKey(ctx context.Context, who suite.Client, _ int) error {
 	return errors.Join(used, who.Call(ctx, http.MethodDelete, "/api/key/"+made.ID, nil, nil, nil))
 }
 
-// call has clients call until stop is called, which tells what failed and how long the longest call
-// took.
+// call has clients call until stop is called, which reports failures and the longest call.
 func (u *upgrade) call() (stop func()) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(u.ctx)

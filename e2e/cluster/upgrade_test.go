@@ -21,34 +21,34 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The upgrade's load: in each lane one run after the other, each as long as politeness makes it,
+// The upgrade's load: each lane has one run after the other, each as long as politeness makes it,
 // until the upgrades are done.
 const (
 	upgradeLanes   = 2
-	upgradeRuns    = 16 // of a lane, at most
+	upgradeRuns    = 16 // per lane, at most
 	upgradeHosts   = 30 // of a run
 	upgradeRate    = 2  // request starts per second and host
 	upgradePages   = 40 // of each host
 	upgradeCallers = 2  // of each kind
 	uploadPages    = 20
-	callLimit      = 20 * time.Second // that a caller waits for an answer
+	callLimit      = 20 * time.Second // a caller's patience for an answer
 	betweenCalls   = 150 * time.Millisecond
 	healthEvery    = 100 * time.Millisecond
-	stopGrace      = time.Second // of an API server, that the balancer sees
+	stopGrace      = time.Second // of an API server, for the balancer to notice
 )
 
-// TestRollingUpgrade upgrades a cluster of the release before, process by process in the order of
-// deploy/UPGRADE.md. With -roll-back it is rolled back first, before the last node is upgraded.
-// Then the cluster's version becomes active, and the release before is refused. Meanwhile runs go
+// TestRollingUpgrade upgrades a cluster of the previous release, process by process in the order of
+// deploy/UPGRADE.md. With -roll-back it is first rolled back, before the last node is upgraded.
+// Then the cluster's version becomes active, and the previous release is refused. Meanwhile runs go
 // on and clients call through a balancer.
 //
-// The balancer may look elsewhere when a connection is refused, and sends nothing to a server that
-// says it is not ready. That is all that it may do. A call that reached a server is made once.
-// Every one has to succeed, those that were begun before the server was told to stop among them. No
-// page may be lost, stored twice or asked for twice. No host may be in two fetchers' hands, and no
-// change of a client's be made twice.
+// The balancer may try another server when a connection is refused, and sends nothing to a server
+// that is not ready. It may do nothing else. A call that reached a server is made once. Every call
+// must succeed, including those begun before the server was told to stop. No page may be lost,
+// stored twice or requested twice. No two fetchers may use a host at once, and no client's change
+// may be made twice.
 func TestRollingUpgrade(t *testing.T) {
-	services(t) // first: without them nothing has to be built
+	services(t) // first: without them nothing needs to be built
 	before, this := releaseBefore(t), binary(t)
 	u := newUpgrade(t, before)
 	crawled, called := u.crawl(), u.call()
@@ -65,7 +65,7 @@ func TestRollingUpgrade(t *testing.T) {
 	u.exact()
 }
 
-// upgrade is a cluster that is upgraded.
+// upgrade is a cluster being upgraded.
 type upgrade struct {
 	t        *testing.T
 	c        *cluster.Cluster
@@ -74,21 +74,21 @@ type upgrade struct {
 	admin    suite.Client
 	lanes    [][]*scaleRun
 	uploads  []*upload
-	next     chan *upload // those that were not begun
+	next     chan *upload // not begun yet
 	small    *synthweb.Web
 
 	mu      sync.Mutex
-	begun   []*scaleRun // those that were launched
-	stopped bool        // no other is
+	begun   []*scaleRun // launched runs
+	stopped bool        // no more are launched
 }
 
-// upload is a list that a server takes while it is told to stop.
+// upload is a list that a server receives while it is told to stop.
 type upload struct {
 	*scaleRun
 	query url.Values
 }
 
-// newUpgrade is a cluster of a binary.
+// newUpgrade makes a cluster of a binary.
 func newUpgrade(t *testing.T, binary string) *upgrade {
 	t.Helper()
 	network := newNetwork(t)
@@ -142,7 +142,7 @@ func newUpgrade(t *testing.T, binary string) *upgrade {
 	return u
 }
 
-// client calls through the balancer as a customer, or as the administrator; args are those of
+// client calls through the balancer as a customer or administrator; args are the arguments of
 // 'shoal token'.
 func (u *upgrade) client(args ...string) suite.Client {
 	u.t.Helper()
@@ -151,7 +151,7 @@ func (u *upgrade) client(args ...string) suite.Client {
 		Token: token}
 }
 
-// run makes a customer with money, and what a run of its own is.
+// run makes a customer with money, and prepares its run.
 func (u *upgrade) run(web *synthweb.Web, urls []string, customer string) *scaleRun {
 	u.t.Helper()
 	r := &scaleRun{t: u.t, c: u.c, web: web, ctx: u.ctx, who: u.client("--customer", customer)}
@@ -163,8 +163,8 @@ func (u *upgrade) run(web *synthweb.Web, urls []string, customer string) *scaleR
 	return r
 }
 
-// crawl keeps a run going in each lane; it returns once some are. What it returns launches no
-// other, and waits for those that go on.
+// crawl keeps a run going in each lane; it returns once some are. stop launches no more, and waits
+// for those in progress.
 func (u *upgrade) crawl() (stop func()) {
 	u.t.Helper()
 	ended, going := make(chan error, len(u.lanes)), make(chan struct{}, len(u.lanes)*upgradeRuns)
@@ -191,7 +191,7 @@ func (u *upgrade) crawl() (stop func()) {
 	}
 }
 
-// crawlLane launches one run after the other. Each of its calls has to succeed, too.
+// crawlLane launches one run after the other. Each of its calls must succeed, too.
 func (u *upgrade) crawlLane(lane []*scaleRun, going chan<- struct{}) error {
 	for _, r := range lane {
 		query, err := r.o.Query(u.ctx)
@@ -229,15 +229,15 @@ func (u *upgrade) crawlLane(lane []*scaleRun, going chan<- struct{}) error {
 	return errors.New("all runs of a lane ended before the upgrades were done")
 }
 
-// newest is the run that was launched last.
+// newest returns the run launched last.
 func (u *upgrade) newest() *scaleRun {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.begun[len(u.begun)-1]
 }
 
-// upgradeBut replaces one process after the other, but for some nodes of the control plane, its
-// leader among them.
+// upgradeBut replaces one process after the other, except for kept nodes of the control plane,
+// including its leader.
 func (u *upgrade) upgradeBut(binary string, kept int) {
 	u.t.Helper()
 	begin := time.Now()
@@ -253,7 +253,7 @@ func (u *upgrade) upgradeBut(binary string, kept int) {
 	u.t.Logf("upgraded but %d by hand: %v", kept, time.Since(begin).Round(time.Millisecond))
 }
 
-// rollBack goes the way back, the last first.
+// rollBack replaces them in reverse order.
 func (u *upgrade) rollBack(binary string) {
 	u.t.Helper()
 	begin := time.Now()
@@ -266,11 +266,10 @@ func (u *upgrade) rollBack(binary string) {
 	u.t.Logf("rolled back by hand: %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// activeVersion is the metric of the cluster's version, which nodes of the release before do not
-// have.
+// activeVersion is the metric of the cluster's version, which nodes of the previous release lack.
 const activeVersion = "shoal_controlplane_cluster_version"
 
-// isAt wants every upgraded node of the control plane to say that this version is active.
+// isAt requires every upgraded control-plane node to report this version as active.
 func (u *upgrade) isAt(version float64) {
 	u.t.Helper()
 	told := 0
@@ -288,7 +287,7 @@ func (u *upgrade) isAt(version float64) {
 	}
 }
 
-// becomesActive waits until all nodes of the control plane have a version.
+// becomesActive waits until all control-plane nodes have a version.
 func (u *upgrade) becomesActive(version float64) {
 	u.t.Helper()
 	for _, n := range u.c.With(cluster.ControlPlane) {
@@ -306,10 +305,10 @@ func (u *upgrade) becomesActive(version float64) {
 	}
 }
 
-// refuses starts the release before in the place of nodes. A fetcher that left is nobody's: the
-// leader does not admit it, and says why. One that was not removed in time is sent the activation,
-// as is a node of the control plane: it ends and says so. The rows' schema goes on soon after the
-// activation, so a node of the control plane may meet that first.
+// refuses starts the previous release in the place of nodes. A fetcher that left is unknown: the
+// leader does not admit it, and says why. A fetcher that was not removed in time gets the
+// activation, like a control-plane node. It then ends and says so. The rows' schema changes soon
+// after the activation, so a control-plane node may meet that first.
 func (u *upgrade) refuses(before, this string) {
 	u.t.Helper()
 	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
@@ -343,13 +342,13 @@ func (u *upgrade) refuses(before, this string) {
 	}
 }
 
-// saying is what a node says.
+// saying is an expected message of a node.
 type saying struct {
 	node *cluster.Node
 	what string
 }
 
-// hears waits until one of several things has been said.
+// hears waits until one of several messages has been logged.
 func (u *upgrade) hears(one ...saying) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.ctx, settleTime)
@@ -367,8 +366,8 @@ func (u *upgrade) hears(one ...saying) {
 	}
 }
 
-// roll replaces the processes of a role but the last few, each once the one before is ready, the
-// leader last. What is of the binary already stays.
+// roll replaces the processes of a role except the last kept ones. Each waits until the one before
+// is ready; the leader comes last. Nodes that already run the binary stay.
 func (u *upgrade) roll(role, binary string, kept int) error {
 	nodes := u.c.With(role)
 	if role == cluster.ControlPlane {
@@ -390,7 +389,7 @@ func (u *upgrade) roll(role, binary string, kept int) error {
 	return nil
 }
 
-// replace replaces one process. An API server has a list halfway when it is told to stop.
+// replace replaces one process. An API server is in the middle of a list when it is told to stop.
 func (u *upgrade) replace(n *cluster.Node, role, binary string) error {
 	stop := func() error { return n.Stop(stopLimit) }
 	if role == cluster.APIServer {
@@ -413,7 +412,7 @@ func (u *upgrade) replace(n *cluster.Node, role, binary string) error {
 	return err
 }
 
-// exact ends everything and holds it against the webs.
+// exact ends everything and compares it with the webs.
 func (u *upgrade) exact() {
 	u.t.Helper()
 	for _, r := range u.begun {

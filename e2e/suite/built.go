@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// Built is the binary of a package's tests, built once, by the first test that asks for it.
+// Built is the binary for a package's tests, built once, by the first test that needs it.
 type Built struct {
 	dir  string
 	once sync.Once
@@ -20,8 +20,8 @@ type Built struct {
 	err  error
 }
 
-// Main runs the tests, at most so many that are parallel at a time, and answers the code to exit
-// with. The binary lasts as long as they run.
+// Main runs the tests with at most that many in parallel, and returns the exit code. The binary
+// exists while they run.
 func (b *Built) Main(m *testing.M, parallel int) int {
 	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
 		panic(err)
@@ -34,11 +34,11 @@ func (b *Built) Main(m *testing.M, parallel int) int {
 	}
 	b.dir = dir
 	code := m.Run()
-	_ = os.RemoveAll(dir) // what is left is the system's to clean
+	_ = os.RemoveAll(dir) // the system cleans up leftovers
 	return code
 }
 
-// Path is where the binary is. With race it looks for races.
+// Path returns the binary's path. With race it has the race detector.
 func (b *Built) Path(t *testing.T, race bool) string {
 	t.Helper()
 	b.once.Do(func() { b.path, b.err = process.Build(context.Background(), b.dir, race) })

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/testkit/api"
 )
 
-// The API as its users call it.
+// The client of the API.
 type (
 	Client   = api.Client
 	Launched = api.Launched
@@ -15,10 +15,10 @@ type (
 	Scraper  = api.Scraper
 )
 
-// CodeOf is the code of an error answer, "" for anything else.
+// CodeOf returns the code of an error answer, "" for anything else.
 func CodeOf(err error) string { return api.CodeOf(err) }
 
-// NewKey is a new idempotency key.
+// NewKey returns a new idempotency key.
 func NewKey() string { return api.NewKey() }
 
 // NextLink follows the synthetic web's chains.

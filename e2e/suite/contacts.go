@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// ContactPrice is what a charged website costs, in micros.
+// ContactPrice is the price of a charged website, in micros.
 const ContactPrice = 2 * PlainPrice
 
 // site is a website of the contacts scenarios.
@@ -22,7 +22,7 @@ type site struct {
 	want  contact
 }
 
-// contact is what its row must say.
+// contact is the required content of a row.
 type contact struct{ status, email, match string }
 
 func (c contact) charged() bool {
@@ -38,11 +38,11 @@ func page(content string) string {
 		`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>` + content + "</body></html>"
 }
 
-// sites are websites of every status that a web of one's own can have; fully is how many more with
+// sites are websites with every status that a test's web can produce; fully is how many more have
 // addresses.
 func sites(fully int) []site {
 	list := []site{
-		{"broken", nil, contact{}}, // only what it is asked for by LaunchContacts
+		{"broken", nil, contact{}}, // only requested by LaunchContacts
 		{"text", map[string]string{"/": page(""), "/contact": page("Mail: info@text.example")},
 			contact{"EMAIL_FOUND", "info@text.example", "yes"}},
 		{"imprint", map[string]string{"/": page(""), "/contact": page(""),
@@ -73,8 +73,8 @@ func sites(fully int) []site {
 // homeQueries make further addresses of one website.
 var homeQueries = []string{"?a", "?b", "?c"}
 
-// ContactsWeb is the web of these websites, whose addresses that are none of them break their
-// connections, and what their rows must say by address.
+// ContactsWeb is the web of these websites, and the required rows by address. Other addresses of
+// the web break their connections.
 func ContactsWeb(fully int, latency time.Duration) (synthweb.Config, map[string]contact) {
 	config := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MinLatency: latency,
 		MaxLatency: latency,
@@ -95,26 +95,26 @@ func ContactsWeb(fully int, latency time.Duration) (synthweb.Config, map[string]
 	return config, want
 }
 
-// Contacts is a run of website contacts and what it must come to.
+// Contacts is a run of website contacts and its required result.
 type Contacts struct {
 	Who     Client // with a key that may run it
 	Want    map[string]contact
-	Limited map[string]bool // domains of which one address too many is listed
+	Limited map[string]bool // domains listed with one address too many
 	Run     Launched
 }
 
-// LaunchContacts makes a customer's run of the websites, of one domain more often than a day
-// allows, and of what is not fetched at all.
+// LaunchContacts launches a customer's run of the websites. It includes one domain more often than
+// a day allows, and addresses that are not fetched at all.
 func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
 	want map[string]contact) *Contacts {
 	t.Helper()
 	c := &Contacts{Want: want, Limited: map[string]bool{}}
 	c.Who = Must(who.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)
-	for address := range web.URLs(1) { // of the first site; its connection is reset
+	for address := range web.URLs(1) { // the first site, whose connection is reset
 		want[address] = contact{status: "SITE_UNREACHABLE"}
 	}
 	want["https://www.facebook.com/a.bakery"] = contact{status: "SOCIAL_PROFILE_ONLY"}
-	for n := range 4 { // the fifth of its network, and still no read
+	for n := range 4 { // more than four of one domain, but none is read
 		want[fmt.Sprintf("https://www.instagram.com/bakery%d", n)] = contact{
 			status: "SOCIAL_PROFILE_ONLY"}
 	}
@@ -123,7 +123,7 @@ func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
 		urls = append(urls, address)
 	}
 	slices.Sort(urls)
-	for _, query := range homeQueries { // with the bare one four of one domain
+	for _, query := range homeQueries { // with the bare one, four of one domain
 		urls = append(urls, "http://home.example/"+query)
 	}
 	c.Limited["home.example"] = true
@@ -135,8 +135,8 @@ func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
 	return c
 }
 
-// Check holds a run that has ended against the truth: each website has one row, and each is charged
-// by its status.
+// Check compares an ended run with the truth: each website has one row, and is charged by its
+// status.
 func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -181,8 +181,8 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 	}
 }
 
-// CheckRequests demands at most three pages of each website but home's, whose three reads count by
-// themselves. Unless something died, each page was asked for once.
+// CheckRequests requires at most three pages per website, except home's, whose three reads count
+// separately. If nothing died, each page was requested once.
 func (c *Contacts) CheckRequests(t *testing.T, web *synthweb.Web, most int) {
 	t.Helper()
 	pages := map[string]int{}

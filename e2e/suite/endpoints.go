@@ -15,10 +15,10 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// SearchPrice is what a page of a search engine's results costs, in micros.
+// SearchPrice is the price of a page of search results, in micros.
 const SearchPrice = 1500
 
-// shopPage is a product page of a shop system: all addresses of a web show it, with their numbers.
+// shopPage is a product page of a shop system: all addresses of a web show it with their number.
 const shopPage = `<!doctype html><html><head><title>Oak chair 12345</title><link rel="canonical" href="http://goods.example/chair-12345">
 <link rel="stylesheet" href="//cdn.shopify.com/s/files/theme.css"><script>Shopify.theme = {"id":1}</script>
 <script type="application/ld+json">{"@context":"https://schema.org","@type":"Product","name":"Oak chair 12345","sku":"OC-12345",
@@ -26,7 +26,7 @@ const shopPage = `<!doctype html><html><head><title>Oak chair 12345</title><link
 "offers":{"@type":"Offer","price":"149.90","priceCurrency":"EUR","availability":"https://schema.org/InStock"}}</script></head>
 <body><h1 class="product__title">Oak chair 12345</h1><p>A chair that lasts.</p></body></html>`
 
-// ShopWeb is a web of such pages, and what MARKETPLACE reads of them.
+// ShopWeb is a web of such pages, and of what MARKETPLACE reads from them.
 func ShopWeb(hosts, pages int, latency time.Duration) synthweb.Config {
 	return synthweb.Config{Seed: 5, Hosts: hosts, PagesPerHost: pages, Template: []byte(shopPage),
 		MaxLatency: latency,
@@ -41,7 +41,7 @@ func ShopWeb(hosts, pages int, latency time.Duration) synthweb.Config {
 			"platform": "shopify"}}
 }
 
-// LaunchShops makes a list run that the plugin for product pages reads.
+// LaunchShops launches a list run that the plugin for product pages reads.
 func LaunchShops(t *testing.T, who Client, urls []string) (run Launched, group string) {
 	t.Helper()
 	group = Must(who.PutGroup(t.Context(), "shops "+NewKey()))(t)
@@ -52,16 +52,16 @@ func LaunchShops(t *testing.T, who Client, urls []string) (run Launched, group s
 	return run, group
 }
 
-// Searches is a search engine of a test's own, and what it answers.
+// Searches is a test's own search engine, and its answers.
 type Searches struct {
 	queries []string
 	truth   map[string]synthweb.Truth // by address of the first page
 }
 
-// searchPages is how many pages each query has.
+// searchPages is the number of pages per query.
 const searchPages = 2
 
-// NewSearches makes the engine's web, and the queries that it knows.
+// NewSearches makes the engine's web and its known queries.
 func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config) {
 	s := &Searches{truth: map[string]synthweb.Truth{}}
 	config := synthweb.Config{Suffix: "test", Names: []string{"engine"}, PagesPerHost: 1,
@@ -112,7 +112,7 @@ func (s *Searches) Engines(t *testing.T) string {
 	return path
 }
 
-// Launch makes a run of a scraper that searches for all queries.
+// Launch launches a scraper that searches for all queries.
 func (s *Searches) Launch(t *testing.T, who Client) (run Launched, scraper string) {
 	t.Helper()
 	group := Must(who.PutGroup(t.Context(), "searches "+NewKey()))(t)
@@ -125,7 +125,7 @@ func (s *Searches) Launch(t *testing.T, who Client) (run Launched, scraper strin
 	return Must(who.RunScraper(t.Context(), scraper))(t), scraper
 }
 
-// Expected is what the recount has to know of the run.
+// Expected describes the run for the recount.
 func (s *Searches) Expected(web *synthweb.Web) recount.Run {
 	most := searchPages
 	endpoint, _ := model.EndpointOf(model.SearchTag)

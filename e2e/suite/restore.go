@@ -12,13 +12,13 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What a Past has: runs of so many pages. Their hosts are asked slowly enough for a backup in the
-// middle of the long one.
+// Parameters of a Past: pages of its runs. Their hosts' pace leaves time for a backup in the middle
+// of the long one.
 const (
 	pastHosts  = 20
 	shortPages = 40
 	longPages  = 300
-	undoneRuns = 2 // of shortPages each
+	undoneRuns = 2 // with shortPages each
 )
 
 // PastWeb is the web of a Past.
@@ -31,13 +31,13 @@ func PastWeb() synthweb.Config {
 			{Class: synthweb.NotFound, Weight: 5}, {Class: synthweb.Empty, Weight: 5}}}
 }
 
-// PastArgs are those of its product. Markers soon find what was out at the backup.
+// PastArgs are its product's flags. Frequent markers soon find what was out at the backup.
 func PastArgs() []string {
 	return []string{"--host-rate", "6", "--max-host-rate", "6", "--marker-every", "500ms"}
 }
 
-// Past is a product that went on after a backup: of one run that had ended by then, and one that
-// was in the middle. Since the backup, money was paid in and other runs were launched and ended.
+// Past is a product that went on after a backup. By then one run had ended, and one was in the
+// middle. Since the backup, money was paid in and other runs were launched and ended.
 type Past struct {
 	*Service
 	file   string // the backup
@@ -52,7 +52,7 @@ type pastRun struct {
 	Launched
 }
 
-// NewPast makes the backup and what follows it, by the command line and the API.
+// NewPast makes the backup and what follows it, with the command line and the API.
 func NewPast(s *Service) *Past {
 	t := s.T
 	t.Helper()
@@ -82,13 +82,13 @@ func NewPast(s *Service) *Past {
 	return p
 }
 
-// Restore puts the backup in the place of the state.
+// Restore restores the backup.
 func (p *Past) Restore() error {
 	_, err := p.Command(Within(p.T, Patience), "cluster", "restore", p.file)
 	return err
 }
 
-// Restored says whether the state is the backup's: what was paid in after it is gone.
+// Restored says whether the state is the backup's: later payments are gone.
 func (p *Past) Restored() bool {
 	p.T.Helper()
 	paid := 0
@@ -100,8 +100,7 @@ func (p *Past) Restored() bool {
 	return paid == 1
 }
 
-// Undone counts the runs of which the product says that a restore undid them, and that something is
-// stored of them.
+// Undone counts the runs that the product reports as undone by a restore, with stored data.
 func (p *Past) Undone() int {
 	p.T.Helper()
 	var runs []struct{ Undone bool }
@@ -118,8 +117,8 @@ func (p *Past) Undone() int {
 	return undone
 }
 
-// Check waits for the open run's end. Money, rows and recount are what the backup's ledger makes of
-// them, to the page, and nobody reads a row of an undone run.
+// Check waits for the open run's end. Money, rows and recount must match the backup's ledger, to
+// the page, and nobody reads a row of an undone run.
 func (p *Past) Check() {
 	t := p.T
 	t.Helper()
@@ -129,7 +128,7 @@ func (p *Past) Check() {
 	}
 	open := Must(p.Report(Within(t, Patience), p.open.Launched))(t)
 	expected := p.expected(p.open)
-	expected.Free = 0 // the run before had them
+	expected.Free = 0 // the previous run used them
 	t.Log(Check(t, expected, open))
 	for _, run := range p.undone {
 		if rows, err := p.Rows(t.Context(), run.JobID); err == nil && len(rows) > 0 {
@@ -148,8 +147,8 @@ func (p *Past) Check() {
 	}
 }
 
-// CheckStored stops the product. Its row store has the records of all runs, those of undone ones as
-// long as they are kept.
+// CheckStored stops the product. Its row store must have the records of all runs; those of undone
+// runs only while they are kept.
 func (p *Past) CheckStored(kept bool) {
 	t := p.T
 	t.Helper()
@@ -169,16 +168,15 @@ func (p *Past) CheckStored(kept bool) {
 	}
 }
 
-// expected is what the recount has to know of a run.
+// expected describes a run for the recount.
 func (p *Past) expected(run pastRun) recount.Run {
 	expected := p.Expected(run.Order)
-	expected.Shared = true // the web's log does not tell which run asked
+	expected.Shared = true // the web's log does not say which run sent a request
 	return expected
 }
 
-// testRestore puts a backup from the middle of a run back, after that run has ended and others
-// have. Money, rows and recount are the backup's again, and what was undone is kept for another
-// restore.
+// testRestore restores a backup from the middle of a run, after that run and others have ended.
+// Money, rows and recount are the backup's again, and undone data is kept for another restore.
 func testRestore(t *testing.T, on Platform) {
 	web := on.Web(t, PastWeb())
 	p := NewPast(NewService(t, on, web, PastArgs()...))

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Run runs every scenario on a platform, side by side but for those that measure.
+// Run runs every scenario on a platform, in parallel except those that measure.
 func Run(t *testing.T, on Platform) {
 	for _, scenario := range scenarios() {
 		t.Run(scenario.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func scenarios() []scenario {
 	}
 }
 
-// Rough is a web with every kind of trouble that does not take long.
+// Rough is a web with every kind of trouble that is quick.
 func Rough(hosts, pages int) synthweb.Config {
 	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages,
 		Mix:       synthweb.Rough(),
@@ -77,7 +77,7 @@ func testListRunIsExact(t *testing.T, on Platform) {
 	t.Log(Check(t, s.Expected(o), reported))
 }
 
-// testDuplicatesAreDropped sends addresses twice, in other spellings.
+// testDuplicatesAreDropped sends addresses twice, in different spellings.
 func testDuplicatesAreDropped(t *testing.T, on Platform) {
 	web := on.Web(t, synthweb.Config{Hosts: 5, PagesPerHost: 10})
 	s := NewService(t, on, web, Fast()...)
@@ -129,7 +129,7 @@ func testPagination(t *testing.T, on Platform) {
 	}
 }
 
-// testScraperRun runs a scraper of its own address, page after page.
+// testScraperRun runs a scraper with its own address, page after page.
 func testScraperRun(t *testing.T, on Platform) {
 	web := on.Web(t, synthweb.Config{Seed: 3, Hosts: 1, PagesPerHost: 1, ChainPages: 40,
 		Mix: synthweb.Listings()})
@@ -159,12 +159,12 @@ func testPoliteness(t *testing.T, on Platform) {
 	o := ProductOrder(s.Client, slices.Collect(web.URLs(32)))
 	reported := Must(s.Report(Within(t, Patience), o.Launch(t)))(t)
 	expected := s.Expected(o)
-	// A start that was delayed on its way makes the gap behind it look shorter.
+	// A delayed request start makes the gap after it look shorter.
 	expected.MinGap = 125 * time.Millisecond
 	t.Log(Check(t, expected, reported))
 }
 
-// testBadListsAreRefusedWhole names the one bad address, and nothing is left behind.
+// testBadListsAreRefusedWhole: the error names the one bad address, and nothing is left behind.
 func testBadListsAreRefusedWhole(t *testing.T, on Platform) {
 	web := on.Web(t, synthweb.Config{Hosts: 5, PagesPerHost: 100})
 	s := NewService(t, on, web, Fast()...)
@@ -172,8 +172,8 @@ func testBadListsAreRefusedWhole(t *testing.T, on Platform) {
 	o := ProductOrder(s.Client, good)
 	query := Must(o.Query(t.Context()))(t)
 	before := Must(s.Wallet(t.Context()))(t)
-	// The forbidden address is this machine's own: a guard that failed would reach nothing else.
-	// The guard's other addresses are tested where the network is a record (pkg/egress).
+	// The forbidden address is this machine's own, so that a failing guard would reach nothing
+	// else. The guard's other addresses are tested without a real network (pkg/egress).
 	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address",
 		"http://[::1]:9/"} {
 		list := slices.Insert(slices.Clone(good), 300, bad)
@@ -200,7 +200,7 @@ func testBadListsAreRefusedWhole(t *testing.T, on Platform) {
 	if lists := Must(s.Lists(t.Context()))(t); len(lists) > 0 {
 		t.Errorf("%d link lists are left behind", len(lists))
 	}
-	// The same call goes through without the bad address.
+	// The same call succeeds without the bad address.
 	s.Restart()
 	o.Who = s.Client
 	run := Must(s.RunList(t.Context(), query, strings.NewReader(strings.Join(good, "\n"))))(t)
@@ -240,7 +240,7 @@ func testStop(t *testing.T, on Platform) {
 		t.Errorf("stopped, and the run is %s", job.State)
 	}
 	Sealed(t, s.Client, run.JobID)
-	// A second stop finds nothing to do.
+	// A second stop has nothing to do.
 	if err := s.StopRun(Within(t, Patience), run.ScraperID); err != nil {
 		t.Error(err)
 	}
@@ -285,7 +285,7 @@ func testMaxCharge(t *testing.T, on Platform) {
 	}
 }
 
-// testRestartKeepsEverything finds the same answers after a clean stop.
+// testRestartKeepsEverything: after a clean stop all answers are the same.
 func testRestartKeepsEverything(t *testing.T, on Platform) {
 	web := on.Web(t, Rough(20, 10))
 	s := NewService(t, on, web, Fast()...)
@@ -313,8 +313,7 @@ func testRestartKeepsEverything(t *testing.T, on Platform) {
 	}
 }
 
-// Patient has every kind of page that is answered within a stop, some of them slowly or not at
-// once.
+// Patient has every kind of page that is answered within a stop, some slowly or after retries.
 func Patient(hosts, pages int) synthweb.Config {
 	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages,
 		PageBytes: []int{3000, 8000},
@@ -328,8 +327,8 @@ func Patient(hosts, pages int) synthweb.Config {
 		MaxLatency: 200 * time.Millisecond, SlowHosts: hosts / 10, SlowLatency: time.Second}
 }
 
-// testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if
-// nothing had been. Nothing that was asked for is asked for again.
+// testStopUnderLoad stops the product in the middle of a run, which continues seamlessly at the
+// next start. No request is repeated.
 func testStopUnderLoad(t *testing.T, on Platform) {
 	web := on.Web(t, Patient(40, 25))
 	s := NewService(t, on, web, "--host-rate", "30", "--max-host-rate", "30")
@@ -347,7 +346,7 @@ func testStopUnderLoad(t *testing.T, on Platform) {
 	t.Log(Check(t, s.Expected(o), reported))
 }
 
-// testTwoCustomers run at the same time, see nothing of each other, and each pays for its own.
+// testTwoCustomers runs two at once: they see nothing of each other, and each pays its own.
 func testTwoCustomers(t *testing.T, on Platform) {
 	web := on.Web(t, Rough(60, 30))
 	s := NewService(t, on, web, Fast()...)
@@ -362,7 +361,7 @@ func testTwoCustomers(t *testing.T, on Platform) {
 	}
 	for i, who := range []Client{acme, bolt} {
 		expected := s.Expected(orders[i])
-		expected.Shared = true // the web's log does not tell who asked
+		expected.Shared = true // the web's log does not say who sent a request
 		t.Log(Check(t, expected, Must(who.Report(Within(t, Patience), runs[i]))(t)))
 		CheckWallet(t, who)
 	}
@@ -377,7 +376,7 @@ func testTwoCustomers(t *testing.T, on Platform) {
 	}
 }
 
-// testCommandLine does the main job as a user at a terminal does.
+// testCommandLine does the main job like a user at a terminal.
 func testCommandLine(t *testing.T, on Platform) {
 	web := on.Web(t, Rough(20, 5))
 	s := NewService(t, on, web, Fast()...)

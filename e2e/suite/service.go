@@ -1,5 +1,5 @@
-// Package suite owns the end-to-end scenarios and what they need: runs to be made, and checks by
-// the independent recount. What it runs against (one process, a cluster) is the caller's: a
+// Package suite owns the end-to-end scenarios and their tools: runs to make, and checks with the
+// independent recount. The caller decides what it runs against (one process, a cluster): a
 // Platform. It owns no process and no part of the product.
 package suite
 
@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What the product promises, and how long a test waits.
+// The product's promises, and how long a test waits.
 const (
 	PlainPrice  = 150           // micros per page
 	FreeGrant   = 5             // requests
@@ -32,25 +32,25 @@ const (
 type Platform interface {
 	// Web starts a synthetic web that the product can reach.
 	Web(t *testing.T, config synthweb.Config) *synthweb.Web
-	// Product starts the product on nothing, with the webs as the only places that it reaches.
+	// Product starts the product on empty data, with the webs as the only places that it reaches.
 	Product(t *testing.T, args []string, webs ...*synthweb.Web) Product
-	// Fetchers is how many fetchers a product has.
+	// Fetchers is the number of a product's fetchers.
 	Fetchers() int
 }
 
-// Product is the product under test, however many processes it is.
+// Product is the product under test, with any number of processes.
 type Product interface {
-	// Self calls as the self-hosting customer, once it is up.
+	// Self returns a client of the self-hosting customer, once it is up.
 	Self() Client
-	// Mint makes a sign-in token; args are those of 'shoal token'.
+	// Mint makes a sign-in token; args are the arguments of 'shoal token'.
 	Mint(ctx context.Context, args ...string) (string, error)
-	// Command runs a command as the self-hosting customer and returns what it writes.
+	// Command runs a command as the self-hosting customer and returns its output.
 	Command(ctx context.Context, args ...string) (string, error)
 	// Down stops it cleanly; Up starts it again on the same data.
 	Down(t *testing.T)
 	Up(t *testing.T)
-	// Records are the page records of a job, and Lists all link lists in the row store; both once
-	// it is down.
+	// Records returns the page records of a job, and Lists all link lists in the row store; both
+	// once it is down.
 	Records(ctx context.Context, job string) ([]rowstore.Record, error)
 	Lists(ctx context.Context) ([]rowstore.ListInfo, error)
 }
@@ -62,19 +62,19 @@ type Service struct {
 	T    *testing.T
 	Web  *synthweb.Web
 	Args []string
-	// Fetchers is how many there are: a redirect may lead each to a host that is another's.
+	// Fetchers is the number of fetchers: a redirect may lead each to another's host.
 	Fetchers int
-	Deaths   []time.Time // of processes that had something under way
+	Deaths   []time.Time // of processes with work in progress
 }
 
-// Fast is what a web of the test's own may be asked.
+// Fast returns flags for the fastest pace on a test's own web.
 func Fast() []string {
 	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4",
 		"--max-host-connections", "4"}
 }
 
-// AtOnce are the flags by which history leaves the state as soon as it is history, when
-// SHOAL_ARCHIVE_AT_ONCE asks for it. Every reader has to find it elsewhere then.
+// AtOnce returns flags that move history out of the state at once, if SHOAL_ARCHIVE_AT_ONCE asks
+// for it. Then every reader has to find it elsewhere.
 func AtOnce() []string {
 	if os.Getenv("SHOAL_ARCHIVE_AT_ONCE") != "1" {
 		return nil
@@ -82,10 +82,10 @@ func AtOnce() []string {
 	return []string{"--archive-every", AtOnceEvery.String(), "--archive-keep", "0"}
 }
 
-// AtOnceEvery is how soon.
+// AtOnceEvery is the interval.
 const AtOnceEvery = 10 * time.Millisecond
 
-// NewService starts the product on nothing.
+// NewService starts the product on empty data.
 func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *Service {
 	t.Helper()
 	product := on.Product(t, append([]string{"--no-rate-limits"}, args...), web)
@@ -93,7 +93,7 @@ func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *S
 		Fetchers: on.Fetchers()}
 }
 
-// Within is a context for everything that a test waits for.
+// Within returns a context for waiting at most d.
 func Within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -101,7 +101,7 @@ func Within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// Must makes a test end with an error: Must(call())(t).
+// Must ends a test if there is an error: Must(call())(t).
 func Must[V any](value V, err error) func(t *testing.T) V {
 	return func(t *testing.T) V {
 		t.Helper()
@@ -112,26 +112,26 @@ func Must[V any](value V, err error) func(t *testing.T) V {
 	}
 }
 
-// Restart starts the product again that Down stopped.
+// Restart starts the product after Down.
 func (s *Service) Restart() {
 	s.T.Helper()
 	s.Up(s.T)
 	s.Client = s.Self()
 }
 
-// Admin calls with an administrator's rights.
+// Admin returns a client with administrator's rights.
 func (s *Service) Admin() Client {
 	s.T.Helper()
 	return s.SignIn("--admin")
 }
 
-// Customer calls as another customer, who comes into being with the first call.
+// Customer returns a client of another customer, which the first call creates.
 func (s *Service) Customer(ref string) Client {
 	s.T.Helper()
 	return s.SignIn("--customer", ref)
 }
 
-// SignIn calls with a sign-in token.
+// SignIn returns a client with a sign-in token.
 func (s *Service) SignIn(args ...string) Client {
 	s.T.Helper()
 	who := s.Client
@@ -148,18 +148,18 @@ func (s *Service) Fill(who Client, micros int64) {
 	}
 }
 
-// Order is a list run to be made.
+// Order describes a list run.
 type Order struct{ api.Order }
 
-// ProductOrder reads products.
+// ProductOrder returns an order that reads products.
 func ProductOrder(who Client, urls []string) Order { return Order{api.ProductOrder(who, urls)} }
 
-// ListingOrder reads chains of listings.
+// ListingOrder returns an order that reads chains of listings.
 func ListingOrder(who Client, urls []string, pagination model.Pagination) Order {
 	return Order{api.ListingOrder(who, urls, pagination)}
 }
 
-// Launch makes the run.
+// Launch launches the run.
 func (o Order) Launch(t *testing.T) Launched {
 	t.Helper()
 	query := Must(o.Query(t.Context()))(t)
@@ -171,15 +171,15 @@ func (o Order) Launch(t *testing.T) Launched {
 	return run
 }
 
-// Expected is what the recount has to know of a run.
+// Expected describes a run for the recount.
 func (s *Service) Expected(o Order) recount.Run {
 	return recount.Run{Web: s.Web, URLs: o.URLs, Pagination: o.Pagination, Price: PlainPrice,
 		Free:   FreeGrant,
 		Deaths: s.Deaths, MaxConnections: s.maxConnections()}
 }
 
-// maxConnections is what the product was told; after a death a host may still be busy with what it
-// was asked before.
+// maxConnections is the configured limit; 0: not checked. After a death a host may still be busy
+// with earlier requests.
 func (s *Service) maxConnections() int {
 	if i := slices.Index(s.Args, "--host-connections"); i >= 0 && len(s.Deaths) == 0 {
 		var n int
@@ -190,7 +190,7 @@ func (s *Service) maxConnections() int {
 	return 0
 }
 
-// Begun waits until a run has brought some pages to an end.
+// Begun waits until that many pages of a run have ended.
 func Begun(t *testing.T, who Client, run Launched, pages int64) {
 	t.Helper()
 	last := Must(who.Follow(Within(t, Patience), run.JobID,
@@ -200,8 +200,8 @@ func Begun(t *testing.T, who Client, run Launched, pages int64) {
 	}
 }
 
-// Sealed waits until a run's entry is sealed. A stop waits some seconds for what is out, and no
-// longer.
+// Sealed waits until a run's entry is sealed. A stop itself waits only some seconds for what is
+// out.
 func Sealed(t *testing.T, who Client, job string) recount.Transaction {
 	t.Helper()
 	for ctx := Within(t, Patience); ; {

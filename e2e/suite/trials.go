@@ -9,14 +9,14 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// proposal is what a preview answers.
+// proposal is the answer of a preview.
 type proposal struct {
 	ScraperDTO Scraper
 	SampleData []map[string]any
 }
 
-// testTrials takes a preview, saves what it proposes, takes a sample of that, and runs it. All
-// three read the same page, each is paid, and only the run is seen.
+// testTrials makes a preview, saves its proposal, takes a sample of that, and runs it. All three
+// read the same page, each is paid, and only the run is visible.
 func testTrials(t *testing.T, on Platform) {
 	web := on.Web(t, synthweb.Config{Hosts: 3, PagesPerHost: 3, ItemsPerPage: 8, ChainPages: 3,
 		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 1}}})

@@ -1,5 +1,5 @@
 // Command go launches a run over the addresses of a file, watches it, and prints its rows: go LIST
-// NAME. It uses the API by its published shapes and the standard library alone.
+// NAME. It uses only the API's published shapes and the standard library.
 package main
 
 import (
@@ -32,10 +32,10 @@ func main() {
 	}
 }
 
-// service is a Shoal server, and a key for it.
+// service is a Shoal server, and an API key for it.
 type service struct{ server, key string }
 
-// crawl runs a list and prints what it brings.
+// crawl runs a list and prints its rows.
 func (s service) crawl(ctx context.Context, list, name string) error {
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s service) crawl(ctx context.Context, list, name string) error {
 	return s.rows(ctx, job)
 }
 
-// launch starts a run and returns its id. The same name gives the same group again.
+// launch starts a run and returns its id. The same name reuses the same group.
 func (s service) launch(ctx context.Context, urls []string, name string) (job string, err error) {
 	var group struct{ ID string }
 	if err := s.ask(ctx, "PUT", "/api/scraper/group", name, map[string]any{"name": name},
@@ -66,11 +66,11 @@ func (s service) launch(ctx context.Context, urls []string, name string) (job st
 	return run.JobID, err
 }
 
-// mostBreaks is how often in a row a stream may break off without a frame.
+// mostBreaks is how often in a row a stream may break without a frame.
 const mostBreaks = 30
 
-// watch follows a run to its end, which is an error unless it is SUCCESS. A stream may break off
-// before: the next one goes on behind the last frame.
+// watch follows a run to its end, and fails unless that is SUCCESS. If a stream breaks, the next
+// one continues after the last frame.
 func (s service) watch(ctx context.Context, job string) error {
 	last := "" // id of the last frame
 	for breaks := 0; ; breaks++ {
@@ -94,7 +94,7 @@ func (s service) watch(ctx context.Context, job string) error {
 	}
 }
 
-// follow reads one stream to its end, and returns the last state that it told.
+// follow reads one stream to its end, and returns the last reported state.
 func (s service) follow(ctx context.Context, job string, last *string) (state string, err error) {
 	stream, err := s.call(ctx, "GET", "/api/scraper-job-status/"+job+"/stream", nil,
 		"Last-Event-ID", *last)
@@ -150,7 +150,7 @@ func (s service) ask(ctx context.Context, method, path, key string, body, answer
 	return json.NewDecoder(content).Decode(answer)
 }
 
-// call makes a call with a header, unless that is empty. An answer that is no success is an error.
+// call makes a call with a header, unless that is empty. It fails without a success status.
 func (s service) call(ctx context.Context, method, path string, body any,
 	header, value string) (io.ReadCloser, error) {
 	var content io.Reader

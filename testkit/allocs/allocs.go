@@ -1,9 +1,9 @@
-// Package allocs guards the number of allocations of what is done for every page: tests hold it
-// against the number that was recorded beside them. Numbers, not times, since they are the same on
-// every machine. It owns the comparison; which functions are worth it is their packages' to say.
+// Package allocs guards the number of allocations in code that runs for every page. Tests compare
+// it with a number recorded beside them. Counts, unlike times, are the same on every machine. It
+// owns the comparison; each package decides which functions are worth it.
 //
-// The race detector allocates for itself: tests that use this package leave it out by the build tag
-// !race.
+// The race detector allocates for itself, so tests that use this package exclude it with the build
+// tag !race.
 package allocs
 
 import (
@@ -12,26 +12,26 @@ import (
 	"testing"
 )
 
-// slack is what a number may differ by without anybody having changed anything: memory that is
-// pooled is lost to a collection now and then.
+// slack is how much a count may differ without any change: a collection now and then drops pooled
+// memory.
 const slack = 0.05
 
-// calls are how many the average is taken of.
+// calls is how many calls the average is taken over.
 const calls = 200
 
-// Check fails when a call allocates more often than recorded, or so much less often that the record
-// means nothing any more. The call is made on one processor, and without others beside it.
+// Check fails if a call allocates more often than recorded, or so much less often that the record
+// is stale. It runs the call on one processor, and alone.
 func Check(t testing.TB, name string, recorded float64, call func()) {
 	t.Helper()
 	compare(t, name, recorded, testing.AllocsPerRun(calls, call))
 }
 
-// rounds are how often CheckEach has work done, at most.
+// rounds is how often CheckEach runs the work, at most.
 const rounds = 3
 
-// CheckEach is Check for work that goroutines of its own do. work does it n times, and the
-// allocations of the whole process count, by n. A busy machine lets more goroutines wait at once,
-// which adds some, so the round with the fewest counts.
+// CheckEach is Check for work done by goroutines. work does it n times; the allocations of the
+// whole process count, divided by n. On a busy machine more goroutines wait at once, which adds
+// some, so the round with the fewest counts.
 func CheckEach(t testing.TB, name string, recorded float64, n int, work func()) {
 	t.Helper()
 	fewest := math.Inf(1)

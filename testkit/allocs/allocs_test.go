@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// recorder is a test that notes what it is told.
+// recorder is a test that records what is reported to it.
 type recorder struct {
 	testing.TB
 	told []string

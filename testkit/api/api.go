@@ -1,6 +1,6 @@
-// Package api calls the product's API as its customers and operators do, for tests and the bench.
-// It knows the API by the specification only, and shares no code with the server. It owns the calls
-// and the runs that they make; what is right is testkit/recount's to say.
+// Package api calls the product's API like its customers and operators, for tests and the bench. It
+// knows the API only by the specification, and shares no code with the server. It owns the calls
+// and the runs that they make; testkit/recount decides what is right.
 package api
 
 import (
@@ -23,14 +23,14 @@ import (
 	"shoal.dev/shoal/testkit/recount"
 )
 
-// Client calls the API with one credential. It knows the API by the specification only.
+// Client calls the API with one credential.
 type Client struct {
 	Server, Token string
 	HTTP          *http.Client // nil: the default one
 	key           string       // Idempotency-Key of the next call; "": a new one for each
 }
 
-// Again is the client whose calls are the same call, however often it is made.
+// Again returns a client whose calls all use the same idempotency key.
 func (c Client) Again(key string) Client {
 	c.key = key
 	return c
@@ -51,7 +51,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%d %s: %s %v", p.Status, p.Code, p.Detail, p.Errors)
 }
 
-// CodeOf is the code of an error answer, "" for anything else.
+// CodeOf returns the code of an error answer, "" for anything else.
 func CodeOf(err error) string {
 	if p := (*Problem)(nil); errors.As(err, &p) {
 		return p.Code
@@ -59,7 +59,7 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// NewKey is a new idempotency key.
+// NewKey returns a new idempotency key.
 func NewKey() string { return ids.Random{Now: time.Now}.New().String() }
 
 // Do sends one request; body is JSON-encoded unless it is a reader.
@@ -114,8 +114,8 @@ func (c Client) Do(ctx context.Context, method, path string, query url.Values, k
 	return nil, p
 }
 
-// Call makes a request and reads the JSON of its answer into out, unless that is nil. A refusal
-// is a Problem.
+// Call makes a request and decodes its JSON answer into out, unless that is nil. A refusal is a
+// Problem.
 func (c Client) Call(ctx context.Context, method, path string, query url.Values, body,
 	out any) error {
 	answer, err := c.Do(ctx, method, path, query, "", body)
@@ -133,14 +133,14 @@ func (c Client) Call(ctx context.Context, method, path string, query url.Values,
 	return nil
 }
 
-// Whoami is the reference of the key's customer.
+// Whoami returns the reference of the key's customer.
 func (c Client) Whoami(ctx context.Context) (ref string, err error) {
 	var out struct{ CustomerRef string }
 	err = c.Call(ctx, "GET", "/api/key/whoami", nil, nil, &out)
 	return out.CustomerRef, err
 }
 
-// PutGroup makes a group that is started by hand.
+// PutGroup makes a group without a schedule.
 func (c Client) PutGroup(ctx context.Context, name string) (id string, err error) {
 	var out struct{ ID string }
 	err = c.Call(ctx, "PUT", "/api/scraper/group", nil,
@@ -155,14 +155,14 @@ type Scraper struct {
 	model.Scraper
 }
 
-// PutScraper saves a scraper, a new one unless it has an id.
+// PutScraper saves a scraper, a new one if it has no id.
 func (c Client) PutScraper(ctx context.Context, s Scraper) (id string, err error) {
 	var out struct{ ID string }
 	err = c.Call(ctx, "PUT", "/api/scraper", nil, s, &out)
 	return out.ID, err
 }
 
-// Launched answers a launch.
+// Launched is the answer to a launch.
 type Launched struct {
 	JobID, ScraperID, Status       string
 	Tag, Message                   string
@@ -187,7 +187,7 @@ func (c Client) RunList(ctx context.Context, query url.Values, list io.Reader) (
 	return out, json.NewDecoder(answer.Body).Decode(&out)
 }
 
-// Tagged launches a list run that an endpoint reads.
+// Tagged launches a list run of an endpoint.
 func (c Client) Tagged(ctx context.Context, group, name, tag string, urls []string) (Launched,
 	error) {
 	var out Launched
@@ -201,7 +201,7 @@ func (c Client) Contacts(ctx context.Context, group, name string, urls []string)
 	return c.Tagged(ctx, group, name, model.WebsiteContacts, urls)
 }
 
-// RunAgain launches a list scraper again: all of its addresses, or those that were never charged.
+// RunAgain launches a list scraper again, over all of its addresses or those never charged.
 func (c Client) RunAgain(ctx context.Context, scraper string, all bool) (Launched, error) {
 	var out Launched
 	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil,
@@ -209,7 +209,7 @@ func (c Client) RunAgain(ctx context.Context, scraper string, all bool) (Launche
 	return out, err
 }
 
-// MintKey makes an API key and is the client that calls with it.
+// MintKey makes an API key and returns a client that uses it.
 func (c Client) MintKey(ctx context.Context, name, scope string) (Client, error) {
 	var out struct{ Key string }
 	err := c.Call(ctx, "PUT", "/api/key/generate", url.Values{"name": {name}, "scope": {scope}},
@@ -235,7 +235,7 @@ func (c Client) Jobs(ctx context.Context, scraper string) ([]recount.Job, error)
 	return out.Content, err
 }
 
-// Job is the record of a run. It fails when the newest 200 of its scraper do not have it.
+// Job returns the record of a run. It fails if that is not among the newest 200 of its scraper.
 func (c Client) Job(ctx context.Context, run Launched) (recount.Job, error) {
 	jobs, err := c.Jobs(ctx, run.ScraperID)
 	if err != nil {
@@ -257,7 +257,7 @@ func (c Client) LinkErrors(ctx context.Context, job recount.Job) ([]recount.Link
 	return out, err
 }
 
-// Rows reads the rows of a job by the cursor read.
+// Rows reads the rows of a job with the cursor read.
 func (c Client) Rows(ctx context.Context, job string) ([]map[string]any, error) {
 	var rows []map[string]any
 	query := url.Values{"jobId": {job}, "limit": {"1000"}}
@@ -304,27 +304,27 @@ func (c Client) Ledger(ctx context.Context) ([]recount.Transaction, error) {
 	}
 }
 
-// Adjust changes a customer's balance; the credential is an administrator's.
+// Adjust changes a customer's balance; the credential must be an administrator's.
 func (c Client) Adjust(ctx context.Context, customer string, micros int64) error {
 	return c.Call(ctx, "POST", "/api/admin/customers/"+customer+"/wallet/adjustments", nil,
 		map[string]any{"amountMicros": micros, "note": "for a test"}, nil)
 }
 
-// Status is what the server says of itself.
+// Status is the server's report about itself.
 type Status struct {
 	Commands, Applied uint64
 	OpenJobs, Out     int
 }
 
-// Status asks for the service at one look; the key has to be an administrator's.
+// Status asks for the service's status; the key must be an administrator's.
 func (c Client) Status(ctx context.Context) (Status, error) {
 	var out Status
 	err := c.Call(ctx, "GET", "/api/admin/status", nil, nil, &out)
 	return out, err
 }
 
-// RecountOfProduct asks the product for its own recount of all runs that no restore undid; it
-// returns how many differ.
+// RecountOfProduct asks the product for its own recount, and returns how many runs differ. It
+// leaves out runs that a restore undid.
 func (c Client) RecountOfProduct(ctx context.Context) (runs, differ int, err error) {
 	var out []struct{ Equal, Undone bool }
 	err = c.Call(ctx, "POST", "/api/admin/billing/recount", nil, nil, &out)
@@ -346,13 +346,13 @@ type Node struct {
 	Shards, Moving, Open int
 }
 
-// Nodes are those of the cluster; the credential is an administrator's.
+// Nodes lists the nodes of the cluster; the credential must be an administrator's.
 func (c Client) Nodes(ctx context.Context) (list []Node, err error) {
 	err = c.Call(ctx, "GET", "/api/admin/nodes", nil, nil, &list)
 	return list, err
 }
 
-// Drain tells a node to drain, or takes that back.
+// Drain tells a node to drain, or cancels that.
 func (c Client) Drain(ctx context.Context, name string, drain bool) error {
 	method := "PUT"
 	if !drain {
@@ -367,7 +367,7 @@ type Progress struct {
 	ItemsQuantity, TotalRequests int64
 }
 
-// Follow reads a job's stream until it ends, or seen says that it is enough; it returns the last
+// Follow reads a job's stream until it ends, or seen returns that it is enough; it returns the last
 // message.
 func (c Client) Follow(ctx context.Context, job string, seen func(Progress) bool) (Progress,
 	error) {
@@ -413,11 +413,11 @@ func (c Client) Finished(ctx context.Context, run Launched) (recount.Job, recoun
 		}
 		entry, err := c.Entry(ctx, run.JobID)
 		if err != nil || entry.Status != "OPEN" {
-			// The record counts until the entry is sealed.
+			// Read the record again: it counts until the entry is sealed.
 			job, again := c.Job(ctx, run)
 			return job, entry, errors.Join(err, again)
 		}
-		select { // a run that was ended drains
+		select { // an ended run still drains
 		case <-ctx.Done():
 			return job, entry, fmt.Errorf("job %s is not sealed: %w", run.JobID, ctx.Err())
 		case <-time.After(5 * time.Millisecond):
@@ -425,7 +425,7 @@ func (c Client) Finished(ctx context.Context, run Launched) (recount.Job, recoun
 	}
 }
 
-// Entry is the ledger's entry of a run. It fails when there is none.
+// Entry returns the ledger's entry of a run. It fails if there is none.
 func (c Client) Entry(ctx context.Context, job string) (recount.Transaction, error) {
 	ledger, err := c.Ledger(ctx)
 	if err != nil {
@@ -439,7 +439,7 @@ func (c Client) Entry(ctx context.Context, job string) (recount.Transaction, err
 	return recount.Transaction{}, fmt.Errorf("job %s has no ledger entry", job)
 }
 
-// Report gathers everything that the API says of an ended run.
+// Report gathers everything that the API reports of an ended run.
 func (c Client) Report(ctx context.Context, run Launched) (recount.Reported, error) {
 	job, entry, err := c.Finished(ctx, run)
 	if err != nil {

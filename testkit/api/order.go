@@ -17,7 +17,7 @@ func NextLink() model.Pagination {
 	return model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
 }
 
-// Order is a list run to be made.
+// Order describes a list run.
 type Order struct {
 	Who        Client
 	URLs       []string
@@ -27,18 +27,18 @@ type Order struct {
 	MaxCharge  int64 // 0: none
 }
 
-// ProductOrder reads products.
+// ProductOrder returns an order that reads products.
 func ProductOrder(who Client, urls []string) Order {
 	return Order{Who: who, URLs: urls, Kind: model.SingleProduct, Fields: synthweb.ProductFields()}
 }
 
-// ListingOrder reads chains of listings.
+// ListingOrder returns an order that reads chains of listings.
 func ListingOrder(who Client, urls []string, pagination model.Pagination) Order {
 	return Order{Who: who, URLs: urls, Kind: model.MultipleProducts, Fields: synthweb.ItemFields(),
 		Pagination: pagination}
 }
 
-// Query makes the group, and the template that holds what a list run cannot say.
+// Query makes the group, and a template for what a list run's query cannot express.
 func (o Order) Query(ctx context.Context) (url.Values, error) {
 	name := "run " + NewKey()
 	group, err := o.Who.PutGroup(ctx, name)
@@ -48,7 +48,7 @@ func (o Order) Query(ctx context.Context) (url.Values, error) {
 	return o.ListQuery(ctx, o.Who, group, name)
 }
 
-// ListQuery is the query of a list run in a group.
+// ListQuery returns the query of a list run in a group.
 func (o Order) ListQuery(ctx context.Context, who Client, group, name string) (url.Values, error) {
 	query := url.Values{"groupId": {group}, "name": {name}}
 	if o.MaxCharge > 0 {
@@ -70,5 +70,5 @@ func (o Order) ListQuery(ctx context.Context, who Client, group, name string) (u
 	return query, err
 }
 
-// Body is the order's list as a call sends it.
+// Body returns the order's list as a request body.
 func (o Order) Body() io.Reader { return strings.NewReader(strings.Join(o.URLs, "\n")) }

@@ -1,5 +1,5 @@
-// Package asgoquery reads a page's fields as goquery does: what streaming has to give, too. It owns
-// what goquery and browsers, or the pages' own spelling, see differently.
+// Package asgoquery reads a page's fields with goquery, as the reference for streaming. It evens
+// out the differences between goquery, browsers, and the pages' own spelling.
 package asgoquery
 
 import (
@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Page is a page as goquery sees it, made alike to ours. It has no contents of templates, names in
-// lower case, and attributes of another namespace under the names that the page writes. The error
-// is that of x/net/html.
+// Page parses a page with goquery and adapts it to ours. It drops the contents of templates, lowers
+// the case of names, and names attributes of other namespaces as the page writes them. The error is
+// that of x/net/html.
 func Page(page string) (*goquery.Document, error) {
 	root, err := html.Parse(strings.NewReader(strings.TrimPrefix(page, "\ufeff")))
 	if err != nil {
@@ -41,7 +41,7 @@ func Page(page string) (*goquery.Document, error) {
 	return goquery.NewDocumentFromNode(root), nil
 }
 
-// Field is what a field of SINGLE_PRODUCT holds: nil, a string or a bool.
+// Field returns the value of a SINGLE_PRODUCT field: nil, a string or a bool.
 func Field(doc *goquery.Document, f model.Field) any {
 	found := doc.Find(f.Selector).First()
 	switch {
@@ -52,16 +52,16 @@ func Field(doc *goquery.Document, f model.Field) any {
 		return Text(found.Nodes[0])
 	default:
 		if v, ok := found.Attr(f.Attr); ok {
-			return string([]rune(v)) // bytes that are not UTF-8 are U+FFFD, each
+			return string([]rune(v)) // each byte that is not UTF-8 becomes U+FFFD
 		}
 	}
 	return nil
 }
 
-// hidden are the elements whose contents no browser shows as text.
+// hidden are the elements whose contents browsers do not show as text.
 var hidden = []string{"script", "style", "template", "noscript", "iframe", "noembed", "noframes"}
 
-// Text is goquery's text without that of elements that browsers never show, white space collapsed.
+// Text is goquery's text without hidden elements, with white space collapsed.
 func Text(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Path is a Chromium on PATH. Without one the test is skipped, unless SHOAL_BROWSER_SUITE=1 says
-// that there has to be one: then it fails. Short runs leave the browser out, unless they say so
-// too: it takes minutes.
+// Path returns a Chromium on PATH. Without one it skips the test, or fails it if
+// SHOAL_BROWSER_SUITE=1 requires one. Short runs skip the browser unless that is set, because it
+// takes minutes.
 func Path(t *testing.T) string {
 	t.Helper()
 	asked := os.Getenv("SHOAL_BROWSER_SUITE") != ""

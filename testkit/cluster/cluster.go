@@ -28,15 +28,15 @@ const (
 	APIServer    = "apiserver"
 )
 
-// Config says what cluster to run.
+// Config describes a cluster.
 type Config struct {
-	Network *netns.Network // its owner closes it, after the cluster
+	Network *netns.Network // its owner closes it after the cluster
 	Binary  string
-	// of the operator: authority, identities and data directories, kept after the end
+	// Dir is the operator's: authority, identities and data directories. It is kept after the end.
 	Dir      string
 	Services Services
-	Prefix   string   // of topics, of keys and, without dots and hyphens, the database
-	Args     []string // of every node, beside those that make it one
+	Prefix   string   // of topics, keys and, without dots and hyphens, the database
+	Args     []string // of every node, in addition to the required ones
 	Nodes    []Spec   // the first has the role controlplane and founds the cluster
 }
 
@@ -44,14 +44,14 @@ type Config struct {
 type Spec struct {
 	Name  string
 	Roles []string
-	Args  []string // beside the cluster's
+	Args  []string // in addition to the cluster's
 	Env   []string // KEY=VALUE
-	// Binary is what the next process is, instead of the cluster's.
+	// Binary replaces the cluster's binary for the next process.
 	Binary string
-	Disk   int64 // bytes of a disk of its own, in memory; 0: a directory of the machine's
+	Disk   int64 // bytes of its own in-memory disk; 0: a directory of the machine's
 }
 
-// Layout is a cluster with so many nodes of each role, each with that role alone: cp1, cp2, …,
+// Layout lists the given number of nodes for each role, each with that role alone: cp1, cp2, …,
 // fetch1, …
 func Layout(controlplane, fetcher, ingest, billing, apiserver int) []Spec {
 	var specs []Spec
@@ -68,12 +68,12 @@ func Layout(controlplane, fetcher, ingest, billing, apiserver int) []Spec {
 	return specs
 }
 
-// Cluster is a network of nodes. Its methods are safe for concurrent use, but for Add and Close.
+// Cluster is a network of nodes. Its methods are safe for concurrent use, except Add and Close.
 type Cluster struct {
 	config  Config
 	network *netns.Network
 	nodes   []*Node
-	next    atomic.Uint32 // the API server that the next connection goes to
+	next    atomic.Uint32 // number of the API server for the next connection
 }
 
 // New makes the database, the nodes and their identities. No process runs yet.
@@ -101,22 +101,22 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.config.Dir, name) }
 
-// database is the cluster's own, on ClickHouse.
+// database returns the cluster's own ClickHouse database.
 func (c *Cluster) database() string {
 	return strings.NewReplacer(".", "_", "-", "_").Replace(c.config.Prefix)
 }
 
-// ClickHouse is the address of the cluster's rows.
+// ClickHouse returns the address of the cluster's rows.
 func (c *Cluster) ClickHouse() string {
 	server := *c.config.Services.ClickHouse
 	server.Path = "/" + c.database()
 	return server.String()
 }
 
-// Services are those that the cluster runs on.
+// Services returns the services that the cluster runs on.
 func (c *Cluster) Services() *Services { return &c.config.Services }
 
-// Add makes a node, not started yet.
+// Add makes a node without starting it.
 func (c *Cluster) Add(ctx context.Context, spec Spec) (*Node, error) {
 	namespace, err := c.network.Join()
 	if err != nil {
@@ -158,8 +158,8 @@ func (c *Cluster) shoal(ctx context.Context, args ...string) (string, error) {
 	return c.Command(ctx, nil, args...)
 }
 
-// Command runs a command of the binary as the cluster's operator, with some more environment
-// (KEY=VALUE), where it reaches the nodes.
+// Command runs a command of the binary as the cluster's operator, at a place that reaches the
+// nodes. env is additional environment (KEY=VALUE).
 func (c *Cluster) Command(ctx context.Context, env []string, args ...string) (string, error) {
 	return process.Run(ctx, process.Config{Binary: c.config.Binary, Data: c.config.Dir, Env: env,
 		Launch: c.network.Router().Start}, args...)
@@ -175,7 +175,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return c.Ready(ctx)
 }
 
-// Ready waits until every node that runs serves.
+// Ready waits until every running node serves.
 func (c *Cluster) Ready(ctx context.Context) error {
 	for _, n := range c.nodes {
 		if n.Running() {
@@ -187,8 +187,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops all nodes that run, in the order in which a page goes round: who fetches first, who
-// keeps state last.
+// Stop stops all running nodes in the order of a page's way: fetchers first, state last.
 func (c *Cluster) Stop(limit time.Duration) error {
 	var errs []error
 	for _, role := range []string{APIServer, Fetcher, Ingest, Billing, ControlPlane} {
@@ -201,20 +200,20 @@ func (c *Cluster) Stop(limit time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// Nodes are all nodes, in the order in which they were made.
+// Nodes returns all nodes, in the order in which they were made.
 func (c *Cluster) Nodes() []*Node { return slices.Clone(c.nodes) }
 
-// With are the nodes that have a role.
+// With returns the nodes that have a role.
 func (c *Cluster) With(role string) []*Node {
 	return slices.DeleteFunc(c.Nodes(),
 		func(n *Node) bool { return !slices.Contains(n.Roles, role) })
 }
 
-// Balanced is the address of a load balancer in front of the API servers, for clients of HTTP.
+// Balanced is the address of a load balancer in front of the API servers, for HTTP clients.
 const Balanced = "http://api.test"
 
-// HTTP makes a client that reaches the nodes. Each call is a connection of its own. On Balanced
-// they go to one API server after the other, past those that do not take one.
+// HTTP makes a client that reaches the nodes. Each call has its own connection. Connections to
+// Balanced go to the API servers in turn, and skip those that do not accept.
 func (c *Cluster) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,
 		ResponseHeaderTimeout: 30 * time.Second}}
@@ -230,7 +229,7 @@ func (c *Cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 	for range servers {
 		n := servers[int(c.next.Add(1))%len(servers)]
 		if n.frozen() {
-			continue // as a balancer that looks after the health of those behind it
+			continue // like a balancer with health checks
 		}
 		conn, err := router.DialContext(ctx, network, n.at(apiPort).String())
 		if err == nil {
@@ -241,7 +240,7 @@ func (c *Cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 	return nil, failed
 }
 
-// Cut drops what each of the one nodes sends to each of the others.
+// Cut drops what each node in from sends to each node in to.
 func (c *Cluster) Cut(from, to []*Node) error { return c.links(from, to, c.network.Cut) }
 
 // Heal undoes a Cut.
@@ -259,12 +258,12 @@ func (c *Cluster) links(from, to []*Node, change func(from, to *netns.Namespace)
 	return errors.Join(errs...)
 }
 
-// Others are all nodes but one.
+// Others returns all nodes but one.
 func (c *Cluster) Others(n *Node) []*Node {
 	return slices.DeleteFunc(c.Nodes(), func(other *Node) bool { return other == n })
 }
 
-// LoseLog deletes the cluster's topics and makes them anew, empty.
+// LoseLog deletes the cluster's topics and recreates them empty.
 func (c *Cluster) LoseLog(ctx context.Context) error {
 	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
 	if err != nil {
@@ -279,7 +278,7 @@ func (c *Cluster) LoseLog(ctx context.Context) error {
 	return c.config.Services.recreateTopics(ctx, topics)
 }
 
-// Poison writes a record that nobody can read into every partition of every topic.
+// Poison writes an undecodable record into every partition of every topic.
 func (c *Cluster) Poison(ctx context.Context, record []byte) error {
 	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
 	if err != nil {
@@ -288,8 +287,8 @@ func (c *Cluster) Poison(ctx context.Context, record []byte) error {
 	return c.config.Services.poison(ctx, topics, record)
 }
 
-// RepeatLog writes the last records of every partition of every topic again, at most most of each,
-// in their order.
+// RepeatLog rewrites the last records of every partition of every topic, at most most per
+// partition, in order.
 func (c *Cluster) RepeatLog(ctx context.Context, most int64) error {
 	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
 	if err != nil {
@@ -298,7 +297,7 @@ func (c *Cluster) RepeatLog(ctx context.Context, most int64) error {
 	return c.config.Services.repeat(ctx, topics, most)
 }
 
-// Close kills the nodes and removes what the cluster had on the services.
+// Close kills the nodes and removes the cluster's data from the services.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, n := range c.nodes {

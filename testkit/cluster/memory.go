@@ -11,10 +11,10 @@ import (
 	"strconv"
 )
 
-// memoryGroup is a control group that bounds a node's memory: cgroup v1, or v2 where the memory
-// controller is there.
+// memoryGroup is a control group that bounds a node's memory: cgroup v1, or v2 if it has the memory
+// controller.
 type memoryGroup struct {
-	dir, limit string // limit is the name of the file
+	dir, limit string // limit is the name of the limit's file
 }
 
 func newMemoryGroup(name string) (*memoryGroup, error) {
@@ -22,7 +22,7 @@ func newMemoryGroup(name string) (*memoryGroup, error) {
 		limit: "memory.limit_in_bytes"}
 	if _, err := os.Stat("/sys/fs/cgroup/memory"); err != nil {
 		g = &memoryGroup{dir: filepath.Join("/sys/fs/cgroup", name), limit: "memory.max"}
-		// It may have been given on already.
+		// The controller may already be delegated.
 		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
 	}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
@@ -45,9 +45,8 @@ func (g *memoryGroup) write(file, value string) error {
 	return nil
 }
 
-// LimitMemory bounds what the processes may have that are started from now on. One that takes more
-// is killed by the kernel, as a container would be. 0 takes the bound away, from one that runs,
-// too.
+// LimitMemory bounds the memory of processes started from now on. The kernel kills a process that
+// uses more, like a container. 0 removes the bound, also from a running process.
 func (n *Node) LimitMemory(bytes int64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +63,7 @@ func (n *Node) LimitMemory(bytes int64) error {
 	return n.memory.set(bytes)
 }
 
-// launch starts a process of the node in its namespace and under its bounds.
+// launch starts a process of the node in its namespace and within its limits.
 func (n *Node) launch(cmd *exec.Cmd) error {
 	if err := n.namespace.Start(cmd); err != nil {
 		return err

@@ -26,7 +26,7 @@ import (
 	"shoal.dev/shoal/testkit/slowdisk"
 )
 
-// Ports of every node; each has an address of its own.
+// Ports of every node; each node has its own address.
 const (
 	apiPort     = 8080
 	clusterPort = 7400
@@ -34,7 +34,7 @@ const (
 	opsPort     = 9090
 )
 
-// Node is one process of the cluster, and those that ran before it on the same data.
+// Node is one process of the cluster, and its predecessors on the same data.
 type Node struct {
 	Spec
 	cluster   *Cluster
@@ -46,14 +46,14 @@ type Node struct {
 	mu     sync.Mutex
 	p      *process.Process // nil before the first start
 	paused bool
-	said   string // by the processes before
+	said   string // output of the earlier processes
 	deaths []time.Time
 }
 
-// Addr is the node's address, by which a synthetic web knows it.
+// Addr is the node's address, as seen by a synthetic web.
 func (n *Node) Addr() netip.Addr { return n.namespace.Addr() }
 
-// Ops is where the node tells its metrics, HOST:PORT.
+// Ops is the address of the node's metrics, HOST:PORT.
 func (n *Node) Ops() string { return n.at(opsPort).String() }
 
 func (n *Node) at(port uint16) netip.AddrPort { return netip.AddrPortFrom(n.Addr(), port) }
@@ -64,7 +64,7 @@ func (n *Node) clockFile() string { return n.data + ".clock" }
 
 func (n *Node) delayFile() string { return n.data + ".delay" }
 
-// Start starts a process on the node's data. The one before must have ended.
+// Start starts a process on the node's data. The previous one must have ended.
 func (n *Node) Start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +81,7 @@ func (n *Node) Start() error {
 	if n == c.nodes[0] {
 		args = append(args, "--bootstrap")
 	}
-	if n.Disk > 0 { // small ones are below every floor
+	if n.Disk > 0 { // small disks are always below the floor
 		args = append(args, "--free-mb", "0")
 	}
 	for _, other := range c.With(ControlPlane) {
@@ -104,7 +104,7 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// process is the last one that was started.
+// process returns the process that was started last.
 func (n *Node) process() *process.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +131,7 @@ func (n *Node) frozen() bool {
 	return n.paused
 }
 
-// Ready waits until the node serves what its roles serve.
+// Ready waits until the node serves its roles.
 func (n *Node) Ready(ctx context.Context) error {
 	p := n.process()
 	client := n.cluster.HTTP()
@@ -151,10 +151,10 @@ func (n *Node) Ready(ctx context.Context) error {
 
 func (n *Node) ops(path string) string { return "http://" + n.at(opsPort).String() + path }
 
-// Server is the address of the node's API.
+// Server returns the address of the node's API.
 func (n *Node) Server() string { return "http://" + n.at(apiPort).String() }
 
-// get asks a node, which has to answer 200.
+// get makes a GET request to a node, which must answer 200.
 func get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -165,7 +165,7 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		// it is told as far as it can be read
+		// Report as much as can be read.
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 		_ = answer.Body.Close()
 		return nil, fmt.Errorf("%s: %s: %s", address, answer.Status, text)
@@ -182,7 +182,7 @@ func (n *Node) ReadFile(name string) (content []byte, err error) {
 	return content, err
 }
 
-// Kill ends the process as a power cut would, and waits until it is gone.
+// Kill ends the process like a power cut, and waits until it is gone.
 func (n *Node) Kill() {
 	if p := n.process(); p != nil && n.Running() {
 		p.Kill()
@@ -205,7 +205,7 @@ func (n *Node) freeze(paused bool, signal func() error) error {
 	return signal()
 }
 
-// Stop ends the process as an operator would.
+// Stop ends the process like an operator.
 func (n *Node) Stop(limit time.Duration) error {
 	if _, err := n.process().Stop(limit); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.Name, err)
@@ -221,13 +221,13 @@ func (n *Node) Restart(limit time.Duration) error {
 	return n.Start()
 }
 
-// Ended is closed when the last process that was started is gone.
+// Ended is closed when the latest process is gone.
 func (n *Node) Ended() <-chan struct{} { return n.process().Ended() }
 
 // Usage is what the process has used so far.
 func (n *Node) Usage() (process.Usage, error) { return n.process().Usage() }
 
-// Said is the end of what the node wrote: its processes to standard error, and its log.
+// Said returns the end of the node's output: standard error of its processes, and its log.
 func (n *Node) Said() string {
 	p := n.process()
 	if p == nil {
@@ -240,7 +240,7 @@ func (n *Node) Said() string {
 	return n.said + p.Said() + "\n" + string(logged[max(0, len(logged)-16<<10):])
 }
 
-// CutService stops one direction between the node and a service; HealService lets it go on.
+// CutService stops one direction between the node and a service.
 func (n *Node) CutService(service string, way netns.Direction) {
 	for _, forward := range n.services[service] {
 		forward.Cut(way)
@@ -254,13 +254,13 @@ func (n *Node) HealService(service string, way netns.Direction) {
 	}
 }
 
-// StepClock sets how far the node's wall clock is off. Its monotonic clock is not.
+// StepClock sets the offset of the node's wall clock. Its monotonic clock is not affected.
 func (n *Node) StepClock(offset time.Duration) error { return skew.Set(n.clockFile(), offset) }
 
-// SlowWrites has every write of the node's Raft take so much longer.
+// SlowWrites delays every write of the node's Raft by that long.
 func (n *Node) SlowWrites(delay time.Duration) error { return slowdisk.Set(n.delayFile(), delay) }
 
-// FillDisk leaves no byte of the node's disk, which has to be one of its own.
+// FillDisk fills the node's disk to the last byte; it must be its own disk.
 func (n *Node) FillDisk() error {
 	if n.Disk == 0 {
 		return fmt.Errorf("cluster: node %s has no disk of its own", n.Name)
@@ -299,7 +299,7 @@ func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
 	return parseMetrics(answer)
 }
 
-// parseMetrics reads the text format as far as it is needed here: timestamps are not.
+// parseMetrics reads the text format as far as it is needed here: without timestamps.
 func parseMetrics(text io.Reader) (map[string]float64, error) {
 	metrics := map[string]float64{}
 	lines := bufio.NewScanner(text)
@@ -318,7 +318,7 @@ func parseMetrics(text io.Reader) (map[string]float64, error) {
 	return metrics, lines.Err()
 }
 
-// State is what a node says of its replica.
+// State is a node's report about its replica.
 type State struct {
 	Index uint64 `json:"index"` // of the last command applied
 	Hash  string `json:"hash"`  // of all state at that index
@@ -335,8 +335,8 @@ func (n *Node) State(ctx context.Context) (State, error) {
 	return state, json.NewDecoder(answer).Decode(&state)
 }
 
-// SameState waits for an index at which all nodes that run have told their hash, and says whether
-// it is one.
+// SameState waits for an index at which all running nodes have reported their hash, and fails if
+// the hashes differ.
 func (c *Cluster) SameState(ctx context.Context) error {
 	told := map[uint64]map[string]string{} // by index, by node
 	nodes := slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return !n.Running() })
@@ -370,8 +370,8 @@ func (c *Cluster) SameState(ctx context.Context) error {
 	return errors.Join(err, differ)
 }
 
-// Leader is the node that leads, by its own metrics; of two that say so the one with the newer
-// term.
+// Leader returns the node that leads, by its own metrics. If two claim to lead, it is the one with
+// the newer term.
 func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
 	var leader *Node
 	err := await(ctx, "there is a leader", func() error {
@@ -397,8 +397,8 @@ func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
 	return leader, err
 }
 
-// Settled waits until the cluster stands as it was meant to: every control-plane node that runs
-// votes, and every shard is held by a fetcher.
+// Settled waits until the cluster is in its intended state: every running control-plane node votes,
+// and every shard has a fetcher.
 func (c *Cluster) Settled(ctx context.Context) error {
 	return await(ctx, "the cluster has settled", func() error {
 		leader, err := c.Leader(ctx)

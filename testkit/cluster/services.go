@@ -20,19 +20,19 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Names of services, as a fault is told them. Kafka stands for all its brokers.
+// Names of services, as faults use them. Kafka stands for all its brokers.
 const (
 	Kafka      = "kafka"
 	Redis      = "redis"
 	ClickHouse = "clickhouse"
 )
 
-// Services are where the real services are.
+// Services says where the real services are.
 type Services struct {
 	Brokers    []string // HOST:PORT
 	Redis      string   // HOST:PORT
 	ClickHouse *url.URL
-	Scripts    string // folder of down and start; "" when the services cannot be controlled
+	Scripts    string // folder of down and start; "" if the services cannot be controlled
 }
 
 // FromEnv reads KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL and SHOAL_SERVICES. The error names what
@@ -55,7 +55,7 @@ func FromEnv(getenv func(string) string) (Services, error) {
 	return s, errors.Join(missing...)
 }
 
-// addresses are all places of a service.
+// addresses returns all addresses of a service.
 func (s *Services) addresses(service string) ([]netip.AddrPort, error) {
 	var texts []string
 	switch service {
@@ -93,7 +93,7 @@ func (s *Services) script(ctx context.Context, name string, args ...string) erro
 	return nil
 }
 
-// processes are the names of a service's processes as the scripts know them.
+// processes returns the names of a service's processes in the scripts.
 func (s *Services) processes(service string) []string {
 	if service != Kafka {
 		return []string{service}
@@ -105,7 +105,7 @@ func (s *Services) processes(service string) []string {
 	return names
 }
 
-// Kill ends a service as a power cut would; its data stays.
+// Kill ends a service like a power cut; its data stays.
 func (s *Services) Kill(ctx context.Context, service string) error {
 	return s.script(ctx, "down", append([]string{"--kill"}, s.processes(service)...)...)
 }
@@ -141,7 +141,7 @@ func (s *Services) StartBroker(ctx context.Context, broker int) error {
 	return await(ctx, "kafka answers", func() error { return s.answers(ctx, Kafka) })
 }
 
-// answers asks a service for a sign of life.
+// answers checks that a service responds.
 func (s *Services) answers(ctx context.Context, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -157,7 +157,7 @@ func (s *Services) answers(ctx context.Context, service string) error {
 
 func (s *Services) kafka() *kafka.Client { return &kafka.Client{Addr: kafka.TCP(s.Brokers...)} }
 
-// redis sends one command, without its answer's content.
+// redis sends one command, and ignores the content of its answer.
 func (s *Services) redis(ctx context.Context, command string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Redis)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Services) query(ctx context.Context, statement string) error {
 	return nil
 }
 
-// topics are those with the prefix.
+// topics returns the topics with the prefix.
 func (s *Services) topics(ctx context.Context, prefix string) ([]kafka.Topic, error) {
 	metadata, err := s.kafka().Metadata(ctx, &kafka.MetadataRequest{})
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Services) deleteTopics(ctx context.Context, topics []kafka.Topic) error
 	return nil
 }
 
-// recreateTopics makes topics anew, empty.
+// recreateTopics recreates topics, empty.
 func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) error {
 	var configs []kafka.TopicConfig
 	for _, topic := range topics {
@@ -251,7 +251,7 @@ func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) err
 			kafka.TopicConfig{Topic: topic.Name, NumPartitions: len(topic.Partitions),
 				ReplicationFactor: len(topic.Partitions[0].Replicas)})
 	}
-	// A deletion takes the brokers a moment.
+	// The brokers take a moment to delete topics.
 	return await(ctx, "topics are made anew", func() error {
 		made, err := s.kafka().CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: configs})
 		if err != nil {
@@ -266,8 +266,8 @@ func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) err
 	})
 }
 
-// poison writes a record that nobody can read into every partition of the topics. It does so once
-// or, where brokers that have just come back answer late, several times.
+// poison writes an undecodable record into every partition of the topics. It may write several
+// times if brokers that have just come back answer late.
 func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byte) error {
 	for _, topic := range topics {
 		for _, partition := range topic.Partitions {
@@ -284,8 +284,8 @@ func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byt
 	return nil
 }
 
-// repeat writes the last records of every partition of the topics again, at most most of each, in
-// their order.
+// repeat rewrites the last records of every partition of the topics, at most most per partition, in
+// order.
 func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64) error {
 	client := s.kafka()
 	for _, topic := range topics {
@@ -316,7 +316,7 @@ func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64)
 	return nil
 }
 
-// repeatTail writes again what a partition has from an offset on.
+// repeatTail rewrites what a partition has from an offset on.
 func repeatTail(ctx context.Context, client *kafka.Client, topic string, partition int,
 	from int64) error {
 	read, err := client.Fetch(ctx,
@@ -331,7 +331,7 @@ func repeatTail(ctx context.Context, client *kafka.Client, topic string, partiti
 	return produce(ctx, client, topic, partition, read.Records)
 }
 
-// produce writes records into a partition, at all its replicas.
+// produce writes records to a partition, on all its replicas.
 func produce(ctx context.Context, client *kafka.Client, topic string, partition int,
 	records kafka.RecordReader) error {
 	wrote, err := client.Produce(ctx,
@@ -343,10 +343,10 @@ func produce(ctx context.Context, client *kafka.Client, topic string, partition 
 	return err
 }
 
-// pollEvery is how often a state of processes or services is looked at that nothing announces.
+// pollEvery is the interval for polling processes and services.
 const pollEvery = 20 * time.Millisecond
 
-// await repeats an attempt until it succeeds; its last error is told when ctx ends.
+// await repeats an attempt until it succeeds; when ctx ends, it returns the last error.
 func await(ctx context.Context, what string, attempt func() error) error {
 	for {
 		err := attempt()

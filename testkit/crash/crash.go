@@ -1,6 +1,6 @@
-// Package crash ends the process at a named point, as a power cut would, or makes the reading of a
-// page panic. A harness can see what is left. It owns the environment variables that say where; the
-// names of the points belong to the code that passes them.
+// Package crash ends the process at a named point like a power cut, or makes the reading of a page
+// panic. A harness then inspects what is left. It owns the environment variables that say where.
+// The names of the points belong to the code that passes them.
 package crash
 
 import (
@@ -11,18 +11,18 @@ import (
 	"sync"
 )
 
-// The environment variables. They are for tests only and stand in no help text.
+// The environment variables. They are for tests only and not in any help text.
 const (
 	// At is NAME or NAME:N: the process kills itself when it passes the point for the N-th time
 	// (the first).
 	At = "SHOAL_CRASH_AT"
-	// Trace is a file to which every point that is passed adds its name as a line.
+	// Trace is a file to which every passed point appends its name as a line.
 	Trace = "SHOAL_CRASH_TRACE"
 	// Poison is the address of a page: reading it panics.
 	Poison = "SHOAL_POISON"
 )
 
-// PoisonFromEnv makes the function that is called with the address of each page as it is read.
+// PoisonFromEnv makes the function that is called with each page's address as it is read.
 func PoisonFromEnv(getenv func(string) string) func(address string) {
 	poison := getenv(Poison)
 	return func(address string) {
@@ -32,9 +32,8 @@ func PoisonFromEnv(getenv func(string) string) func(address string) {
 	}
 }
 
-// FromEnv makes the function that points call. Without the variables it does nothing. A variable
-// that makes no sense panics, so that a test never takes a run without a crash for one that
-// survived it.
+// FromEnv makes the function that points call. Without the variables it does nothing. An invalid
+// variable panics, so that a run without a crash is never taken for one that survived it.
 func FromEnv(getenv func(string) string) func(name string) {
 	at, trace := getenv(At), getenv(Trace)
 	if at == "" && trace == "" {
@@ -66,7 +65,7 @@ func parse(at string) (name string, n int) {
 	return name, n
 }
 
-// points counts what is passed. One lock makes the N-th pass the N-th, whoever comes.
+// points counts passes. One lock makes the count exact over all goroutines.
 type points struct {
 	mu    sync.Mutex
 	name  string

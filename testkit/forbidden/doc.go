@@ -1,6 +1,6 @@
-// Package forbidden owns what an attacker would have the service ask for. It has addresses that
-// must not be reached, and the spellings of them that some parser takes. It also has names that
-// resolve to them now or the next time. Traps see every connection that was tried. It belongs into
-// a network of its own (netns.Alone), where the addresses are the test's. It owns no client and no
+// Package forbidden owns the targets that an attacker would make the service request. It has
+// addresses that must not be reached, and spellings of them that some parser accepts. It also has
+// names that resolve to them, now or later. Traps record every attempted connection. It belongs in
+// its own network (netns.Alone), where the addresses are the test's. It owns no client and no
 // guard.
 package forbidden

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Names is a resolver in the attacker's hands. Of every name it holds a list of answers, one for
-// each time it is asked; the last stays. Names that it does not hold, but those that end in Dead,
-// are Public. It is safe for concurrent use.
+// Names is a resolver under the attacker's control. For each name it has a list of answers, one per
+// query; the last one repeats. Unknown names resolve to Public, except those that end in Dead. It
+// is safe for concurrent use.
 type Names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
 	asked   map[string]int
 }
 
-// Dead is the end of names that do not resolve.
+// Dead is the suffix of names that do not resolve.
 const Dead = ".invalid"
 
-// Set makes a name's answers.
+// Set sets a name's answers.
 func (n *Names) Set(name string, answers ...[]netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,8 +34,8 @@ func (n *Names) Set(name string, answers ...[]netip.Addr) {
 	n.answers[name] = answers
 }
 
-// Rebind sets names for each address that must not be reached. One is it, one has it among Public
-// ones, and one is Public when asked for the first time and then it. They end in .example.
+// Rebind sets names under .example for each address that must not be reached. They resolve to the
+// address alone, to it among Public ones, or to it and Public ones by turns.
 func (n *Names) Rebind(addrs []netip.Addr) []Target {
 	var all []Target
 	for i, addr := range addrs {
@@ -83,7 +83,7 @@ func (n *Names) Serve(conn net.PacketConn) error {
 		}
 		answer, err := n.answer(buffer[:size])
 		if err != nil {
-			continue // not a query: resolvers ask again
+			continue // not a query; resolvers retry
 		}
 		if _, err := conn.WriteTo(answer, from); err != nil {
 			return err

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Public are the addresses that may be reached: what a trap serves there shows that a test asks at
-// all.
+// Public are the addresses that may be reached. A trap serves there, which shows that a test makes
+// requests at all.
 var Public = []netip.Addr{netip.MustParseAddr("93.184.216.34"),
 	netip.MustParseAddr("2606:2800:220:1:248:1893:25c8:1946")}
 
-// ipv4 are addresses of every range that is nobody's on the public internet, and clouds' metadata
+// ipv4 are addresses of every range that is not on the public internet, and clouds' metadata
 // addresses.
 var ipv4 = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.254", "100.64.0.1", "100.127.255.254",
@@ -34,8 +34,8 @@ var ipv6 = []string{
 	"64:ff9b:1::1",
 }
 
-// Addresses are the forbidden ones: IPv4, IPv6, and the IPv6 addresses that lead to the IPv4 ones.
-// They do so by one of the ways of the last thirty years.
+// Addresses returns the forbidden addresses: IPv4, IPv6, and IPv6 addresses that embed the IPv4
+// ones in any of the known ways.
 func Addresses() []netip.Addr {
 	var all []netip.Addr
 	for _, text := range ipv4 {
@@ -49,9 +49,9 @@ func Addresses() []netip.Addr {
 	return all
 }
 
-// embeddings are the IPv6 addresses that mean an IPv4 one: mapped, compatible, translated, NAT64
-// (well known, local), 6to4 and Teredo. Teredo has the address of its server, and of its client,
-// whose bits are turned round.
+// embeddings returns the IPv6 addresses that embed an IPv4 one: mapped, compatible, translated,
+// NAT64 (well known, local), 6to4 and Teredo. Teredo embeds it as the server, or, with inverted
+// bits, as the client.
 func embeddings(v4 [4]byte) []netip.Addr {
 	hex := fmt.Sprintf("%02x%02x:%02x%02x", v4[0], v4[1], v4[2], v4[3])
 	turned := fmt.Sprintf("%02x%02x:%02x%02x", ^v4[0], ^v4[1], ^v4[2], ^v4[3])
@@ -64,13 +64,13 @@ func embeddings(v4 [4]byte) []netip.Addr {
 	return all
 }
 
-// Target is an address as somebody might write it.
+// Target is an address as an attacker might write it.
 type Target struct {
 	URL string
-	For netip.Addr // what it aims at
+	For netip.Addr // the address it aims at
 }
 
-// Targets are all spellings of all forbidden addresses, some 6,000.
+// Targets returns all spellings of all forbidden addresses, some 6,000.
 func Targets() []Target {
 	var all []Target
 	seen := map[string]bool{}
@@ -99,7 +99,7 @@ func Targets() []Target {
 	return all
 }
 
-// hosts4 spells an IPv4 address: the dotted decimal first.
+// hosts4 returns the spellings of an IPv4 address, dotted decimal first.
 func hosts4(v4 [4]byte) []string {
 	plain := netip.AddrFrom4(v4).String()
 	number := uint64(v4[0])<<24 | uint64(v4[1])<<16 | uint64(v4[2])<<8 | uint64(v4[3])
@@ -120,7 +120,7 @@ func hosts4(v4 [4]byte) []string {
 			first(uint64(v4[0]))+"."+last(uint64(v4[1]))+"."+last(uint64(v4[2]))+"."+
 				first(uint64(v4[3])))
 	}
-	// too large: some take it modulo 2^32
+	// too large: some parsers take it modulo 2^32
 	hosts = append(hosts, strconv.FormatUint(number+1<<32, 10))
 	for _, dot := range []string{"。", "．", "｡"} {
 		hosts = append(hosts, strings.ReplaceAll(plain, ".", dot))
@@ -133,7 +133,7 @@ func hosts4(v4 [4]byte) []string {
 	return hosts
 }
 
-// hosts6 spells an IPv6 address.
+// hosts6 returns the spellings of an IPv6 address.
 func hosts6(addr netip.Addr) []string {
 	b := addr.As16()
 	var groups []string
@@ -151,7 +151,7 @@ func hosts6(addr netip.Addr) []string {
 	return append(hosts, "["+short+"].", percent("["+short+"]"), short)
 }
 
-// tricks are addresses in which one parser sees the host and another one does not.
+// tricks returns URLs in which one parser sees the host and another does not.
 func tricks(host string) []string {
 	const good = "public.example"
 	return []string{
@@ -176,7 +176,7 @@ func tricks(host string) []string {
 	}
 }
 
-// digits writes decimal digits by another alphabet's.
+// digits replaces decimal digits with another alphabet's.
 func digits(text string, zero rune) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

@@ -24,12 +24,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ports are those at which a trap listens, at every address.
+// Ports are the ports at which a trap listens, on every address.
 var Ports = []int{80, 443, 22, 6379, 8080}
 
-// Trap listens at every address of a network of its own. At the Public ones it serves; a connection
-// to any other is a catch. Beside that it sees every attempt at a connection and every datagram, to
-// whatever port. What is not Public and was not expected is a leak.
+// Trap listens on every address of its own network. On the Public ones it serves; a connection to
+// any other is a catch. It also sees every connection attempt and every datagram, to any port.
+// Those that are neither Public nor expected are leaks.
 type Trap struct {
 	listeners []net.Listener
 	server    *http.Server
@@ -45,8 +45,8 @@ type Trap struct {
 	expected map[netip.AddrPort]bool
 }
 
-// NewTrap begins to listen. The handler serves the Public addresses, at port 443 by TLS with a
-// certificate of the trap's own.
+// NewTrap begins to listen. The handler serves the Public addresses; port 443 uses TLS with the
+// trap's own certificate.
 func NewTrap(handler http.Handler) (_ *Trap, err error) {
 	t := &Trap{stop: make(chan struct{}), leaked: map[string]int{},
 		expected: map[netip.AddrPort]bool{}}
@@ -83,10 +83,10 @@ func NewTrap(handler http.Handler) (_ *Trap, err error) {
 	return t, nil
 }
 
-// securePort is the one that speaks TLS.
+// securePort is the port with TLS.
 const securePort = 443
 
-// makeCertificate makes one for all names under .example.
+// makeCertificate makes a certificate for all names under .example.
 func (t *Trap) makeCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -108,12 +108,12 @@ func (t *Trap) makeCertificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// Key is the hash of the certificate's public key (SHA-256, base64), by which a browser may be told
-// to trust it.
+// Key is the hash of the certificate's public key (SHA-256, base64), which can tell a browser to
+// trust it.
 func (t *Trap) Key() string { return t.key }
 
-// Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen
-// (32,768 and more).
+// Expect allows connections to the test's own servers. Port 0 stands for the system's ephemeral
+// ports (32,768 and more).
 func (t *Trap) Expect(places ...netip.AddrPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func (t *Trap) Expect(places ...netip.AddrPort) {
 	}
 }
 
-// chosenPort is the first of the ports that the system chooses, the last being chosenPort+28,231.
+// chosenPort is the first of the system's ephemeral ports; the last is chosenPort+28,231.
 const chosenPort = 32_768
 
 func (t *Trap) expects(place netip.AddrPort) bool {
@@ -137,7 +137,7 @@ func (t *Trap) Served() int {
 	return t.served
 }
 
-// Caught are the forbidden addresses that took a connection since the last call.
+// Caught returns the forbidden addresses that accepted a connection since the last call.
 func (t *Trap) Caught() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,11 +146,11 @@ func (t *Trap) Caught() []string {
 	return caught
 }
 
-// Close ends the trap. Only then Leaks knows all.
+// Close ends the trap. Leaks is complete only after it.
 func (t *Trap) Close() error {
 	err := t.server.Close()
 	for _, listener := range t.listeners {
-		_ = listener.Close() // the server has closed it
+		_ = listener.Close() // the server has already closed it
 	}
 	close(t.stop)
 	t.running.Wait()
@@ -163,15 +163,14 @@ func (t *Trap) Close() error {
 	return errors.Join(err, unix.Close(t.packets))
 }
 
-// Leaks counts the attempts at connections and the datagrams that went where nothing should go, by
-// place.
+// Leaks counts connection attempts and datagrams to forbidden destinations, by address and port.
 func (t *Trap) Leaks() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.leaked
 }
 
-// sorted is a listener that gives on the Public connections alone.
+// sorted is a listener that only passes on the Public connections.
 type sorted struct {
 	net.Listener
 	trap *Trap
@@ -192,11 +191,11 @@ func (s *sorted) Accept() (net.Conn, error) {
 		s.trap.mu.Unlock()
 		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: " +
 			"close\r\n\r\nsecret"))
-		_ = conn.Close() // it is counted
+		_ = conn.Close() // it has been counted
 	}
 }
 
-// watchPackets opens a socket that sees what arrives at the loopback, which is all there is.
+// watchPackets opens a socket that sees what arrives at the loopback, the only interface.
 func watchPackets() (int, error) {
 	protocol := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(protocol))
@@ -205,7 +204,7 @@ func watchPackets() (int, error) {
 	}
 	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}))
-	// not of a user namespace
+	// not allowed in a user namespace
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20) != nil {
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<20))
 	}
@@ -215,7 +214,7 @@ func watchPackets() (int, error) {
 	return fd, nil
 }
 
-// watch reads packets until there are no more after the end.
+// watch reads packets until none are left after the end.
 func (t *Trap) watch() {
 	packet := make([]byte, 256)
 	for {

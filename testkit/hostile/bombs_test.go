@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestBombsAreWhole reads what is put together here by the standard library's readers.
+// TestBombsAreWhole reads the assembled bombs with the standard library's readers.
 func TestBombsAreWhole(t *testing.T) {
 	zipped, err := gzip.NewReader(strings.NewReader(gzippedZeros()))
 	if err != nil {

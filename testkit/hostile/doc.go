@@ -1,4 +1,4 @@
-// Package hostile owns what sites send that mean harm, or are broken beyond reason. It has origins
-// that hold a connection to their own rules, and pages that cost whoever reads them as much as they
-// can. What a client, a browser or an extraction must make of them is their tests' to say.
+// Package hostile owns malicious or badly broken content from sites. It has origins that follow
+// their own rules on a connection, and pages that are as expensive to read as possible. Its users'
+// tests say what a client, a browser or an extraction must make of them.
 package hostile

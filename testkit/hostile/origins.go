@@ -22,25 +22,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Origin is a server of one connection after the other.
+// Origin is a server that handles one connection at a time.
 type Origin struct {
 	Name string
-	TLS  bool // it is asked by https
-	// Serve has the connection as it was accepted, until it returns.
+	TLS  bool // it is requested over https
+	// Serve handles an accepted connection until it returns.
 	Serve func(c net.Conn)
-	// Prepare makes what Serve sends, so that the time and the memory for it are not counted as the
-	// other side's.
+	// Prepare makes what Serve sends, so that its time and memory are not attributed to the client.
 	Prepare func()
-	// Forget drops what Prepare made. Heaps are measured, and what is in them already is room for
+	// Forget drops what Prepare made. Tests measure the heap, and a large live heap allows more
 	// garbage.
 	Forget func()
 }
 
-// body is what an origin sends, made when it is first asked for.
+// body is what an origin sends; it is made on first use.
 type body struct {
 	mu   sync.Mutex
 	make func() string
-	text string // "": not made
+	text string // "": not made yet
 }
 
 func (b *body) get() string {
@@ -79,14 +78,14 @@ func request(c net.Conn) {
 	}
 }
 
-// says answers a request with a text, and ends.
+// says answers a request with a text, and ends the connection.
 func says(text string) func(net.Conn) {
 	return func(c net.Conn) { request(c); _, _ = io.WriteString(c, text) }
 }
 
 const okay = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
-// endless answers with a head, and then one text for ever.
+// endless answers with a head, and then repeats a text forever.
 func endless(head, text string) func(net.Conn) {
 	text = strings.Repeat(text, 1+4096/len(text))
 	return func(c net.Conn) {
@@ -102,7 +101,7 @@ func endless(head, text string) func(net.Conn) {
 	}
 }
 
-// drips answers byte by byte, for ever.
+// drips answers byte by byte, forever.
 func drips(head, text string) func(net.Conn) {
 	return func(c net.Conn) {
 		request(c)
@@ -114,13 +113,13 @@ func drips(head, text string) func(net.Conn) {
 	}
 }
 
-// waitRead waits, or until the other side has ended.
+// waitRead waits for d, or until the other side closes.
 func waitRead(c net.Conn, d time.Duration) {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	_, _ = c.Read(make([]byte, 1))
 }
 
-// hangs answers with a head and is silent until the other side gives up.
+// hangs answers with a head, and then is silent until the other side gives up.
 func hangs(head string) func(net.Conn) {
 	return func(c net.Conn) {
 		request(c)
@@ -130,14 +129,14 @@ func hangs(head string) func(net.Conn) {
 	}
 }
 
-// bombed is how many zeros a bomb holds, in MB: half as many again as the fetcher takes of a body.
+// bombed is the size of an unpacked bomb, in MB: half as much again as the fetcher's body limit.
 const bombed = 96
 
-// deflatedZeros are the zeros of a bomb in DEFLATE (RFC 1951). What a megabyte adds stands on whole
-// bytes behind a flush, and is the same from the second on: so it is compressed once.
+// deflatedZeros are the zeros of a bomb in DEFLATE (RFC 1951). After a flush each megabyte ends on
+// a byte boundary. From the second on they are equal, so one is compressed and repeated.
 func deflatedZeros() string {
 	var body bytes.Buffer
-	w, _ := flate.NewWriter(&body, flate.BestCompression) // fails for other levels alone
+	w, _ := flate.NewWriter(&body, flate.BestCompression) // fails only for invalid levels
 	zeros, ends := make([]byte, 1<<20), [2]int{}
 	for i := range ends {
 		_, _ = w.Write(zeros)
@@ -160,7 +159,7 @@ func gzippedZeros() string {
 	return "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + deflatedZeros() + string(end)
 }
 
-// zerosBy are the zeros of a bomb, as a writer compresses them.
+// zerosBy are the zeros of a bomb, compressed by a writer.
 func zerosBy(compress func(w io.Writer) io.WriteCloser) string {
 	var body bytes.Buffer
 	w, zeros := compress(&body), make([]byte, 1<<20)
@@ -171,7 +170,7 @@ func zerosBy(compress func(w io.Writer) io.WriteCloser) string {
 	return body.String()
 }
 
-// bombs answer with many zeros, compressed.
+// bombs are origins that answer with many zeros, compressed.
 func bombs() []Origin {
 	var all []Origin
 	for _, b := range []struct {
@@ -187,7 +186,7 @@ func bombs() []Origin {
 		}},
 		{"zstd bomb", "zstd", func() string {
 			return zerosBy(func(w io.Writer) io.WriteCloser {
-				z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20)) // a size it knows
+				z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20)) // a size that it supports
 				return z
 			})
 		}},
@@ -221,10 +220,10 @@ func certificate(until time.Time) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// many is a text, many times.
+// many repeats a text n times.
 func many(n int, text string) string { return strings.Repeat(text, n) }
 
-// Origins are all of them: first those that break the protocol, then one for each of Pages.
+// Origins returns all origins: first those that break the protocol, then one for each of Pages.
 func Origins() ([]Origin, error) {
 	good, err := certificate(time.Now().Add(time.Hour))
 	if err != nil {

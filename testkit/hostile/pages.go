@@ -2,7 +2,7 @@ package hostile
 
 import "fmt"
 
-// Page is a page that is whole, and hard to read.
+// Page is a complete page that is hard to read.
 type Page struct {
 	Name        string
 	ContentType string
@@ -23,7 +23,7 @@ func script(name, attrs string, data func() string) Page {
 
 const linked = `type="application/ld+json"`
 
-// numbered is a text for each number, which stands where the text has %d.
+// numbered repeats a format for each number, which replaces %d.
 func numbered(n int, format string) string {
 	var all []byte
 	for i := range n {
@@ -32,7 +32,7 @@ func numbered(n int, format string) string {
 	return string(all)
 }
 
-// lettered is a word of letters alone for each number, with an end behind each.
+// lettered is a word of letters for each number, each followed by end.
 func lettered(from, to int, end string) string {
 	var all []byte
 	for i := range to - from {
@@ -45,13 +45,13 @@ func lettered(from, to int, end string) string {
 	return string(all)
 }
 
-// Pages are all of them: markup, structured data, text that looks like what is looked for, repeated
-// structures, JSON.
+// Pages returns all pages: markup, structured data, text that resembles what is searched for,
+// repeated structures, JSON.
 func Pages() []Page {
 	return append(append(markup(), data()...), content()...)
 }
 
-// markup is hard for whoever builds a tree.
+// markup returns pages that are hard for tree builders.
 func markup() []Page {
 	return []Page{
 		html("deep", func() string { return many(200_000, "<div>") + "x" }),
@@ -140,7 +140,7 @@ func markup() []Page {
 	}
 }
 
-// data is hard for whoever reads what pages state for machines.
+// data returns pages that are hard for readers of structured data.
 func data() []Page {
 	return []Page{
 		script("deep JSON-LD", linked, func() string { return many(1<<20, "[") }),
@@ -159,7 +159,7 @@ func data() []Page {
 				`{"@id":"#a","@type":"Product","offers":[`+many(200, `{"@id":"#a"},`)+`{}]},`) +
 				`{}]}`
 		}),
-		script("one refers to itself", linked, func() string { // in fewer bytes than are bounded
+		script("one refers to itself", linked, func() string { // in fewer bytes than the bound
 			return `{"@id":"#a","@type":"Product","name":"x","offers":[` +
 				many(250, `{"@id":"#a"},`) + `{}]}`
 		}),
@@ -286,7 +286,7 @@ func data() []Page {
 	}
 }
 
-// content is hard for whoever looks for addresses, prices, or what repeats itself.
+// content returns pages that are hard for searches of addresses, prices, or repetition.
 func content() []Page {
 	return []Page{
 		html("many mail addresses", func() string { return numbered(300_000, "a%d@a.example ") }),

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Random is a page of n parts that are alike, made by a seed. It has elements with attributes, one
-// attribute of many words, or one long text. Who reads it should take n times as long as for one
-// part. In each part {n} is its number and {w} a word of its own.
+// Random returns a page of n similar parts, made from a seed. It has elements with attributes, one
+// attribute with many words, or one long text. Reading it should take n times as long as one part.
+// In each part {n} is its number and {w} its own word.
 func Random(seed uint64) func(n int) string {
 	m := maker{rand.New(rand.NewPCG(seed, 1))}
 	switch m.IntN(4) {
@@ -25,7 +25,7 @@ type maker struct{ *rand.Rand }
 
 func (m maker) one(of ...string) string { return of[m.IntN(len(of))] }
 
-// siblings are elements in one place, nested by some chance.
+// siblings makes elements in one place, perhaps nested.
 func (m maker) siblings() func(n int) string {
 	part, head := "", ""
 	for range 1 + m.IntN(3) {
@@ -38,7 +38,7 @@ func (m maker) siblings() func(n int) string {
 	return func(n int) string { return head + fill(part, n) }
 }
 
-// attribute has many words, in a few elements.
+// attribute makes an attribute of many words, in a few elements.
 func (m maker) attribute() func(n int) string {
 	key := m.one("class", "id", "rel", "itemprop", "itemref", "itemtype", "typeof", "property",
 		"data-x", "href", "style", "title", "aria-label", "content", "alt", "srcset", "sizes")
@@ -52,7 +52,7 @@ func (m maker) attribute() func(n int) string {
 	}
 }
 
-// text is a long one, in one element.
+// text makes one long text in one element.
 func (m maker) text() func(n int) string {
 	word := m.phrase() + m.one(" ", "\n", ", ", "@", ".", "<br>", "(", "[", "- ", "\u00a0")
 	name := m.one("div", "p", "h1", "title", "td", "time", "script", "style", "textarea", "pre")
@@ -62,7 +62,7 @@ func (m maker) text() func(n int) string {
 	}
 }
 
-// element is one with what it holds. Some are not closed.
+// element makes an element with its content. Some are not closed.
 func (m maker) element(depth int) string {
 	name := m.one("div", "p", "a", "span", "li", "tr", "td", "h1", "h2", "section", "article", "b",
 		"ul", "table", "dl", "dt", "dd", "time", "img", "meta", "link", "small", "select", "option",
@@ -97,7 +97,7 @@ func (m maker) element(depth int) string {
 	return whole
 }
 
-// given is an attribute of an element.
+// given makes an attribute of an element.
 func (m maker) given() string {
 	return m.one(`class="`+m.word()+" "+m.word()+`"`, `id="`+m.word()+`"`, `href="`+m.one("/p/{n}",
 		"?page={n}", "//h{n}.example/", "mailto:a{n}@b.example", "tel:+49{n}", "/author/{w}",
@@ -111,7 +111,7 @@ func (m maker) given() string {
 		`aria-label="`+m.phrase()+`"`, `title="`+m.phrase()+`"`, `content="`+m.phrase()+`"`)
 }
 
-// word is a name.
+// word makes a name.
 func (m maker) word() string {
 	return m.one("{w}", "a{w}", "c{n}", "{w}__abcde", "item-{w}", "is-{w}", "Abc{w}Def", "x_{w}_y",
 		"sku{n}", "page-{n}", "price", "old-price", "product-card", "title", "author", "byline",
@@ -119,7 +119,7 @@ func (m maker) word() string {
 		"2024-01-02")
 }
 
-// phrase is a text.
+// phrase makes a text.
 func (m maker) phrase() string {
 	return m.one("$1{n}.99", "info{n}@shop{n}.example", "info [at] shop{w} [dot] com", "+49 30 {n}",
 		"Jan {n}, 2024", "word {w}", "By John {w}", "{w}", "{n}", "1,{n} kr", "Page {n} of 9",

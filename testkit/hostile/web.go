@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Honest is the host of a web's one good origin, whose page says so.
+// Honest is the host of a web's only good origin, whose page says so.
 const Honest = "honest.example"
 
-// Web is all origins on the loopback, each at a host of its own under .example, and Honest.
+// Web runs all origins on the loopback, each at its own host under .example, and Honest.
 type Web struct {
 	Origins []Origin
-	// Places are the hosts' addresses, as egress.Config.Origins wants them.
+	// Places are the hosts' addresses, in the form of egress.Config.Origins.
 	Places map[string]string
-	// Accepted hears of connections to hostile origins, as long as it is read.
+	// Accepted gets a value for each connection to a hostile origin, if somebody reads it.
 	Accepted chan struct{}
 
 	honest    *httptest.Server
@@ -51,7 +51,7 @@ func NewWeb() (*Web, error) {
 	return w, nil
 }
 
-// URL is the address of an origin.
+// URL returns the address of an origin.
 func (w *Web) URL(i int) string {
 	if w.Origins[i].TLS {
 		return fmt.Sprintf("https://h%d.example/", i)
@@ -59,7 +59,7 @@ func (w *Web) URL(i int) string {
 	return fmt.Sprintf("http://h%d.example/", i)
 }
 
-// Close ends the web, and waits until every origin has let go of its connections.
+// Close ends the web, and waits until every origin has released its connections.
 func (w *Web) Close() error {
 	var failed error
 	for _, listener := range w.listeners {
@@ -70,7 +70,7 @@ func (w *Web) Close() error {
 	return failed
 }
 
-// longest is how long an origin may have a connection.
+// longest is how long an origin may hold a connection.
 const longest = time.Minute
 
 func (w *Web) accept(listener net.Listener, serve func(net.Conn)) {

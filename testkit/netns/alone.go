@@ -22,13 +22,13 @@ import (
 // aloneVariable names the test that a process was started for.
 const aloneVariable = "SHOAL_TEST_ALONE"
 
-// Alone runs the test that calls it once more, in a process of its own whose network has no way
-// out. There every address, IPv4 and IPv6, is this machine's. What a test asks for by mistake meets
-// the test and nobody else. It is true there, where the test goes on, and false here, where the
-// other process's verdict has become this test's.
+// Alone reruns the calling test in its own process, whose network has no way out. There every
+// address, IPv4 and IPv6, is local. So what a test requests by mistake reaches only the test. Alone
+// returns true there, where the test continues. Here it returns false, after the other process's
+// result has become this test's.
 //
-// It needs root, or user namespaces for everyone. Where neither is there the test is skipped, but
-// for continuous integration (CI is set), where it fails.
+// It needs root, or user namespaces for everyone. Without them it skips the test, but fails it in
+// continuous integration (CI is set).
 func Alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {
@@ -62,8 +62,8 @@ func Alone(t *testing.T) bool {
 	return false
 }
 
-// AskAt makes the process that Alone has started, and its children, ask for names at an address,
-// port 53, alone.
+// AskAt makes the process that Alone has started, and its children, resolve names only at an
+// address, port 53.
 func AskAt(t *testing.T, server netip.Addr) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "resolv.conf")
@@ -72,18 +72,18 @@ func AskAt(t *testing.T, server netip.Addr) {
 		0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Mounts are the process's own; the machine must not hear of this one.
+	// Make mounts private to the process, so that the machine does not see this one.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mount(file, "/etc/resolv.conf", "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	// it ends with the process, too
+	// The mount also ends with the process.
 	t.Cleanup(func() { _ = unix.Unmount("/etc/resolv.conf", unix.MNT_DETACH) })
 }
 
-// runAlone runs the command in namespaces of its own: as root of this machine, else as root of a
+// runAlone runs the command in its own namespaces: as root of this machine, or else as root of a
 // user namespace.
 func runAlone(t *testing.T, binary string, args []string) (output string, err error) {
 	t.Helper()
@@ -119,7 +119,7 @@ func runAlone(t *testing.T, binary string, args []string) (output string, err er
 	return "", err
 }
 
-// isRefused says that the machine makes no namespaces for us.
+// isRefused says that the machine does not let us make namespaces.
 func isRefused(err error) bool {
 	path := (*os.PathError)(nil)
 	return errors.As(err, &path) &&
@@ -127,8 +127,8 @@ func isRefused(err error) bool {
 			errors.Is(path.Err, syscall.EINVAL))
 }
 
-// becomeEverybody starts the loopback of an empty network namespace and makes every address local
-// to it.
+// becomeEverybody brings up the loopback of an empty network namespace and makes every address
+// local.
 func becomeEverybody() error {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -147,8 +147,7 @@ func becomeEverybody() error {
 		return fmt.Errorf("netns: start the loopback: %w", err)
 	}
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		// "ip route add local default dev lo": what is local is delivered here, whoever's address
-		// it is.
+		// "ip route add local default dev lo": every address is local and delivered here.
 		route := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST,
 			unix.RTN_LOCAL,
 			0, 0, 0, 0}
@@ -172,7 +171,7 @@ func netlink(kind, flags uint16, payload []byte) error {
 	message := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(payload)))
 	message = binary.NativeEndian.AppendUint16(message, kind)
 	message = binary.NativeEndian.AppendUint16(message, flags|unix.NLM_F_REQUEST|unix.NLM_F_ACK)
-	// sequence number and port: one question, one answer
+	// sequence number and port are 0, since there is only one request
 	message = append(message, make([]byte, 8)...)
 	if err := unix.Sendto(fd, append(message, payload...), 0,
 		&unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {

@@ -36,7 +36,7 @@ func TestAloneEveryAddressIsOurs(t *testing.T) {
 		accepted.Close()
 		conn.Close()
 	}
-	// Nothing answers at a port that nobody listens at, wherever it is.
+	// A port without a listener does not answer at any address.
 	if conn, err := net.DialTimeout("tcp", "192.0.2.1:81", 5*time.Second); err == nil {
 		conn.Close()
 		t.Error("somebody else answered")

@@ -11,18 +11,18 @@ import (
 	"sync"
 )
 
-// Direction is one way of a Forward.
+// Direction is one direction of a Forward.
 type Direction int
 
-// The two ways.
+// The two directions.
 const (
 	Requests Direction = iota // from the node to the service
 	Answers                   // back
 )
 
-// Forward brings a TCP service of the machine into a namespace, at the same address there, as if it
-// ran on the node. Its two directions can be cut apart from each other. What is sent meanwhile
-// waits, as in TCP's own buffers, and goes on when they are healed.
+// Forward brings a TCP service of the machine into a namespace, at the same address, as if it ran
+// on the node. Each of its directions can be cut. Data sent in the meantime waits, as in TCP's own
+// buffers, until the direction is healed.
 type Forward struct {
 	listener net.Listener
 	target   string
@@ -32,7 +32,7 @@ type Forward struct {
 	ways     [2]gate
 }
 
-// Forward begins to forward. The address is one of the loopback.
+// Forward begins to forward. The address must be on the loopback.
 func (ns *Namespace) Forward(at netip.AddrPort) (*Forward, error) {
 	listener, err := ns.Listen(at)
 	if err != nil {
@@ -50,7 +50,7 @@ func (ns *Namespace) Forward(at netip.AddrPort) (*Forward, error) {
 // Cut stops a direction.
 func (f *Forward) Cut(way Direction) { f.ways[way].shut() }
 
-// Heal lets a direction go on.
+// Heal reopens a direction.
 func (f *Forward) Heal(way Direction) { f.ways[way].open() }
 
 // Close ends the forwarding and its connections.
@@ -71,7 +71,7 @@ func (f *Forward) accept() {
 	}
 }
 
-// serve carries one connection. A service that is not there refuses, so the connection ends.
+// serve carries one connection. If the service refuses, the connection ends.
 func (f *Forward) serve(node net.Conn) {
 	defer node.Close()
 	if f.ways[Requests].wait(f.ctx) != nil {
@@ -84,7 +84,7 @@ func (f *Forward) serve(node net.Conn) {
 	}
 	defer service.Close()
 	stop := context.AfterFunc(f.ctx, func() {
-		_ = errors.Join(node.Close(), service.Close()) // what is closed twice was closed
+		_ = errors.Join(node.Close(), service.Close()) // one may already be closed
 	})
 	defer stop()
 	var ways sync.WaitGroup
@@ -93,7 +93,7 @@ func (f *Forward) serve(node net.Conn) {
 	ways.Wait()
 }
 
-// carry copies one direction; an end or an error of it is passed on, when the direction is open.
+// carry copies one direction; it passes on an end or an error once the direction is open.
 func (f *Forward) carry(to, from net.Conn, way Direction) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -109,7 +109,7 @@ func (f *Forward) carry(to, from net.Conn, way Direction) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = to.(*net.TCPConn).CloseWrite() // of a connection that is gone
+			_ = to.(*net.TCPConn).CloseWrite() // the connection may be gone
 			return
 		case err != nil:
 			_ = to.Close()
@@ -118,7 +118,7 @@ func (f *Forward) carry(to, from net.Conn, way Direction) {
 	}
 }
 
-// gate lets through while it is open.
+// gate lets callers pass while it is open.
 type gate struct {
 	mu     sync.Mutex
 	passes chan struct{} // closed while open

@@ -21,7 +21,7 @@ import (
 type Namespace struct {
 	addr  netip.Addr
 	path  string // of the network namespace, for ip
-	fd    int    // of the same
+	fd    int    // of the same namespace
 	tasks chan task
 	ended chan struct{}
 }
@@ -31,7 +31,7 @@ type task struct {
 	done chan error
 }
 
-// newNamespace makes a namespace with nothing but a loopback.
+// newNamespace makes a namespace with only a loopback.
 func newNamespace(addr netip.Addr) (*Namespace, error) {
 	ns := &Namespace{addr: addr, tasks: make(chan task), ended: make(chan struct{})}
 	made := make(chan error)
@@ -45,8 +45,8 @@ func newNamespace(addr netip.Addr) (*Namespace, error) {
 	return ns, nil
 }
 
-// keep is the namespace's thread. It is never unlocked, so it ends with the goroutine and not
-// before: children that are started on it are killed when it ends.
+// keep is the namespace's thread. It is never unlocked, so it ends only with the goroutine.
+// Children started on it are killed when it ends.
 func (ns *Namespace) keep(made chan<- error) {
 	defer close(ns.ended)
 	runtime.LockOSThread()
@@ -54,7 +54,7 @@ func (ns *Namespace) keep(made chan<- error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("netns: unshare (needs root): %w", err)
 		}
-		// Mounts of a node are seen by the node alone.
+		// Only the node sees its mounts.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("netns: private mounts: %w", err)
 		}
@@ -71,25 +71,25 @@ func (ns *Namespace) keep(made chan<- error) {
 	}
 }
 
-// Addr is the node's one address beside the loopback.
+// Addr is the node's only address besides the loopback.
 func (ns *Namespace) Addr() netip.Addr { return ns.addr }
 
-// Do runs a function that does not block on the namespace's thread: what it opens, mounts or starts
-// is the node's.
+// Do runs a non-blocking function on the namespace's thread: what it opens, mounts or starts
+// belongs to the node.
 func (ns *Namespace) Do(run func() error) error {
 	t := task{run: run, done: make(chan error, 1)}
 	ns.tasks <- t
 	return <-t.done
 }
 
-// Start starts a command in the namespace; it is killed when the namespace or the process that made
+// Start starts a command in the namespace. It is killed when the namespace or the process that made
 // it ends.
 func (ns *Namespace) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return ns.Do(cmd.Start)
 }
 
-// Listen listens in the namespace; the port 0 takes a free one.
+// Listen listens in the namespace; port 0 picks a free one.
 func (ns *Namespace) Listen(at netip.AddrPort) (net.Listener, error) {
 	var listener net.Listener
 	err := ns.Do(func() (err error) {
@@ -99,14 +99,14 @@ func (ns *Namespace) Listen(at netip.AddrPort) (net.Listener, error) {
 	return listener, err
 }
 
-// DialContext dials an address, no name, from the namespace.
+// DialContext dials an address, not a name, from the namespace.
 func (ns *Namespace) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
 		err  error
 	}
-	// A thread of its own, since a dial may take long; a socket stays in the namespace that it was
-	// made in.
+	// This uses its own thread, since a dial may take long; a socket stays in the namespace in
+	// which it was made.
 	dialled := make(chan result, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -122,8 +122,8 @@ func (ns *Namespace) DialContext(ctx context.Context, network, address string) (
 	return r.conn, r.err
 }
 
-// MountTmpfs puts an empty file system in memory of so many bytes on a directory. The node and Do
-// see it, nobody else.
+// MountTmpfs mounts an empty in-memory file system of the given size on a directory. Only the node
+// and Do see it.
 func (ns *Namespace) MountTmpfs(dir string, bytes int64) error {
 	return ns.Do(func() error {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {

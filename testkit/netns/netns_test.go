@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// newNetwork needs root and ip (iproute2). Where the cluster suites must run, both have to be
-// there.
+// newNetwork needs root and ip (iproute2). Where the cluster suites must run, both are required.
 func newNetwork(t *testing.T) *Network {
 	t.Helper()
 	if os.Getenv("SHOAL_CLUSTER_SUITE") == "" {
@@ -46,7 +45,7 @@ func join(t *testing.T, network *Network) *Namespace {
 	return node
 }
 
-// echo answers every line with itself.
+// echo answers every line with the same line.
 func echo(t *testing.T, listener net.Listener) netip.AddrPort {
 	t.Helper()
 	t.Cleanup(func() { listener.Close() })
@@ -65,7 +64,7 @@ func echo(t *testing.T, listener net.Listener) netip.AddrPort {
 	return listener.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// line is a connection that is asked and answered line by line.
+// line is a connection with one answer per line.
 type line struct {
 	net.Conn
 	answers *bufio.Scanner
@@ -99,7 +98,7 @@ func (l line) hears(t *testing.T, text string) {
 	}
 }
 
-// silent sees that nothing comes for a while.
+// silent checks that nothing arrives for a while.
 func (l line) silent(t *testing.T) {
 	t.Helper()
 	_ = l.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
@@ -108,7 +107,7 @@ func (l line) silent(t *testing.T) {
 	}
 }
 
-// listen is an echo on a node.
+// listen runs an echo on a node.
 func listen(t *testing.T, node *Namespace) netip.AddrPort {
 	t.Helper()
 	listener, err := node.Listen(netip.AddrPortFrom(node.Addr(), 0))
@@ -166,7 +165,7 @@ func TestALinkIsCutOneWayAndHealed(t *testing.T) {
 	if err := network.Heal(a, b); err != nil {
 		t.Fatal(err)
 	}
-	standing.hears(t, "two") // TCP sends it again
+	standing.hears(t, "two") // TCP retransmits it
 	if !passes(udpA, udpB) {
 		t.Error("a link is healed, and a does not reach b")
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// maxNodes bounds a network: each node has a subnet of its own.
+// maxNodes bounds a network: each node has its own subnet.
 const maxNodes = 250
 
 // Network is a router and the nodes behind it. Its methods are safe for concurrent use.
@@ -20,13 +20,13 @@ type Network struct {
 
 	mu    sync.Mutex
 	nodes []*Namespace
-	cuts  map[link]int // how often a link is cut: cuts of several owners may overlap
+	cuts  map[link]int // how often a link is cut: cuts by several callers may overlap
 }
 
 // link is a direction between two nodes.
 type link struct{ from, to netip.Addr }
 
-// New makes a network with a router alone.
+// New makes a network with only a router.
 func New() (*Network, error) {
 	router, err := newNamespace(address(0, 1))
 	if err != nil {
@@ -48,14 +48,14 @@ func address(subnet, host int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, byte(subnet), byte(host)})
 }
 
-// Prefix holds all addresses of a network.
+// Prefix covers all addresses of a network.
 func Prefix() netip.Prefix { return netip.PrefixFrom(address(0, 0), 16) }
 
-// Router is where the test itself listens and dials from. Every node reaches it, whatever is cut
-// between nodes.
+// Router is where the test itself listens and dials. Every node reaches it, even when links between
+// nodes are cut.
 func (n *Network) Router() *Namespace { return n.router }
 
-// Join makes a node. Nodes are there until Close.
+// Join makes a node. Nodes exist until Close.
 func (n *Network) Join() (*Namespace, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,7 +89,7 @@ func (n *Network) Join() (*Namespace, error) {
 	return node, nil
 }
 
-// Cut drops what one node sends to another, until Heal is called as often.
+// Cut drops what one node sends to another, until Heal has been called as often as Cut.
 func (n *Network) Cut(from, to *Namespace) error { return n.change(from, to, 1) }
 
 // Heal undoes a Cut.

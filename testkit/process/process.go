@@ -1,6 +1,6 @@
 // Package process runs the real binary as a child. It builds the binary, starts it on a data
-// directory, waits until it serves, kills or stops it, and starts it again. It owns the child and
-// nothing of what the child does.
+// directory, waits until it serves, kills or stops it, and starts it again. It owns the child, but
+// not what the child does.
 package process
 
 import (
@@ -21,20 +21,20 @@ import (
 	"time"
 )
 
-// Files of a data directory by which a child is found.
+// Files of a data directory through which a child is found.
 const (
 	addressFile = "address"
 	keyFile     = "api-key"
 )
 
 const (
-	pollInterval = 3 * time.Millisecond // of files and /readyz, while a child comes up
-	logBytes     = 256 << 10            // kept of what a child says
-	dumpLimit    = 5 * time.Second      // for telling where it hangs
+	pollInterval = 3 * time.Millisecond // of files and /readyz, while a child starts
+	logBytes     = 256 << 10            // kept of a child's output
+	dumpLimit    = 5 * time.Second      // for the dump of its goroutines
 )
 
-// Build builds the command into dir and returns the binary's path. With race the binary looks for
-// races. Flags are those of go build.
+// Build builds the command into dir and returns the binary's path. With race it enables the race
+// detector. flags are flags of go build.
 func Build(ctx context.Context, dir string, race bool, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "shoal")
 	args, env := append([]string{"build", "-o", binary}, flags...), os.Environ()
@@ -53,13 +53,12 @@ func Build(ctx context.Context, dir string, race bool, flags ...string) (string,
 // Config says what to run.
 type Config struct {
 	Binary  string
-	Command string   // that serves; default serve
+	Command string   // the serving command; default serve
 	Data    string   // directory
 	Listen  string   // HOST:PORT of the API; default 127.0.0.1:0
-	Args    []string // of the command, beside --data and --listen
-	Env     []string // KEY=VALUE, beside the environment's
-	// Launch starts the child and its commands, perhaps elsewhere than here; default
-	// (*exec.Cmd).Start.
+	Args    []string // of the command, in addition to --data and --listen
+	Env     []string // KEY=VALUE, in addition to the environment
+	// Launch starts the child and its commands, perhaps elsewhere; default (*exec.Cmd).Start.
 	Launch func(*exec.Cmd) error
 }
 
@@ -77,7 +76,7 @@ type Process struct {
 
 // Start launches the command. The child of an earlier Start must have ended.
 func Start(config Config) (*Process, error) {
-	// A killed child leaves its address behind.
+	// A killed child leaves its address file behind.
 	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process: %w", err)
@@ -88,7 +87,7 @@ func Start(config Config) (*Process, error) {
 		config.Args...)
 	p := &Process{config: config, cmd: exec.Command(config.Binary, args...),
 		ended: make(chan struct{})}
-	// A browser on this machine must not change what tests see; those that want it say so.
+	// A browser on this machine must not affect tests; tests that need one say so.
 	p.cmd.Env = append(append(os.Environ(), "SHOAL_CHROMIUM=none"), config.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	if err := config.launch(p.cmd); err != nil {
@@ -159,13 +158,13 @@ func (p *Process) Key() string { return p.key }
 // Ended is closed when the child is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Died is when the child was seen gone; only after Ended.
+// Died returns when the child was seen gone; it waits for the end.
 func (p *Process) Died() time.Time {
 	<-p.ended
 	return p.at
 }
 
-// Killed says whether the child was ended by SIGKILL, its own or another's. It waits for the end.
+// Killed says whether the child ended by SIGKILL, its own or another's. It waits for the end.
 func (p *Process) Killed() bool {
 	<-p.ended
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -174,14 +173,14 @@ func (p *Process) Killed() bool {
 
 // Kill ends the child at once and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it may be gone
+	_ = p.cmd.Process.Kill() // it may be gone already
 	<-p.ended
 }
 
-// Pause freezes the child as it stands (SIGSTOP), until Resume.
+// Pause freezes the child (SIGSTOP) until Resume.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused child go on.
+// Resume continues a paused child.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
 func (p *Process) signal(signal syscall.Signal) error {
@@ -194,8 +193,8 @@ func (p *Process) signal(signal syscall.Signal) error {
 // PID is the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the child to end with SIGTERM and returns how long it took. It is an error when the
-// child does not end within limit, or with an exit code other than 0.
+// Stop ends the child with SIGTERM and returns how long it took. It fails if the child does not end
+// within limit, or exits with a code other than 0.
 func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	begin := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -213,7 +212,7 @@ func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	return p.at.Sub(begin), nil
 }
 
-// dump ends the child with SIGQUIT, so that it says where its goroutines are.
+// dump ends the child with SIGQUIT, so that it prints its goroutines.
 func (p *Process) dump() {
 	if p.signal(syscall.SIGQUIT) == nil {
 		select {
@@ -224,7 +223,7 @@ func (p *Process) dump() {
 	p.Kill()
 }
 
-// Said is the end of what the child wrote.
+// Said returns the end of the child's output.
 func (p *Process) Said() string { return p.said.String() }
 
 // Command runs a command of the binary on the child's data directory and returns what it wrote to
@@ -234,7 +233,7 @@ func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
 }
 
 // Run runs a command of the binary to its end, on the data directory of config and without its
-// Args. It returns what the command wrote to standard output.
+// Args. It returns the command's standard output.
 func Run(ctx context.Context, config Config, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, config.Binary, args...)
 	cmd.Env = append(append(os.Environ(), config.Env...), "SHOAL_DATA="+config.Data)
@@ -251,18 +250,18 @@ func Run(ctx context.Context, config Config, args ...string) (string, error) {
 	return strings.TrimSpace(output.String()), nil
 }
 
-// Usage is what a child has used so far (Linux).
+// Usage is a child's resource use so far (Linux).
 type Usage struct {
-	PeakBytes int64 // the most memory it had at once (VmHWM)
-	Bytes     int64 // that it has now (VmRSS)
-	OwnBytes  int64 // of these, without files that are mapped, its program above all (RssAnon)
+	PeakBytes int64 // peak memory (VmHWM)
+	Bytes     int64 // current memory (VmRSS)
+	OwnBytes  int64 // the part of Bytes without mapped files, mainly its program (RssAnon)
 	CPU       time.Duration
 }
 
-// Usage reads what the child has used.
+// Usage reads the child's resource use.
 func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
 
-// UsageOf reads what any process has used.
+// UsageOf reads the resource use of any process.
 func UsageOf(pid int) (Usage, error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	content, err := os.ReadFile(path)
@@ -293,7 +292,7 @@ func UsageOf(pid int) (Usage, error) {
 	return usage, err
 }
 
-// ticks are what Linux counts processor time in, per second, on every platform that Go runs on.
+// ticks is Linux's unit of processor time, per second, on every platform that Go supports.
 const ticks = 100
 
 func cpuOf(pid int) (time.Duration, error) {
@@ -301,8 +300,8 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("process: usage: %w", err)
 	}
-	// The command's name, in brackets, may hold anything; user and system time are the 12th and
-	// 13th behind it.
+	// The command's name, in brackets, may contain anything; user and system time are the 12th and
+	// 13th fields after it.
 	_, rest, _ := strings.Cut(string(content), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {

@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// TestMain is also the child: a stand-in for the binary that behaves as STAND_IN says.
+// TestMain is also the child: a stand-in for the binary, controlled by STAND_IN.
 func TestMain(m *testing.M) {
 	if os.Getenv("STAND_IN") == "" {
 		os.Exit(m.Run())

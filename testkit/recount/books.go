@@ -30,7 +30,7 @@ func (c *check) counters() {
 	compare("totalRequests", job.TotalRequests, int64(c.sum.Delivered+c.sum.Errored))
 	compare("errorLinks", job.ErrorLinks, failed)
 	if c.run.Partial && c.run.Pagination.MaxPages() > 1 {
-		// The page past a chain's end may not have been asked for: then the link is still pending.
+		// If the page past a chain's end has not been requested, the link is still pending.
 		if job.SuccessLinks > success {
 			c.problem("successLinks is %d, the recount is at most %d", job.SuccessLinks, success)
 		}
@@ -49,7 +49,7 @@ func (c *check) counters() {
 	}
 }
 
-// money compares the ledger entry with the delivered pages. Each that is charged costs its price as
+// money compares the ledger entry with the delivered pages. Each charged page costs its price as
 // often as the run says, or a free request.
 func (c *check) money() {
 	e := c.got.Entry
@@ -94,8 +94,8 @@ func (c *check) money() {
 	}
 }
 
-// CheckWallet compares a wallet with its whole ledger. The sums of the entries are what it has, and
-// once all are sealed the last one sealed stands at that sum.
+// CheckWallet compares a wallet with its whole ledger. The sum of the entries must be the balance.
+// Once all are sealed, the last sealed entry must show that sum.
 func CheckWallet(wallet Wallet, ledger []Transaction) error {
 	var c check
 	var balance, free int64

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// rows gives each row to its page and compares what the page has.
+// rows assigns each row to its page and compares the pages' rows.
 func (c *check) rows() {
 	c.sum.Rows = len(c.got.Rows)
 	for _, row := range c.got.Rows {
@@ -27,7 +27,7 @@ func (c *check) rows() {
 	}
 	for _, p := range c.order {
 		if len(p.rows) == 0 {
-			continue // whether that is right is for outcomes to say
+			continue // outcomes checks whether that is right
 		}
 		if len(p.rows) != len(p.truth.Rows) {
 			c.problem("%s has %d rows, the truth has %d", p.truth.URL, len(p.rows),
@@ -57,8 +57,8 @@ func (c *check) metadata(p *page, row map[string]any) {
 	}
 }
 
-// values compares the fields of a page's rows, in order. All rows of a page that changes are of one
-// fetch.
+// values compares the fields of a page's rows, in order. All rows of a changing page must come from
+// one fetch.
 func (c *check) values(p *page) {
 	fetch := 0
 	for i, row := range p.rows {
@@ -92,7 +92,7 @@ func fieldsOf(row map[string]any) synthweb.Row {
 	return fields
 }
 
-// errors gives each error to its page and compares code and status.
+// errors assigns each error to its page and compares code and status.
 func (c *check) errors() {
 	for _, e := range c.got.Errors {
 		p := c.pages[form(e.URL)]
@@ -119,15 +119,15 @@ func (c *check) errors() {
 	}
 }
 
-// saysCode says whether an error's text stands for a code. The API may show either the code or its
-// title, and what there is to say beyond it.
+// saysCode says whether an error's text stands for a code. The API may show the code, or its title
+// with details.
 func saysCode(text string, code fault.Code) bool {
 	title := fault.Lookup(code).Title
 	return text == string(code) || text == title || strings.HasPrefix(text, title+": ")
 }
 
-// outcomes demands that each page came to its end once, and that nothing of a chain is missing
-// before what is there.
+// outcomes requires that each page ended once, and that no page of a chain is missing before a
+// present one.
 func (c *check) outcomes() {
 	for _, chain := range c.chains {
 		ended := false
@@ -170,7 +170,7 @@ func outcomeName(outcome model.Outcome) string {
 	return fmt.Sprintf("outcome %d", outcome)
 }
 
-// records compares the page records with what was found through the API, unit by unit.
+// records compares the page records with the API's results, unit by unit.
 func (c *check) records() {
 	if c.got.Records == nil {
 		return

@@ -1,7 +1,7 @@
 // Package recount proves a run of the product exact, page by page, without asking the product what
-// is right. What a run must find is the synthetic web's truth, and what it asked for is in that
-// web's own log. What it reports is compared with both. It owns the comparison; who calls it
-// gathers what the product reports.
+// is right. The synthetic web's truth says what a run must find, and the web's log says what it
+// requested. The product's report is compared with both. It owns the comparison; its caller gathers
+// what the product reports.
 package recount
 
 import (
@@ -58,7 +58,7 @@ type Transaction struct {
 	Lines              []Line `json:"lines"`
 }
 
-// Line is what a transaction says of one price.
+// Line is the part of a transaction at one price.
 type Line struct {
 	Label           string `json:"label"`
 	Pages           int64  `json:"pages"`
@@ -67,42 +67,40 @@ type Line struct {
 	AmountMicros    int64  `json:"amountMicros"`
 }
 
-// Run is what was asked for, and what may have happened to it.
+// Run is what was requested, and what may have happened to it.
 type Run struct {
 	Web  *synthweb.Web
 	URLs []string // each once, in the order of the list
 
 	Pagination model.Pagination
-	// Truth is what an address must come to, where that is not what the web itself says: pages of
-	// Config.Texts, rows of other fields.
+	// Truth returns what an address must give if the web itself cannot say: pages of Config.Texts,
+	// rows of other fields.
 	Truth func(address string) (synthweb.Truth, error)
-	// Ignore names fields that follow from the moment, not from the page.
+	// Ignore names fields that depend on the time, not on the page.
 	Ignore []string
 
-	Price int64 // micros of the price row that pages by tier plain cost
-	// Charge is how pages are charged: the zero value once by the row of tier plain.
+	Price int64 // micros for a page by tier plain
+	// Charge is how pages are charged; the zero value: once, at the price of tier plain.
 	Charge model.Charge
-	// Uncharged says of a delivered page, by its rows, that it costs nothing all the same; nil:
-	// none does.
+	// Uncharged says, by its rows, that a delivered page costs nothing; nil: every page costs.
 	Uncharged func(rows []synthweb.Row) bool
-	Free      int64 // free requests that the wallet had before
+	Free      int64 // the wallet's free requests before the run
 
-	// Partial: the run was ended before its list was. What it has must be exact all the same.
+	// Partial: the run ended before its list did. What it has must still be exact.
 	Partial bool
-	// Deaths are when the process was seen dead, in order. What a page record survived is never
-	// fetched again.
+	// Deaths are the times at which the process was seen dead, in order. A page whose record
+	// survived is never fetched again.
 	Deaths []time.Time
-	// Lossy: records of the log were dropped or repeated, so that pages may be fetched again
-	// without a death.
+	// Lossy: records of the log were dropped or repeated, so pages may be fetched again without a
+	// death.
 	Lossy bool
-	// Lost are the addresses of fetchers that were lost: what one of them asked for may be asked
-	// for again, by another.
+	// Lost are the addresses of lost fetchers: another fetcher may request what they had requested.
 	Lost []netip.Addr
-	// Shared: other runs ask the same web, so that its log does not tell what this one asked for.
+	// Shared: other runs use the same web, so its log does not show what this run requested.
 	Shared bool
 
 	Attempts int // tries at a page that fails, at most; default 3
-	// between requests to a host, as synthweb.HostCount says; 0: not checked
+	// between requests to a host, as in synthweb.HostCount; 0: not checked
 	MinGap         time.Duration
 	MaxConnections int // to a host; 0: not checked
 	// MaxRefetched bounds the pages fetched again after each death, or for all of Lost; 0: not
@@ -110,14 +108,14 @@ type Run struct {
 	MaxRefetched int
 }
 
-// Reported is what the product says of the run once it has ended.
+// Reported is what the product reports of the run once it has ended.
 type Reported struct {
 	Job    Job
 	Rows   []map[string]any // in the order of the cursor read
 	Errors []LinkError
 	// Entry is the run's ledger entry.
 	Entry Transaction
-	// Records are the page records; nil when the caller could not read them.
+	// Records are the page records; nil if the caller could not read them.
 	Records []rowstore.Record
 }
 
@@ -137,10 +135,10 @@ func (s Summary) String() string {
 		s.Links, s.Delivered, s.Errored, s.Rows, s.Charged, s.Requests, s.Refetched)
 }
 
-// maxProblems is how many differences an error tells.
+// maxProblems is how many differences an error lists.
 const maxProblems = 25
 
-// Error is every difference between the truth and a report.
+// Error lists the differences between the truth and a report.
 type Error struct {
 	Problems []string // at most maxProblems
 	Count    int
@@ -156,8 +154,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Check compares. Its error is an *Error, unless the web's own log is not whole or the list is not
-// of that web.
+// Check compares a report with the truth. Its error is an *Error, unless the web's own log is
+// incomplete or the list is not from that web.
 func Check(run Run, reported Reported) (Summary, error) {
 	if run.Attempts == 0 {
 		run.Attempts = 3
@@ -183,24 +181,24 @@ func Check(run Run, reported Reported) (Summary, error) {
 	return c.sum, c.err()
 }
 
-// check is one recount under way.
+// check is one recount in progress.
 type check struct {
 	run Run
 	got Reported
 
 	chains []chain
-	pages  map[string]*page // by address in one form
+	pages  map[string]*page // by normalized address
 	order  []*page          // of all chains, in their order
 
 	sum      Summary
 	problems Error
 }
 
-// chain is what begins at one address of the list.
+// chain is the pages that begin at one address of the list.
 type chain struct {
 	pages []*page
-	// extra is the page past the chain's end that is asked for although it is no part of the chain;
-	// "" for none.
+	// extra is the page past the chain's end that is requested although it is not part of the
+	// chain; "" for none.
 	extra string
 }
 
@@ -215,7 +213,7 @@ type page struct {
 	errors []LinkError
 }
 
-// charge is the price row of a page's record and how often it counts: "" and 0 for one that costs
+// charge returns the price row of a page's record and how often it counts: "" and 0 if it costs
 // nothing.
 func (c *check) charge(p *page) (row string, quantity uint32) {
 	if p.truth.Outcome != model.Delivered || c.run.Uncharged != nil &&
@@ -232,7 +230,7 @@ func (c *check) problem(format string, args ...any) {
 	}
 }
 
-// expect lays out the pages that the truth has.
+// expect lists the pages that the truth has.
 func (c *check) expect() error {
 	c.pages = make(map[string]*page, len(c.run.URLs))
 	c.chains = make([]chain, 0, len(c.run.URLs))
@@ -257,8 +255,8 @@ func (c *check) expect() error {
 	return nil
 }
 
-// chainOf cuts a truth to what the pagination follows of it (decision 14). Where pages are counted,
-// one behind the first that does not exist is what stands behind the last one.
+// chainOf cuts a truth to what the pagination follows (decision 14). With counted pages, a missing
+// page marks the chain's end: it is requested, but not part of the chain.
 func (c *check) chainOf(truth synthweb.Truth) chain {
 	pages, most := truth.Pages, c.run.Pagination.MaxPages()
 	pages = pages[:min(len(pages), most)]
@@ -278,6 +276,6 @@ func (c *check) chainOf(truth synthweb.Truth) chain {
 	return made
 }
 
-// form is an address as the synthetic web's log counts it: a first page is the same with and
+// form returns an address as the synthetic web's log counts it: a first page is the same with and
 // without its number.
 func form(address string) string { return strings.TrimSuffix(address, "?page=1") }

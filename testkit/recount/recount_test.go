@@ -20,8 +20,8 @@ import (
 
 const price = 150
 
-// product is a stand-in for the product that does everything right. It takes the rows from the
-// truth and makes the requests that a correct run makes.
+// product is a stand-in for the product that does everything right. It takes rows from the truth
+// and makes the requests of a correct run.
 type product struct {
 	t      *testing.T
 	run    Run
@@ -133,7 +133,7 @@ func (p *product) page(unit model.Unit, page *page, line *Line) {
 	p.report.Records = append(p.report.Records, record)
 }
 
-// get asks for a page, whatever comes.
+// get requests a page and ignores the result.
 func (p *product) get(address string) {
 	answer, err := p.client.Get(address)
 	if err == nil {
@@ -185,8 +185,8 @@ func TestACorrectRunPasses(t *testing.T) {
 	}
 }
 
-// TestCharges are those of website contacts: two of another row a website, none for some, and no
-// free requests.
+// TestCharges uses the charges of website contacts: two of another row per website, none for some,
+// and no free requests.
 func TestCharges(t *testing.T) {
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
 	contacts := func() *product {
@@ -237,7 +237,7 @@ func TestCharges(t *testing.T) {
 	}
 }
 
-// TestEverySlipIsFound changes one thing at a time of a correct report.
+// TestEverySlipIsFound changes one thing at a time in a correct report.
 func TestEverySlipIsFound(t *testing.T) {
 	whole := newProduct(t, rough(), model.Pagination{})
 	whole.crawl()
@@ -307,12 +307,12 @@ func TestEverySlipIsFound(t *testing.T) {
 	}
 }
 
-// firstError is the place of the first record of a page with an error status.
+// firstError is the index of the first page record with an error status.
 func (p *product) firstError() int {
 	return slices.IndexFunc(p.report.Records, func(r rowstore.Record) bool { return r.Status != 0 })
 }
 
-// untouched is the same web as rough's before anyone asked it.
+// untouched is the same web as rough's before any request.
 func untouched(t *testing.T) *synthweb.Web {
 	web, err := synthweb.New(rough())
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// maxHops is how many requests a redirect that never ends may take, one try.
+// maxHops is how many requests an endless redirect may take per try.
 const maxHops = 21
 
-// requests compares what the web was asked for: every page once, a page that fails as often as it
-// may be tried, and politely.
+// requests compares the requests that the web saw: every page once, a failing page as often as
+// allowed, and politely.
 func (c *check) requests() error {
 	recount, err := c.run.Web.Recount()
 	if err != nil {
@@ -69,13 +69,13 @@ func (c *check) fetches(p *page, asked synthweb.URLCount) {
 	c.fetched(p.truth.URL, asked, least, most)
 }
 
-// repeats says whether pages may be fetched again.
+// repeats says whether any pages may be fetched again.
 func (c *check) repeats() bool {
 	return len(c.run.Deaths) > 0 || len(c.run.Lost) > 0 ||
 		c.run.Lossy
 }
 
-// mayRepeat says whether a page may be fetched again that these asked for.
+// mayRepeat says whether a page with these requests may be fetched again.
 func (c *check) mayRepeat(asked synthweb.URLCount) bool {
 	return len(c.run.Deaths) > 0 || c.run.Lossy ||
 		slices.ContainsFunc(asked.From,
@@ -104,8 +104,8 @@ func (c *check) fetched(address string, asked synthweb.URLCount, least, most int
 	}
 }
 
-// neverAgain demands of each death that pages whose record survived it were not asked for after it.
-// No more pages may be fetched again than the configuration allows.
+// neverAgain checks each death: pages whose record survived it must not be requested after it. No
+// more pages may be fetched again than the configuration allows.
 func (c *check) neverAgain() {
 	if len(c.run.Deaths) == 0 || c.run.Lossy {
 		return
@@ -121,7 +121,7 @@ func (c *check) neverAgain() {
 	for _, r := range c.got.Records {
 		stored[form(r.URL)] = life(time.UnixMicro(r.At))
 	}
-	lives := map[string]int{} // the last life in which an address was asked for, from 1
+	lives := map[string]int{} // the last life in which an address was requested, from 1
 	again := make([]int, len(c.run.Deaths)+1)
 	for r := range c.run.Web.Requests() {
 		if r.Robots {
@@ -145,7 +145,7 @@ func (c *check) neverAgain() {
 	}
 }
 
-// politeness compares what each host saw (decision 17): also that it is in one fetcher's hands at a
+// politeness checks what each host saw (decision 17), including that only one fetcher used it at a
 // time.
 func (c *check) politeness(recount *synthweb.Recount) {
 	for name, host := range recount.Hosts {

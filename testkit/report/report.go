@@ -1,12 +1,11 @@
-// Command report reads what `go test -json` says and tells it as `go test` does, with what failed
-// in full and its messages once more at the end. It ends with 1 when a test failed, or when a
-// package took more seconds than its budget. With budgets it also names the tests that took
-// longest, so that it is known where the minutes go:
+// Command report reads the output of `go test -json` and prints it like `go test`, with failures in
+// full and their messages again at the end. It exits with 1 if a test failed, or if a package took
+// longer than its budget. With budgets it also names the slowest tests:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
 //
-// A file of budgets has a line for each package that may take longer than the others: its path in
-// the module and seconds.
+// A file of budgets has a line for each package that may take longer than others: its path in the
+// module and seconds.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"strings"
 )
 
-// usual is what a package may take that has no budget of its own, in seconds.
+// usual is the budget of a package without its own, in seconds.
 const usual = 300
 
 // event is a line of `go test -json` (go doc test2json).
@@ -87,7 +86,7 @@ func readBudgets(text string) (map[string]float64, error) {
 	return most, nil
 }
 
-// reporter tells what packages and tests did.
+// reporter reports what packages and tests did.
 type reporter struct {
 	out     io.Writer
 	most    map[string]float64 // seconds by package
@@ -95,12 +94,12 @@ type reporter struct {
 	said    map[string]*strings.Builder // by package and test, until it ends
 	failed  bool
 	slow    []string
-	ended   []event  // tests that are no part of another and took worthSaying or more
-	brief   []string // what verdict says again of tests that failed
+	ended   []event  // top-level tests that took worthSaying or more
+	brief   []string // what verdict repeats about failed tests
 }
 
-// hear takes one line. What is no event is told as it is: the go command says so what it cannot
-// build.
+// hear handles one line. Other lines than events are printed as they are: the go command reports
+// build errors so.
 func (r *reporter) hear(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
@@ -129,8 +128,8 @@ func (r *reporter) hear(line []byte) {
 	}
 }
 
-// keep remembers what a test says until it is known whether it fails. Of a package, the verdict
-// alone is of interest.
+// keep stores a test's output until it is known whether it fails. Of a package, only the verdict
+// matters.
 func (r *reporter) keep(id string, e event) {
 	if e.Test == "" && (e.Output == "PASS\n" || strings.Contains(e.Output, "[no test files]")) {
 		return
@@ -141,18 +140,18 @@ func (r *reporter) keep(id string, e event) {
 	r.said[id].WriteString(e.Output)
 }
 
-// message is the first line of what a test logs or finds wrong.
+// message matches the first line of a test's log or error message.
 var message = regexp.MustCompile(`^\s+\w+\.go:\d+: `)
 
-// What is said again of a test that failed.
+// Bounds of what is repeated about a failed test.
 const (
 	briefLines = 25  // the last messages
 	briefBytes = 300 // of each
 )
 
-// shorten keeps the messages of a test that failed: the end of a log alone has to tell what was
-// wrong. What the test's processes said may be a thousand times as long; neither it nor the line
-// that announces it is kept.
+// shorten keeps the messages of a failed test, so that the end of a log alone shows what was wrong.
+// Output of the test's processes may be a thousand times as long. Neither it nor the line that
+// announces it is kept.
 func (r *reporter) shorten(id string, e event) {
 	if e.Test == "" || r.said[id] == nil {
 		return
@@ -180,8 +179,8 @@ func (r *reporter) judge(e event) {
 	if e.Test != "" || !r.bounded {
 		return
 	}
-	_, path, _ := strings.Cut(e.Package, "/") // behind the host
-	_, path, _ = strings.Cut(path, "/")       // behind the module's name
+	_, path, _ := strings.Cut(e.Package, "/") // without the host
+	_, path, _ = strings.Cut(path, "/")       // without the module's name
 	most, named := r.most[path]
 	if !named {
 		most = usual
@@ -192,13 +191,13 @@ func (r *reporter) judge(e event) {
 	}
 }
 
-// What is said of the tests that took longest.
+// Bounds of the report on the slowest tests.
 const (
 	longest     = 10
-	worthSaying = 20 // seconds: a test that took less is not named
+	worthSaying = 20 // seconds: a faster test is not named
 )
 
-// time remembers how long a test took.
+// time stores how long a test took.
 func (r *reporter) time(e event) {
 	if (e.Action == "pass" || e.Action == "fail") && e.Test != "" &&
 		!strings.Contains(e.Test, "/") && e.Elapsed >= worthSaying {
@@ -206,7 +205,7 @@ func (r *reporter) time(e event) {
 	}
 }
 
-// nameLongest names the tests that took longest, the slowest first.
+// nameLongest names the slowest tests, slowest first.
 func (r *reporter) nameLongest() {
 	if !r.bounded {
 		return
@@ -219,7 +218,7 @@ func (r *reporter) nameLongest() {
 	}
 }
 
-// verdict is nil when everything passed in time.
+// verdict returns nil if everything passed in time.
 func (r *reporter) verdict() error {
 	r.nameLongest()
 	for _, line := range r.brief {

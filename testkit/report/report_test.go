@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The lines that `go test -json` writes for a package with a test that passes and one that may
-// fail.
+// spoken is the output of `go test -json` for a package with a test that passes and one with the
+// given verdict.
 func spoken(verdict string, seconds string) string {
 	const at = `"Package":"shoal.dev/shoal/pkg/one"`
 	return `{"Action":"start",` + at + `}
@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestNodesAreNotBrief holds that the end tells what a test found wrong, and not which node spoke.
+// TestNodesAreNotBrief: the end shows what a test found wrong, without the nodes' output.
 func TestNodesAreNotBrief(t *testing.T) {
 	const at = `"Package":"shoal.dev/shoal/pkg/one","Test":"TestNodes"`
 	var out bytes.Buffer
@@ -85,7 +85,7 @@ func TestNodesAreNotBrief(t *testing.T) {
 	}
 }
 
-// TestLongestAreNamed holds that the slowest tests are named, in order, and no others.
+// TestLongestAreNamed: only the slowest tests are named, in order.
 func TestLongestAreNamed(t *testing.T) {
 	budgets := filepath.Join(t.TempDir(), "budgets")
 	if err := os.WriteFile(budgets, nil, 0o600); err != nil {
@@ -108,7 +108,7 @@ func TestLongestAreNamed(t *testing.T) {
 	}
 }
 
-// TestMessagesOfFailuresAreLast holds that the end of a log tells what was wrong.
+// TestMessagesOfFailuresAreLast: the end of a log shows what was wrong.
 func TestMessagesOfFailuresAreLast(t *testing.T) {
 	const output = `{"Action":"output","Package":"a/b/one","Test":"TestBad","Output":"%s\n"}` + "\n"
 	said := fmt.Sprintf(output, "    bad_test.go:7: first") +

@@ -1,4 +1,4 @@
-// Package shortdisk makes disks look as full as a test says while the process runs.
+// Package shortdisk makes disks appear as full as a test says while the process runs.
 package shortdisk
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// File is the environment variable that names the file with the bytes that every disk has left. It
-// is for tests only and stands in no help text.
+// File is the environment variable that names the file with the free bytes of every disk. It is for
+// tests only and not in any help text.
 const File = "SHOAL_FREE_BYTES"
 
-// FromEnv is how many bytes the disk of a directory has left. Without the variable, or the file, it
-// is what the system says. A number that makes no sense panics, so that a test never takes an empty
-// disk for a full one.
+// FromEnv returns a function for the free bytes of a directory's disk. Without the variable, or the
+// file, it is the system's. An invalid number panics, so that an empty disk is never taken for a
+// full one.
 func FromEnv(getenv func(string) string,
 	system func(dir string) (uint64, bool)) func(dir string) (uint64, bool) {
 	path := getenv(File)
@@ -37,7 +37,7 @@ func FromEnv(getenv func(string) string,
 	}
 }
 
-// Set has every disk of the processes that look at the file have so many bytes left from now on.
+// Set sets the free bytes of every disk, as seen by the processes that read the file.
 func Set(path string, free uint64) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, strconv.AppendUint(nil, free, 10), 0o600); err != nil {

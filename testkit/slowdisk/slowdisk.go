@@ -1,5 +1,5 @@
-// Package slowdisk delays the writes that a process waits for, as a network disk in a bad minute
-// does. A test says how long while the process runs.
+// Package slowdisk delays the writes that a process waits for, like a network disk in a bad minute.
+// A test sets the delay while the process runs.
 package slowdisk
 
 import (
@@ -10,11 +10,11 @@ import (
 )
 
 // File is the environment variable that names the file with the delay of each write, a Go duration
-// ("700ms"). It is for tests only and stands in no help text.
+// ("700ms"). It is for tests only and not in any help text.
 const File = "SHOAL_WRITE_DELAY"
 
-// FromEnv is what is called before each write. Without the variable, or the file, it does nothing.
-// A delay that makes no sense panics, so that a test never takes a quick disk for a slow one.
+// FromEnv returns the function to call before each write. Without the variable, or the file, it
+// does nothing. An invalid delay panics, so that a fast disk is never taken for a slow one.
 func FromEnv(getenv func(string) string) func() {
 	path := getenv(File)
 	if path == "" {
@@ -36,7 +36,7 @@ func FromEnv(getenv func(string) string) func() {
 	}
 }
 
-// Set has every write of the processes that look at the file take so much longer from now on.
+// Set sets the delay of every write, for the processes that read the file.
 func Set(path string, delay time.Duration) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, []byte(delay.String()), 0o600); err != nil {

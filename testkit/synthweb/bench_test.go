@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// BenchmarkPages asks over kept connections with a client that does as little as possible, so that
-// what is measured is mostly the web. Client and server share the processors.
+// BenchmarkPages uses kept connections and a minimal client, so that it mostly measures the web.
+// Client and server share the processors.
 func BenchmarkPages(b *testing.B) {
 	page := strings.Repeat("<p>filler</p>", 28_000/13) + "12345"
 	for name, config := range map[string]synthweb.Config{
@@ -64,7 +64,7 @@ func benchmarkPages(b *testing.B, config synthweb.Config, coding string) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
 }
 
-// skipAnswer reads one answer that has a Content-Length.
+// skipAnswer reads one answer with a Content-Length.
 func skipAnswer(reader *bufio.Reader) error {
 	length := 0
 	for {

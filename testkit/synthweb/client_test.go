@@ -37,7 +37,7 @@ func start(t testing.TB, config synthweb.Config) *synthweb.Web {
 	return web
 }
 
-// client is a plain net/http client of a web that counts what it asks for.
+// client is a plain net/http client of a web that counts its requests.
 type client struct {
 	http      *http.Client
 	transport *http.Transport
@@ -94,7 +94,7 @@ func (c *client) get(ctx context.Context, address string) (fetched, error) {
 	return fetched{response.StatusCode, response.Header, body, response.Request.URL.String()}, err
 }
 
-// mustGet is get for what has to succeed.
+// mustGet is get for requests that must succeed.
 func (c *client) mustGet(t testing.TB, address string) fetched {
 	t.Helper()
 	page, err := c.get(t.Context(), address)
@@ -104,7 +104,7 @@ func (c *client) mustGet(t testing.TB, address string) fetched {
 	return page
 }
 
-// found is what the client makes of a page, in the words of a Truth.
+// found is what the client makes of a page, in terms of a Truth.
 type found struct {
 	Outcome model.Outcome
 	Rows    []synthweb.Row
@@ -114,7 +114,7 @@ type found struct {
 	next    string
 }
 
-// crawl fetches a page as a scraper would: robots.txt first, up to three attempts, then the rows by
+// crawl fetches a page like a scraper: robots.txt first, up to three attempts, then the rows with
 // the fields.
 func (c *client) crawl(t *testing.T, address string, fields []model.Field,
 	patience time.Duration) found {
@@ -132,7 +132,7 @@ func (c *client) crawl(t *testing.T, address string, fields []model.Field,
 	}
 	var page fetched
 	for range 3 {
-		// net/http repeats a request by itself when a connection it reuses breaks
+		// net/http itself repeats a request when a reused connection breaks.
 		c.transport.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		page, err = c.get(ctx, address)
@@ -188,7 +188,7 @@ func resolve(t *testing.T, base, reference string) string {
 	return resolved.String()
 }
 
-// extract reads a row from each item, or from the whole page when it has none, and the link to the
+// extract reads a row from each item, or from the whole page if it has none, and the link to the
 // next page.
 func extract(t *testing.T, body []byte, fields []model.Field) (rows []synthweb.Row, next string) {
 	t.Helper()
@@ -225,7 +225,7 @@ func extract(t *testing.T, body []byte, fields []model.Field) (rows []synthweb.R
 	return rows, doc.Find(synthweb.NextSelector).AttrOr("href", "")
 }
 
-// every has at least one page of every class on its hosts.
+// every is a web with at least one page of every class.
 func every() synthweb.Config {
 	mix := synthweb.Mix{}
 	for class := synthweb.Product; class <= synthweb.LinkedData; class++ {
@@ -240,7 +240,7 @@ func every() synthweb.Config {
 	}
 }
 
-// withTemplate shows one small template everywhere.
+// withTemplate is a web that shows one small template everywhere.
 func withTemplate() synthweb.Config {
 	return synthweb.Config{
 		Hosts: 3, PagesPerHost: 4,

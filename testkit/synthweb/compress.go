@@ -12,26 +12,26 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A compressed page is put together from blocks that end at byte boundaries and refer to nothing
-// before them. What many pages share is compressed once, when the web is made, and what is a page's
-// own goes between as it is. So a web that compresses serves about as many pages a second as one
-// that does not.
+// A compressed page is assembled from blocks that end at byte boundaries and refer to nothing
+// before them. What many pages share is compressed once, when the web is made. A page's own text
+// goes in between, uncompressed. So a compressing web serves about as many pages a second as any
+// other.
 
-// piece is text that many pages have in them, and the blocks that it is in both codings.
+// piece is text that many pages share, and its blocks in both codings.
 type piece struct {
 	text            []byte
 	deflate, brotli []byte // nil without that coding
 }
 
-// Bounds of what is put together.
+// Bounds of assembling.
 const (
-	leastPiece = 512 // bytes of a piece that is worth a block of its own
-	// bytes of a page's own text that go as they are; a page with more is compressed as a whole
+	leastPiece = 512 // bytes from which a piece gets its own block
+	// bytes of a page's own text that stay uncompressed; a page with more is compressed as a whole
 	mostPlain  = 4 << 10
-	pieceStart = 64 // bytes by which a piece is looked for
+	pieceStart = 64 // bytes by which a piece is found
 )
 
-// newPiece compresses a piece in the codings that the web has.
+// newPiece compresses a piece in the web's codings.
 func (w *Web) newPiece(text []byte) piece {
 	p := piece{text: text}
 	if w.config.Gzip {
@@ -43,8 +43,7 @@ func (w *Web) newPiece(text []byte) piece {
 	return p
 }
 
-// pieces are what a page has in it, in their order, unless it is one of the few that have none of
-// it.
+// pieces returns the pieces that a page contains, in order. A few pages have none of them.
 func (w *Web) pieces(p page) []piece {
 	switch {
 	case p.class == templated:
@@ -59,7 +58,7 @@ func (w *Web) pieces(p page) []piece {
 type coding interface {
 	name() string
 	openStream(dst []byte) []byte
-	// plain writes text, at most mostPlain of it, as it is.
+	// plain writes text uncompressed, at most mostPlain of it.
 	plain(dst, text []byte) []byte
 	blocks(p piece) []byte
 	// end ends the stream of a whole body.
@@ -68,7 +67,7 @@ type coding interface {
 	whole(dst, body []byte) []byte
 }
 
-// coding is the one that the client accepts and the web is told to have; nil: none.
+// coding returns the coding that the client accepts and the web has; nil: none.
 func (w *Web) coding(ctx *fasthttp.RequestCtx) coding {
 	switch {
 	case w.config.Brotli && ctx.Request.Header.HasAcceptEncoding("br"):
@@ -79,7 +78,7 @@ func (w *Web) coding(ctx *fasthttp.RequestCtx) coding {
 	return nil
 }
 
-// compressed appends what a page shows, compressed, to dst, and says of what type it is.
+// compressed appends a page's compressed body to dst, and returns its content type.
 func (w *Web) compressed(c coding, dst []byte, p page, fetch, status int) (sent []byte,
 	contentType string) {
 	plain, _ := w.plain.Get().(*[]byte)
@@ -94,7 +93,7 @@ func (w *Web) compressed(c coding, dst []byte, p page, fetch, status int) (sent 
 	return c.whole(dst, *plain), contentType
 }
 
-// assemble appends a body, put together from its pieces; false when too much of it is its own.
+// assemble appends a body made from its pieces; false if too much of it is not in pieces.
 func assemble(c coding, dst, body []byte, pieces []piece) ([]byte, bool) {
 	made := c.openStream(dst)
 	rest, own := body, 0
@@ -118,7 +117,7 @@ func assemble(c coding, dst, body []byte, pieces []piece) ([]byte, bool) {
 	return c.end(c.plain(made, rest), body), true
 }
 
-// gzipCoding is RFC 1952 around RFC 1951.
+// gzipCoding is gzip (RFC 1952) with DEFLATE (RFC 1951).
 type gzipCoding struct{}
 
 func (gzipCoding) name() string { return "gzip" }
@@ -135,7 +134,7 @@ func (gzipCoding) plain(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return dst
 	}
-	dst = append(dst, 0) // a stored block, not the last
+	dst = append(dst, 0) // header of a stored block, not the last
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(text)))
 	dst = binary.LittleEndian.AppendUint16(dst, ^uint16(len(text)))
 	return append(dst, text...)
@@ -149,7 +148,7 @@ func (gzipCoding) end(dst, body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(body)))
 }
 
-// deflateBlocks compresses text to blocks that end at a byte boundary, none of them the last.
+// deflateBlocks compresses text to blocks that end at a byte boundary; none is the last.
 func deflateBlocks(text []byte) []byte {
 	var blocks bytes.Buffer
 	compressor, err := flate.NewWriter(&blocks, flate.DefaultCompression)
@@ -160,12 +159,12 @@ func deflateBlocks(text []byte) []byte {
 		err = compressor.Flush()
 	}
 	if err != nil {
-		panic(err) // the level is one, and memory takes all
+		panic(err) // the level is valid, and memory accepts everything
 	}
 	return blocks.Bytes()
 }
 
-// brotliCoding is RFC 7932.
+// brotliCoding is Brotli (RFC 7932).
 type brotliCoding struct{}
 
 func (brotliCoding) name() string { return "br" }
@@ -174,8 +173,8 @@ func (brotliCoding) whole(dst, body []byte) []byte {
 	return fasthttp.AppendBrotliBytesLevel(dst, body, fasthttp.CompressBrotliBestSpeed)
 }
 
-// alignment is a meta-block that is empty and not the last, whose bits are followed by zeros up to
-// a byte boundary.
+// alignment is an empty meta-block, not the last, whose bits are padded with zeros to a byte
+// boundary.
 const (
 	alignment     = 0b000110
 	alignmentBits = 6
@@ -185,14 +184,14 @@ func (brotliCoding) openStream(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint16(dst, 0b1111|alignment<<windowBits) // the largest window
 }
 
-// windowBits is how many bits of a stream say how large its window is.
+// windowBits is how many bits encode a stream's window size.
 const windowBits = 4
 
 func (brotliCoding) plain(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return dst
 	}
-	// Not the last, a length of 16 bits, and that it is not compressed.
+	// Not the last, a 16-bit length, uncompressed.
 	head := uint32(len(text)-1)<<3 | 1<<19
 	dst = append(dst, byte(head), byte(head>>8), byte(head>>16))
 	return append(dst, text...)
@@ -203,13 +202,13 @@ func (brotliCoding) blocks(p piece) []byte { return p.brotli }
 func (brotliCoding) end(dst, _ []byte) []byte { return append(dst, 3) } // the last block, empty
 
 // brotliBlock compresses text to one meta-block that ends at a byte boundary and is not the last.
-// The encoder uses neither the dictionary nor distances or text from before its block, so that it
-// means the same wherever it stands. But it makes a whole stream, whose ends are cut off.
+// The encoder uses no dictionary, and neither distances nor text from before its block. So the
+// block means the same anywhere. But the encoder makes a whole stream, whose ends are cut off.
 func brotliBlock(text []byte) []byte {
 	finder := matchfinder.M4{MaxDistance: 1 << 20, ChainLength: 32, HashLen: 5}
 	var encoder brotli.Encoder
 	stream := encoder.Encode(nil, text, finder.FindMatches(nil, text), true)
-	// It ends with two bits that are set, and zeros up to a byte boundary.
+	// The stream ends with two set bits, and zeros up to a byte boundary.
 	end := 8*len(stream) - bits.LeadingZeros8(stream[len(stream)-1]) - 2
 	block := make([]byte, (end-windowBits+alignmentBits+7)/8)
 	put := func(at int, bit byte) { block[at/8] |= bit << (at % 8) }

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// readers are those of the codings that the web has.
+// readers are the decoders of the web's codings.
 var readers = map[string]func(io.Reader) (io.Reader, error){
 	"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 	"br":   func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
@@ -48,7 +48,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// compressed wants a page to be there in a coding, and to be small in it.
+// compressed checks that a page is served in a coding, and is small in it.
 func compressed(c *client, web *synthweb.Web, address, coding string,
 	reader func(io.Reader) (io.Reader, error)) error {
 	want, _, err := web.Body(address)

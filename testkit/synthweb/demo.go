@@ -3,7 +3,7 @@ package synthweb
 import "time"
 
 // Demo is the small web of the first run: 40 shops with 2,000 addresses, nearly all of them
-// products. There is enough trouble among them that a progress bar shows what the real web is like.
+// products. A few troublesome pages make the progress bar look like the real web.
 func Demo() Config {
 	var names []string
 	for _, mood := range []string{"amber", "birch", "copper", "harbor", "linen", "meadow", "north",

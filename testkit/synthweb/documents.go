@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// story is what an article shows.
+// story is the content of an article.
 type story struct{ title, author, published string }
 
 var topics = [...]string{"What we learned about", "A short history of", "How to look after a",
@@ -48,7 +48,7 @@ func (w *Web) articleRow(p page) Row {
 		"canonical": w.url(p)}
 }
 
-// item is a product as JSON, padded to one of PageBytes by what is related to it.
+// item is a product as JSON, padded to one of PageBytes with related items.
 func (w *Web) item(dst []byte, p page, g goods) []byte {
 	dst = fmt.Appendf(dst, "{\"url\":%s,\"title\":%s,\"price\":%q", quoted(w.url(p)),
 		quoted(g.title), g.price)
@@ -60,7 +60,7 @@ func (w *Web) item(dst []byte, p page, g goods) []byte {
 	return append(dst, "]}\n"...)
 }
 
-// linkedData states a page's product in the words of schema.org.
+// linkedData states a page's product with schema.org.
 func (w *Web) linkedData(dst []byte, p page, g goods) []byte {
 	availability := "InStock"
 	if g.stock == soldOut {
@@ -74,9 +74,9 @@ func (w *Web) linkedData(dst []byte, p page, g goods) []byte {
 		availability)
 }
 
-// quoted is text as a JSON string, fit to stand in a script element, too.
+// quoted is text as a JSON string that is also valid in a script element.
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // a string always can be
+	encoded, _ := json.Marshal(text) // a string can always be encoded
 	return string(encoded)
 }
 
@@ -97,7 +97,7 @@ func (w *Web) robotsBody(host int) string {
 	return body
 }
 
-// sitemapParts is how many sitemaps a site's index names; 0: it has one, and no index.
+// sitemapParts is how many sitemaps a site's index names; 0: one sitemap, and no index.
 func (w *Web) sitemapParts() int {
 	if w.config.PagesPerHost <= w.config.SitemapURLs {
 		return 0
@@ -124,7 +124,7 @@ func (w *Web) parseSitemap(host int, path string) (page, bool) {
 
 const sitemapSpace = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\""
 
-// sitemap is one of a site's sitemaps, or the index of them.
+// sitemap writes one of a site's sitemaps, or their index.
 func (w *Web) sitemap(dst []byte, p page) []byte {
 	dst = append(dst, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"...)
 	parts := w.sitemapParts()

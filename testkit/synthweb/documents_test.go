@@ -19,7 +19,7 @@ import (
 
 func only(class synthweb.Class) synthweb.Mix { return synthweb.Mix{{Class: class, Weight: 1}} }
 
-// rowOf is the truth of a page with one row.
+// rowOf returns the truth of a page with one row.
 func rowOf(t *testing.T, web *synthweb.Web, address string) synthweb.Row {
 	t.Helper()
 	truth, err := web.Truth(address)
@@ -78,7 +78,7 @@ func TestLinkedData(t *testing.T) {
 	}
 }
 
-// TestPagesAreMadeLikeTheWebs: the web's pages have about one tag to 40 bytes, not text alone.
+// TestPagesAreMadeLikeTheWebs: like real pages, they have about one tag per 40 bytes.
 func TestPagesAreMadeLikeTheWebs(t *testing.T) {
 	for _, size := range []int{10_000, 28_000, 100_000, 300_000} {
 		web, err := synthweb.New(synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{size}})

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// size is which of PageBytes a page takes.
+// size returns which of PageBytes a page uses.
 func (w *Web) size(p page) int {
 	return int(w.hash(int(p.host), int(p.n), saltSize) % uint64(len(w.config.PageBytes)))
 }
 
-// plainBytes is up to how much filler is text alone; beyond it, there is what else pages are made
-// of.
+// plainBytes is up to which size filler is only text; beyond it, filler has other parts of pages,
+// too.
 const plainBytes = 2_000
 
-// filler is about the given size of what stands around a page's content: text with markup in it,
-// links, tables, cards and scripts. It has about as many tags to the byte as the web's pages have.
-// None of it is what a field selects.
+// filler is about the given size of what surrounds a page's content: text with markup, links,
+// tables, cards and scripts. It has about as many tags per byte as real pages. No field selects any
+// of it.
 func filler(size int) []byte {
 	var text bytes.Buffer
 	if size <= plainBytes {
@@ -44,7 +44,7 @@ func filler(size int) []byte {
 	return text.Bytes()
 }
 
-// block is a part of a page that is made of pieces of one kind.
+// block is a part of a page that consists of pieces of one kind.
 type block struct {
 	open, end string
 	pieces    int
@@ -96,7 +96,7 @@ func statement(b *bytes.Buffer, i int) {
 		320+i, i, i, i)
 }
 
-// bareItemBytes is about what a JSON page has besides what is related.
+// bareItemBytes is roughly the size of a JSON page without its related items.
 const bareItemBytes = 300
 
 // relatedItems is about the given size of entries of a JSON array.

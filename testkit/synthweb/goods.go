@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// goods is what a product page or an item of a listing shows.
+// goods is what a product page or a listing's item shows.
 type goods struct {
 	title, price, was, sku, stock string
 	offer                         bool // was is shown
 }
 
-// A shop sells one kind of thing; its host's number says which.
+// trades are the kinds of goods. A shop sells one of them, by its host's number.
 var trades = [...][]string{
 	{"Desk Lamp", "Wool Throw", "Armchair", "Bookshelf", "Side Table", "Mirror", "Picture Frame",
 		"Rug"},
@@ -33,8 +33,8 @@ var styles = [...]string{"Classic", "Compact", "Everyday", "Foldable", "Handmade
 	"Nordic",
 	"Original", "Pocket", "Rustic", "Small", "Solid Oak", "Summer", "Vintage", "Winter"}
 
-// goodsOf draws page n's product, or with itemNumber above 0 that item of page n's listing, 1 the
-// first.
+// goodsOf draws page n's product. With itemNumber above 0 it draws that item of page n's listing; 1
+// is the first.
 func (w *Web) goodsOf(host, n, itemNumber int) goods {
 	draw := w.hash(host, n, saltGoods+uint64(itemNumber))
 	pick := func(bound int) int {
@@ -70,10 +70,10 @@ func money(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%10
 
 const fetchPrefix = "Fetch "
 
-// fetchStock is the stock of what changes at every fetch: the fetch's number, from 1.
+// fetchStock is the stock of a product that changes at every fetch: the fetch's number, from 1.
 func fetchStock(fetch int) string { return fmt.Sprintf("%s%d", fetchPrefix, fetch) }
 
-// FetchOf reads which fetch a row of a page that changes was made by, from 1. All rows of one fetch
+// FetchOf returns the fetch, from 1, that produced a row of a changing page. All rows of one fetch
 // agree.
 func FetchOf(row Row) (fetch int, ok bool) {
 	stock, _ := row["stock"].(string)
@@ -85,7 +85,7 @@ func FetchOf(row Row) (fetch int, ok bool) {
 	return fetch, err == nil
 }
 
-// shopName makes "Birch Books" of "birch-books.example".
+// shopName turns "birch-books.example" into "Birch Books".
 func shopName(host string) string {
 	label, _, _ := strings.Cut(host, ".")
 	words := strings.Split(label, "-")

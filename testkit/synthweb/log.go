@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// blockEntries is how many entries the log takes memory for at once.
+// blockEntries is how many entries the log allocates at once.
 const blockEntries = 1 << 14
 
 // requestLog keeps the requests in the order in which they began.
@@ -19,7 +19,7 @@ type requestLog struct {
 
 	mu       sync.Mutex
 	blocks   [][]logEntry
-	others   []string // targets of class unknown; an entry's n is the place in here
+	others   []string // targets of class unknown; an entry's n is the index in here
 	clients  []netip.Addr
 	count    int
 	unlogged int64
@@ -31,7 +31,7 @@ type logEntry struct {
 	conn       uint64
 	inflight   int32
 	status     int16
-	client     int16 // place in clients
+	client     int16 // index in clients
 }
 
 // addEntry adds an entry; nil when the log is full.
@@ -57,7 +57,7 @@ func (l *requestLog) addEntry(p page, target string, at time.Time, inflight int3
 	return &(*block)[len(*block)-1]
 }
 
-// client is the place of a client. Only loopback and private addresses get here, and few of them.
+// client returns a client's index. Only loopback and private addresses occur, and few of them.
 func (l *requestLog) client(from netip.Addr) int16 {
 	at := slices.Index(l.clients, from)
 	if at < 0 {
@@ -67,8 +67,8 @@ func (l *requestLog) client(from netip.Addr) int16 {
 	return int16(at)
 }
 
-// end notes when a request was answered, which the first call says, and with what status, which the
-// last one does.
+// end records when a request was answered, by the first call, and with what status, by the last
+// one.
 func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
 	if entry == nil {
 		return
@@ -87,7 +87,7 @@ func (l *requestLog) counts() (requests, unlogged int64) {
 	return int64(l.count) + l.unlogged, l.unlogged
 }
 
-// at copies entry i, with its target when that is of class unknown; false beyond the last.
+// at copies entry i, with its target if that is of class unknown; false beyond the last.
 func (l *requestLog) at(i int) (entry logEntry, other string, from netip.Addr, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,21 +101,20 @@ func (l *requestLog) at(i int) (entry logEntry, other string, from netip.Addr, o
 	return entry, other, l.clients[entry.client], true
 }
 
-// Request is one request as the log has it.
+// Request is one request in the log.
 type Request struct {
 	Host, Path string // Path with its query
 	Class      Class
 	Robots     bool      // it asked for robots.txt
-	Followed   bool      // only a redirect leads there, perhaps one of another host
-	Start, End time.Time // read whole; answered. End is zero while it is open
-	Status     int       // 0 while it is open and when there was no whole answer
-	InFlight   int       // requests of the host in work when this one began, itself included
+	Followed   bool      // only a redirect leads there, perhaps from another host
+	Start, End time.Time // when it was read; when answered. End is zero while it is open
+	Status     int       // 0 while it is open and if there was no complete answer
+	InFlight   int       // requests of the host in progress when this one began, itself included
 	Conn       uint64    // numbers the connections
 	From       netip.Addr
 }
 
-// Requests yields the log in the order in which the requests began, up to the last one known when
-// it gets there.
+// Requests yields the log in the order in which the requests began, up to the last known one.
 func (w *Web) Requests() iter.Seq[Request] {
 	return func(yield func(Request) bool) {
 		for i := 0; ; i++ {
@@ -141,7 +140,7 @@ func (w *Web) Requests() iter.Seq[Request] {
 	}
 }
 
-// Recount is the log summed up. Requests to robots.txt count for nothing but RobotsRequests and the
+// Recount sums up the log. Requests for robots.txt count only in RobotsRequests and in the
 // connections.
 type Recount struct {
 	URLs  map[string]URLCount
@@ -149,35 +148,35 @@ type Recount struct {
 	Open  int // requests not yet answered
 }
 
-// URLCount is what was asked of one address; ?page=1 counts as the address without it.
+// URLCount counts the requests to one address; ?page=1 counts as the address without it.
 type URLCount struct {
 	Requests    int
-	First, Last time.Time    // begin of the first and of the last
-	LastStatus  int          // of the one that began last
-	From        []netip.Addr // the clients, in the order in which they first asked
+	First, Last time.Time    // start of the first and of the last
+	LastStatus  int          // of the request that began last
+	From        []netip.Addr // the clients, in the order of their first request
 }
 
-// HostCount is what was asked of one site.
+// HostCount counts the requests to one site.
 type HostCount struct {
 	Requests, RobotsRequests int
-	// MaxInFlight is the most requests in work at once. A client that gives up still counts until
-	// the answer is ready.
+	// MaxInFlight is the most requests in progress at once. A client that gives up still counts
+	// until the answer is ready.
 	MaxInFlight int
-	// MaxConnections is the most connections in use at once, each from its first request on the
-	// site to its last one's end. What a client holds open before and after is not seen.
+	// MaxConnections is the most connections in use at once. Each counts from its first request on
+	// the site to the end of its last. Idle time before and after is not seen.
 	MaxConnections int
-	// MinGap is the shortest time between the begins of requests that followed each other, -1
-	// without any. Two that came from two clients count as they are. Of one client it is half of
-	// what three took. A request that was held up on its way (by a new connection, a busy machine)
-	// is closer to the next one. It is as much closer as it was farther from the one before.
+	// MinGap is the shortest time between the starts of consecutive requests, -1 without any.
+	// Between two clients the gap counts as it is. For one client it is half the span of three
+	// requests. A request delayed on its way (by a new connection, a busy machine) comes closer to
+	// the next one. It is closer by as much as it is farther from the one before.
 	MinGap time.Duration
-	// MaxClients is the most clients, by address, with a request in work at once. robots.txt and
-	// requests that a redirect led to are aside, since who follows one looks at the other host's
-	// robots.txt.
+	// MaxClients is the most clients, by address, with a request in progress at once. It ignores
+	// robots.txt and redirected requests, since a client that follows a redirect reads the other
+	// host's robots.txt.
 	MaxClients int
 }
 
-// Recount sums the log up. It fails when the log is not whole.
+// Recount sums up the log. It fails if the log is incomplete.
 func (w *Web) Recount() (*Recount, error) {
 	if _, unlogged := w.log.counts(); unlogged > 0 {
 		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d",
@@ -185,7 +184,7 @@ func (w *Web) Recount() (*Recount, error) {
 	}
 	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
-	last := make(map[string][]Request) // two of each host
+	last := make(map[string][]Request) // two per host
 	working := make(map[string][]Request)
 	for r := range w.Requests() {
 		if r.End.IsZero() {
@@ -236,7 +235,7 @@ func (w *Web) Recount() (*Recount, error) {
 	return recount, nil
 }
 
-// gapOf is the time from the requests before, at most two, to one, as MinGap counts it.
+// gapOf is the gap between the at most two requests before and r, as MinGap defines it.
 func gapOf(before []Request, r Request) (gap time.Duration, ok bool) {
 	n := len(before)
 	switch {
@@ -248,7 +247,7 @@ func gapOf(before []Request, r Request) (gap time.Duration, ok bool) {
 	return 0, false
 }
 
-// openAt says whether a request was in work.
+// openAt says whether a request was in progress.
 func (r Request) openAt(at time.Time) bool { return r.End.IsZero() || r.End.After(at) }
 
 func clientsOf(requests []Request) int {
@@ -259,7 +258,7 @@ func clientsOf(requests []Request) int {
 	return len(clients)
 }
 
-// span is the time in which a connection was in use; open when it still is.
+// span is the time in which a connection was in use; open if it still is.
 type span struct {
 	begin, end time.Time
 	open       bool
@@ -276,7 +275,7 @@ func (s span) with(r Request) span {
 	return s
 }
 
-// mostAtOnce is the largest number of spans that share an instant.
+// mostAtOnce is the largest number of overlapping spans.
 func mostAtOnce(spans []span) int {
 	slices.SortFunc(spans, func(a, b span) int { return a.begin.Compare(b.begin) })
 	var current []span

@@ -27,7 +27,7 @@ func hostOf(t *testing.T, address string) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// waitingClock tells when a handler begins to wait.
+// waitingClock signals when a handler begins to wait.
 type waitingClock struct {
 	*clock.Manual
 	waiting chan time.Duration
@@ -54,7 +54,7 @@ func TestRecountOfPoliteness(t *testing.T) {
 		{2 * time.Second, "http://shop-00000.example/product/2"},
 		{time.Second, "http://shop-00000.example/robots.txt"},
 		{time.Second, "http://shop-00000.example/product/1?page=1"},
-		// half of what the last three took is 1.25 s
+		// half the span of the last three is 1.25 s
 		{time.Second / 2, "http://shop-00000.example/product/3"},
 	} {
 		now.Advance(step.after)
@@ -172,7 +172,7 @@ func TestUnknownPathsAreLoggedAsAsked(t *testing.T) {
 	}
 }
 
-// TestRecountOfClients asks one site from two addresses, one after the other and at once.
+// TestRecountOfClients requests one site from two addresses, one after the other and at once.
 func TestRecountOfClients(t *testing.T) {
 	now := waitingClock{clock.NewManual(time.Unix(1_800_000_000, 0)), make(chan time.Duration)}
 	web := start(t, synthweb.Config{Clock: now, Hosts: 2, MinLatency: time.Second,

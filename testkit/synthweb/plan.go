@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Class is what a page of the web is like. It is the first segment of the page's path, so that
-// whoever reads a log sees at once what an address is for.
+// Class is a kind of page. It is the first segment of the page's path, so that a reader of a log
+// sees at once what an address is for.
 type Class uint8
 
-// The classes that a Mix can hold.
+// The classes for a Mix.
 const (
 	Product  Class = iota // a product page
-	Changing              // a product page whose stock says how often it has been fetched
+	Changing              // a product page whose stock counts its fetches
 	// a chain of pages with items, linked by a[rel=next] and by ?page=N
 	Listing
-	// a Listing whose items' stock says how often pages of the chain have been fetched
+	// a Listing whose items' stock counts the fetches of the chain's pages
 	ChangingListing
 	BrokenListing // a Listing whose last page links to one that answers 404
-	Empty         // 200 without any of the fields
+	Empty         // 200 with none of the fields
 	NotFound      // 404
 	Gone          // 410
 	Failing       // 500, always
@@ -31,28 +31,28 @@ const (
 	// leads to a product page over one or two hops, on this site or another
 	Redirect
 	RedirectLoop // leads to itself
-	Private      // a product page that RobotsDisallow forbids
+	Private      // a product page forbidden by RobotsDisallow
 	Reset        // the connection is reset instead of an answer
 	Truncated    // the body ends before its Content-Length
 	Drip         // a product page whose body takes Config.DripTime
 	Stall        // half a body, then silence until the client leaves
 	NotHTML      // 200 with binary content
 	Article      // a page of text with a title, an author and a date
-	LinkedData   // a product page that states its product as JSON-LD, too
-	API          // a product as JSON, with others that are related to it
+	LinkedData   // a product page that also states its product as JSON-LD
+	API          // a product as JSON, with related ones
 
 	templated // Config.Template; all pages of such a web
 
-	firstHelper // what follows belongs to no Mix
+	firstHelper // classes from here on do not belong in a Mix
 )
 
-// Requests that are no start address.
+// Requests that are not a start address.
 const (
 	landing   = firstHelper + iota // where a Redirect ends
 	hop                            // on the way there
 	item                           // the page of one item of a listing
 	robotsTxt                      // /robots.txt
-	sitemap                        // /sitemap.xml, and /sitemap-N.xml of a site that needs several
+	sitemap                        // /sitemap.xml, or /sitemap-N.xml of a site with several
 	front                          // a site's front page, for people
 	unknown                        // anything else: 404
 	classCount
@@ -75,7 +75,7 @@ func (c Class) isListing() bool {
 
 func (c Class) isChanging() bool { return c == Changing || c == ChangingListing }
 
-// countsFetches says whether an answer depends on how many there were before.
+// countsFetches says whether an answer depends on the number of earlier fetches.
 func (c Class) countsFetches() bool { return c.isChanging() || c == Flaky || c == Busy }
 
 // Share is a class's weight in a Mix.
@@ -84,17 +84,17 @@ type Share struct {
 	Weight int
 }
 
-// Mix says how often each class occurs. Which pages are of which class follows from the seed.
+// Mix says how often each class occurs. The seed decides which pages have which class.
 type Mix []Share
 
-// Products is a mix of nothing but product pages.
+// Products is a mix of only product pages.
 func Products() Mix { return Mix{{Product, 1}} }
 
-// Listings is a mix of nothing but whole chains.
+// Listings is a mix of only complete chains.
 func Listings() Mix { return Mix{{Listing, 1}} }
 
-// Rough is a mix of product pages in which about one in five is in some way troublesome. The
-// classes that take long (Drip, Stall) are left out.
+// Rough is a mix of product pages of which about one in five is troublesome. It leaves out the slow
+// classes (Drip, Stall).
 func Rough() Mix {
 	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5},
 		{Private, 20}, {Empty, 10},
@@ -102,15 +102,15 @@ func Rough() Mix {
 		{NotHTML, 10}}
 }
 
-// RealWeb is a mix like the real web's: products with and without JSON-LD, articles, listings and
-// JSON. One page in twenty is gone, broken or elsewhere.
+// RealWeb is a mix like the real web: products with and without JSON-LD, articles, listings and
+// JSON. One page in twenty is gone, broken or moved.
 func RealWeb() Mix {
 	return Mix{{Product, 400}, {LinkedData, 150}, {Article, 250}, {Listing, 100}, {API, 50},
 		{Redirect, 20}, {NotFound, 15},
 		{Gone, 5}, {Failing, 4}, {Flaky, 4}, {Busy, 1}, {Truncated, 1}}
 }
 
-// LatencyShare is a span of waiting times and its weight among others.
+// LatencyShare is a range of latencies and its weight.
 type LatencyShare struct {
 	Weight   int
 	Min, Max time.Duration
@@ -119,7 +119,7 @@ type LatencyShare struct {
 // Robots is a kind of robots.txt.
 type Robots uint8
 
-// The kinds.
+// The kinds of robots.txt.
 const (
 	RobotsAbsent   Robots = iota // 404
 	RobotsEmpty                  // 200 with nothing in it
@@ -129,19 +129,19 @@ const (
 
 func (w *Web) robots(host int) Robots { return w.config.Robots[host%len(w.config.Robots)] }
 
-// page names one page: what a path means. n is the number within the host. sub is the host that a
-// landing or hop comes from, or an item's number in its chain. turn is ?page=, from 1.
+// page names one page by the parts of its path. n is the number within the host. sub is the host
+// that a landing or hop comes from, or an item's number in its chain. turn is ?page=, from 1.
 type page struct {
 	host, n, sub, turn int32
 	class              Class
 }
 
-// startPage is the page that page number n of a host is to be entered by.
+// startPage returns the start page number n of a host.
 func (w *Web) startPage(host, n int) page {
 	return page{host: int32(host), n: int32(n), turn: 1, class: w.class(host, n)}
 }
 
-// class is drawn by the seed.
+// class draws a page's class from the seed.
 func (w *Web) class(host, n int) Class {
 	if w.config.Template != nil {
 		return templated
@@ -156,8 +156,8 @@ func (w *Web) class(host, n int) Class {
 	panic("synthweb: a draw beyond the mix")
 }
 
-// shown is what an address shows: nothing but listings has more than one page, so ?page=2 of all
-// others is empty.
+// shown returns what an address shows. Only listings have more than one page, so ?page=2 of any
+// other is empty.
 func (p page) shown() page {
 	if p.turn > 1 && !p.class.isListing() {
 		p.class = Empty
@@ -165,7 +165,7 @@ func (p page) shown() page {
 	return p
 }
 
-// number is what a Template shows for a page: its place in URLs.
+// number is the number that a Template shows for a page: its index in URLs.
 func (w *Web) number(p page) int { return int(p.n)*w.config.Hosts + int(p.host) }
 
 func (w *Web) path(p page) string { return string(w.appendPath(nil, p)) }
@@ -198,7 +198,7 @@ func (w *Web) appendPath(dst []byte, p page) []byte {
 
 func (w *Web) url(p page) string { return w.scheme() + w.names[p.host] + w.path(p) }
 
-// scheme is what every address begins with.
+// scheme is the beginning of every address.
 func (w *Web) scheme() string {
 	if w.config.TLS {
 		return "https://"
@@ -206,7 +206,7 @@ func (w *Web) scheme() string {
 	return "http://"
 }
 
-// parse reads a path with its query as a page of a host. What the web does not have is of class
+// parse reads a path with its query as a page of a host. Pages that do not exist have class
 // unknown.
 func (w *Web) parse(host int, target string) page {
 	none := page{host: int32(host), class: unknown}
@@ -256,13 +256,13 @@ func classNamed(name string) Class {
 	return unknown
 }
 
-// parseNumber takes plain decimal numbers that fit a page's fields.
+// parseNumber accepts plain decimal numbers that fit a page's fields.
 func parseNumber(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int(n), err
 }
 
-// turnOf is the value of ?page=; what is no positive number counts as 1.
+// turnOf is the value of ?page=; anything but a positive number counts as 1.
 func turnOf(query string) int32 {
 	if query == "" {
 		return 1
@@ -295,7 +295,7 @@ func (w *Web) exists(p page) bool {
 	return w.class(int(p.host), int(p.n)) == p.class
 }
 
-// route is where page n of a host leads to, when it is a Redirect: one or two pages.
+// route returns the one or two pages through which a Redirect leads.
 func (w *Web) route(host, n int) []page {
 	other := host
 	if w.config.Hosts > 1 {
@@ -314,8 +314,7 @@ func (w *Web) route(host, n int) []page {
 	return []page{at(other, hop), at(host, landing)}
 }
 
-// location is the Location header that leads to a page: absolute, from the root, or relative to the
-// path.
+// location is the Location header for a page: absolute, from the root, or relative to the path.
 func (w *Web) location(from, to page) string {
 	if from.host != to.host {
 		return w.url(to)
@@ -341,20 +340,20 @@ func (w *Web) chainPages(host, n int) int {
 	return 1 + int(w.hash(host, n, saltChain)%uint64(w.config.ChainPages))
 }
 
-// chainItems is the number of items of a listing: all pages are full but the last, which has at
+// chainItems is the number of items of a listing: all pages are full except the last, which has at
 // least one.
 func (w *Web) chainItems(host, n int) int {
 	last := 1 + int(w.hash(host, n, saltItems)%uint64(w.config.ItemsPerPage))
 	return (w.chainPages(host, n)-1)*w.config.ItemsPerPage + last
 }
 
-// repeatsLast says whether a listing shows its last page again when asked for one beyond it, as
-// some sites do. The others, and all that do not stay the same, show a page without items.
+// repeatsLast says whether a listing shows its last page again beyond its end, as some sites do.
+// The others, and all changing listings, show a page without items.
 func (w *Web) repeatsLast(p page) bool {
 	return p.class == Listing && w.hash(int(p.host), int(p.n), saltPastEnd)%2 == 0
 }
 
-// slow says whether a host is one of the SlowHosts, which are spread evenly.
+// slow says whether a host is one of the evenly spread SlowHosts.
 func (w *Web) slow(host int) bool {
 	return (host+1)*w.config.SlowHosts/w.config.Hosts != host*w.config.SlowHosts/w.config.Hosts
 }
@@ -375,7 +374,7 @@ func (w *Web) latency(p page) time.Duration {
 	return least + time.Duration(w.hash(int(p.host), int(p.n), saltLatency)%uint64(most-least))
 }
 
-// latencySpan is the one of Latencies that a draw below the sum of their weights falls on.
+// latencySpan returns the entry of Latencies for a draw below the sum of their weights.
 func (w *Web) latencySpan(draw int) (least, most time.Duration) {
 	for _, share := range w.config.Latencies {
 		if draw -= share.Weight; draw < 0 {
@@ -385,7 +384,7 @@ func (w *Web) latencySpan(draw int) (least, most time.Duration) {
 	panic("synthweb: a draw beyond the latencies")
 }
 
-// Salts keep the draws for one page apart. Items' draws begin at saltGoods.
+// Salts keep a page's draws independent. Items' draws begin at saltGoods.
 const (
 	saltClass uint64 = iota
 	saltOther
@@ -402,7 +401,7 @@ const (
 	saltGoods = 1 << 16
 )
 
-// hash draws 64 bits for a page by the seed (splitmix64's finaliser over the parts).
+// hash draws 64 bits for a page from the seed (splitmix64's finaliser over the parts).
 func (w *Web) hash(host, n int, salt uint64) uint64 {
 	x := mix(w.config.Seed ^ 0x9e3779b97f4a7c15)
 	x = mix(x ^ uint64(host)<<32 ^ uint64(n))

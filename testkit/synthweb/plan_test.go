@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// FuzzParse: no path harms, and what is known as a page is found again under the path that the page
-// is written as.
+// FuzzParse: no path does harm, and a known page is found again under its own path.
 func FuzzParse(f *testing.F) {
 	mix := Mix{}
 	for class := Product; class <= API; class++ {

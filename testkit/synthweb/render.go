@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// templateNumber is what a Template holds where the address's number goes.
+// templateNumber is the placeholder of a Template for the address's number.
 const templateNumber = "12345"
 
-// barePageBytes is about what a product page has besides its filler.
+// barePageBytes is roughly the size of a product page without its filler.
 const barePageBytes = 1400
 
 const style = `<style>
@@ -23,8 +23,7 @@ main{background:#fff;border:1px solid #e5dfd8;border-radius:8px;padding:1rem 2re
 .item .title{font-size:1rem}
 </style>`
 
-// top opens a page up to its main part. canonical is empty on pages that shall have no field at
-// all.
+// top writes a page up to its main part. canonical is empty for pages that must not have any field.
 func (w *Web) top(dst []byte, host int, title, canonical string) []byte {
 	shop := shopName(w.names[host])
 	dst = fmt.Appendf(dst, "<!doctype html>\n<html lang=\"en\"><head><meta "+
@@ -62,7 +61,7 @@ func (w *Web) product(dst []byte, p page, g goods) []byte {
 	return bottom(dst)
 }
 
-// appendGoods writes the fields but the title, the same way on product pages and in listings.
+// appendGoods writes the fields except the title, the same way on product pages and in listings.
 func appendGoods(dst []byte, g goods) []byte {
 	dst = fmt.Appendf(dst, "<p><span class=\"price\">%s</span> <span class=\"currency\">EUR</span>",
 		g.price)
@@ -73,8 +72,8 @@ func appendGoods(dst []byte, g goods) []byte {
 		g.sku, g.stock)
 }
 
-// listing is one page of a chain. fetch is the number of fetches of the chain so far, this one
-// included.
+// listing is one page of a chain. fetch is the number of fetches of the chain so far, including
+// this one.
 func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 	host, n := int(p.host), int(p.n)
 	pages := w.chainPages(host, n)
@@ -108,7 +107,7 @@ func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 	return bottom(dst)
 }
 
-// itemRange is which items of the chain a page of it shows.
+// itemRange returns which of the chain's items a page shows.
 func (w *Web) itemRange(p page) (from, to int) {
 	from = (int(p.turn) - 1) * w.config.ItemsPerPage
 	return from, min(from+w.config.ItemsPerPage, w.chainItems(int(p.host), int(p.n)))
@@ -147,7 +146,7 @@ func (w *Web) frontPage(dst []byte, host int) []byte {
 	return bottom(append(dst, "</ul>\n"...))
 }
 
-// index shows people the sites, under names that browsers take to the loopback by themselves.
+// index lists the sites for people, under names that browsers resolve to the loopback.
 func (w *Web) index(dst []byte) []byte {
 	_, port, _ := net.SplitHostPort(w.Addr())
 	dst = append(dst, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"+

@@ -24,7 +24,7 @@ func (w *Web) newServer() *fasthttp.Server {
 		Handler:        w.handle,
 		Name:           "synthweb",
 		ReadBufferSize: 16 << 10,
-		// one write call a page is a third faster,
+		// One write call per page is a third faster.
 		WriteBufferSize:       min(w.largestPage()+1<<10, 64<<10),
 		MaxRequestBodySize:    1 << 20,
 		TCPKeepalive:          true,
@@ -35,13 +35,13 @@ func (w *Web) newServer() *fasthttp.Server {
 	}
 }
 
-// largestPage is about the size of the largest page that the web has many of, in bytes.
+// largestPage is roughly the size of the web's largest common page, in bytes.
 func (w *Web) largestPage() int {
 	return max(slices.Max(w.config.PageBytes), len(w.config.Template))
 }
 
-// handle answers one request and logs it, from when it is read whole until its answer is ready to
-// be written. For the answers that are broken or slow on purpose it lasts until the last byte.
+// handle answers one request and logs it, from when it is fully read until its answer is ready. For
+// answers that are broken or slow on purpose it lasts until the last byte.
 func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	host, known := w.hostNumber(ctx.Host())
 	if !known {
@@ -59,7 +59,7 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 		ctx.Response.SetBodyString(text)
 	} else {
-		// Whoever has the last byte may ask again before this goroutine goes on.
+		// A client with the last byte may send a request before this goroutine continues.
 		status = w.answer(ctx, p.shown(),
 			func() { w.log.end(entry, w.config.Clock.Now(), fasthttp.StatusOK) })
 	}
@@ -67,7 +67,7 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	w.log.end(entry, w.config.Clock.Now(), status)
 }
 
-// clientOf is the address that a request came from; the zero one of a listener without addresses.
+// clientOf is the address that a request came from, or the zero address if the listener has none.
 func clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
 	if from, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
 		return from.AddrPort().Addr().Unmap()
@@ -75,8 +75,8 @@ func clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
 	return netip.Addr{}
 }
 
-// hostNumber finds the site that a Host header means, be it under its own name or, for browsers,
-// under .localhost.
+// hostNumber finds the site for a Host header, under its own name or, for browsers, under
+// .localhost.
 func (w *Web) hostNumber(header []byte) (int, bool) {
 	if colon := bytes.LastIndexByte(header, ':'); colon >= 0 {
 		header = header[:colon]
@@ -103,8 +103,8 @@ func (w *Web) wait(d time.Duration) {
 	}
 }
 
-// answer writes the page and returns the status, 0 when there was no whole answer. It calls
-// beforeLast before it sends the last byte itself.
+// answer writes the page and returns the status, 0 if the answer is incomplete. It calls beforeLast
+// before it sends the last byte itself.
 func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	fetch := 0
 	if p.class.countsFetches() {
@@ -146,7 +146,7 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	return status
 }
 
-// body appends what a page shows at its fetch-th fetch to dst, and says of what type it is.
+// body appends the page for its fetch-th fetch to dst, and returns the content type.
 func (w *Web) body(dst []byte, p page, fetch, status int) (body []byte, contentType string) {
 	host := int(p.host)
 	contentType = "text/html; charset=utf-8"
@@ -173,8 +173,8 @@ func (w *Web) body(dst []byte, p page, fetch, status int) (body []byte, contentT
 	return w.product(dst, p, w.goodsAt(p, fetch)), contentType
 }
 
-// Body is what the first request of an address is answered with, uncompressed, and its type. It
-// fails for an address that does not answer 200 with a whole body at once.
+// Body returns the uncompressed answer to an address's first request, and its type. It fails unless
+// the address answers 200 at once with a complete body.
 func (w *Web) Body(address string) (body []byte, contentType string, err error) {
 	p, err := w.pageAt(address)
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *Web) Body(address string) (body []byte, contentType string, err error) 
 	return body, contentType, nil
 }
 
-// status is what a page answers with at its fetch-th fetch.
+// status is the status that a page returns at its fetch-th fetch.
 func (w *Web) status(p page, fetch int) int {
 	switch p.class {
 	case NotFound, unknown:
@@ -217,7 +217,7 @@ func (w *Web) status(p page, fetch int) int {
 	return fasthttp.StatusOK
 }
 
-// goodsAt is the product that a page shows at its fetch-th fetch.
+// goodsAt returns the product that a page shows at its fetch-th fetch.
 func (w *Web) goodsAt(p page, fetch int) goods {
 	switch p.class {
 	case item:
@@ -239,11 +239,11 @@ func (w *Web) redirect(ctx *fasthttp.RequestCtx, p page) int {
 	}
 	status := w.redirectStatus(p)
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.Set("Location", location) // as it is: ctx.Redirect would make it absolute
+	ctx.Response.Header.Set("Location", location) // unchanged: ctx.Redirect would make it absolute
 	return status
 }
 
-// next is where a redirecting page leads, itself aside.
+// next is where a redirecting page leads, other than to itself.
 func (w *Web) next(p page) (page, bool) {
 	switch p.class {
 	case Redirect:
@@ -254,7 +254,7 @@ func (w *Web) next(p page) (page, bool) {
 	return page{}, false
 }
 
-// answerRaw writes to the connection past the server, which then closes it.
+// answerRaw bypasses the server and writes to the connection, which the server then closes.
 func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {})
@@ -264,8 +264,8 @@ func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int
 			conn = secured.NetConn()
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			// a set-up that fails shows as a plain close, which is an error to the client just as
-			// well
+			// If this fails, the connection is simply closed, which the client also sees as an
+			// error.
 			_ = tcp.SetLinger(0)
 		}
 		return 0
@@ -319,20 +319,19 @@ func (c *counted) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// Stats is what the web has used and done since it was made.
+// Stats is the web's resource use and activity since it was made.
 type Stats struct {
 	Requests int64 `json:"requests"`
-	Unlogged int64 `json:"unlogged"` // of them, those that LogLimit left out of the log
-	// accepted, whatever came of them
+	Unlogged int64 `json:"unlogged"` // requests that LogLimit kept out of the log
+	// all accepted connections
 	Connections int64 `json:"connections"`
-	// of the whole process: the web's share only when it runs by itself
+	// of the whole process: only the web's share if it has its own process
 	CPU   time.Duration `json:"cpuNanos"`
 	Wall  time.Duration `json:"wallNanos"`
-	Share float64       `json:"share"` // CPU of the machine's, from 0 to 1
+	Share float64       `json:"share"` // CPU as a share of the machine's, from 0 to 1
 }
 
-// Stats reads the counters. A web that runs as a process of its own also shows them as JSON at
-// http://Addr/stats.
+// Stats reads the counters. A web in its own process also shows them as JSON at http://Addr/stats.
 func (w *Web) Stats() (Stats, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -348,7 +347,7 @@ func (w *Web) Stats() (Stats, error) {
 	return stats, nil
 }
 
-// handleOwn answers what is asked of the server itself and not of a site. It is not logged.
+// handleOwn answers requests to the server itself, not to a site. It is not logged.
 func (w *Web) handleOwn(ctx *fasthttp.RequestCtx) {
 	host, _, err := net.SplitHostPort(string(ctx.Host()))
 	if err != nil || host != "localhost" && net.ParseIP(host) == nil {

@@ -1,16 +1,15 @@
 // Package synthweb owns the synthetic web, for tests, benches and the built-in demo. It is one HTTP
-// server on the loopback that plays up to a million sites, told apart by the Host header. Every
-// page follows from the configuration and its seed. So Truth can tell without a request what a
-// correct run must find. A log of the requests tells what a run really asked for. Together they are
+// server on the loopback that plays up to a million sites, distinguished by the Host header. Every
+// page follows from the configuration and its seed. So Truth can say without a request what a
+// correct run must find. A log of the requests shows what a run really requested. Together they are
 // a recount that knows nothing of the product.
 //
 // It does not own names: clients reach its hosts through an origin map ("*.example" → Addr). Nor
-// does it own what is done with a page; it only imports the product's words for fields and error
+// does it own what is done with a page; it only imports the product's terms for fields and error
 // codes.
 //
 // It uses fasthttp's server although it is neither the API server nor the control plane. It has to
-// be far faster than what it measures, and it is a test tool that no other part of the product
-// depends on.
+// be far faster than what it measures, and no other part of the product depends on this test tool.
 package synthweb
 
 import (
@@ -37,7 +36,7 @@ const (
 	MaxPages = 20_000_000 // Hosts × PagesPerHost
 )
 
-// Config says what web to play. Zero values take the defaults named at each field.
+// Config describes a web. Zero values take the defaults named at each field.
 type Config struct {
 	Seed  uint64
 	Hosts int // sites, 1 to MaxHosts; default 10, or one per name in Names
@@ -47,47 +46,47 @@ type Config struct {
 	Suffix string
 	Names  []string // the sites' first labels; default shop-00000, shop-00001, …
 	Mix    Mix      // share of each class of page; default products only
-	// sizes of product pages, about; a page takes one of them by the seed; default 28,000
+	// approximate sizes of product pages; the seed picks one per page; default 28,000
 	PageBytes []int
 
 	ChainPages int // listing chains have 1 to this many pages; default 5
-	// items on every page of a chain but the last, which has 1 to this many; default 12
+	// items on every page of a chain except the last, which has 1 to this many; default 12
 	ItemsPerPage int
-	// answers that Flaky and Busy pages fail before they succeed; default 1
+	// failed answers of Flaky and Busy pages before they succeed; default 1
 	Fails      int
-	RetryAfter time.Duration // what Busy answers ask for, whole seconds; default 1 s
+	RetryAfter time.Duration // Retry-After of Busy answers, whole seconds; default 1 s
 	DripTime   time.Duration // how long the body of a Drip page takes; default 1 s
 
-	// every answer waits a time between the two, by the seed; default none
+	// every answer waits a time in this range, by the seed; default none
 	MinLatency, MaxLatency time.Duration
-	// instead of the two: several spans, drawn by weight and seed
+	// replaces the two: several ranges, drawn by weight and seed
 	Latencies []LatencyShare
-	// sites, spread evenly, whose every answer takes SlowLatency instead
+	// evenly spread sites whose answers all take SlowLatency instead
 	SlowHosts   int
 	SlowLatency time.Duration
 	// site number h has the robots.txt Robots[h % len]; default RobotsAbsent for all
 	Robots     []Robots
 	CrawlDelay int  // seconds, of RobotsDelay; default 1
-	Sitemaps   bool // sites have sitemaps, which their robots.txt names
+	Sitemaps   bool // sites have sitemaps, named in their robots.txt
 	// addresses in one sitemap; a site with more has an index of several; default 50,000
 	SitemapURLs int
 	Gzip        bool // answers are compressed for clients that accept it
-	Brotli      bool // likewise, and preferred where a client accepts both
+	Brotli      bool // likewise, and preferred if a client accepts both
 	TLS         bool // all addresses are https; certificates lead to Authority
 	// with TLS, site number h has the certificate chain Chains[h % len]; default ChainDirect
 	Chains []Chain
 
-	// Template, when set, is the one page that all addresses show, with 12345 replaced by the
-	// address's number (at least five digits). Mix and PageBytes do not matter then. TemplateRow is
+	// Template, if set, is the one page that all addresses show, with 12345 replaced by the
+	// address's number (at least five digits). Then Mix and PageBytes do not matter. TemplateRow is
 	// what a correct run reads from it.
 	Template    []byte
 	TemplateRow Row
 
-	// Texts are pages of a caller's own, HTML, by host and path ("shop-00000.example/contact"), in
-	// place of what the address would show. Truth knows nothing of them.
+	// Texts are the caller's own HTML pages, by host and path ("shop-00000.example/contact"). They
+	// replace what the address would show. Truth does not know them.
 	Texts map[string]string
 
-	// requests that the log keeps, 48 bytes each; default 4,000,000; what is over is only counted
+	// requests that the log keeps, 48 bytes each; default 4,000,000; further ones are only counted
 	LogLimit int
 	Clock    clock.Clock // default clock.System
 }
@@ -99,21 +98,21 @@ type Web struct {
 	// latencyTotal is the sum of the weights of Latencies.
 	latencyTotal int
 
-	names    []string       // host names, whole
+	names    []string       // full host names
 	hosts    map[string]int // host name → number
 	inflight []atomic.Int32 // per host
-	// per address (host × PagesPerHost + page), of the classes that count them
+	// per address (host × PagesPerHost + page), for classes that count fetches
 	fetches  []atomic.Int32
 	padding  []piece   // one filler per entry of PageBytes
 	related  []piece   // likewise, of JSON
-	template []piece   // Template, cut at its numbers
-	plain    sync.Pool // of *[]byte: bodies before they are compressed
+	template []piece   // Template, split at its numbers
+	plain    sync.Pool // of *[]byte: uncompressed bodies
 	log      *requestLog
-	// authorities are those of Chains; none without TLS
+	// one per entry of Chains; none without TLS
 	authorities []*authority
 	connections atomic.Int64 // accepted
 
-	ctx     context.Context // ends when the server stops; whatever waits in a handler then gives up
+	ctx     context.Context // ends when the server stops; waiting handlers then give up
 	cancel  context.CancelFunc
 	server  *fasthttp.Server
 	ln      net.Listener
@@ -124,8 +123,8 @@ type Web struct {
 	closeErr error
 }
 
-// New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting
-// at fault.
+// New makes a web that does not serve yet: enough for URLs and Truth. The error names every wrong
+// setting.
 func New(config Config) (*Web, error) {
 	config.applyDefaults()
 	if err := config.validate(); err != nil {
@@ -175,7 +174,7 @@ func New(config Config) (*Web, error) {
 	return w, nil
 }
 
-// Start is New and serving on a free port of 127.0.0.1, until Close.
+// Start makes a web and serves it on a free port of 127.0.0.1, until Close.
 func Start(config Config) (*Web, error) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -184,7 +183,7 @@ func Start(config Config) (*Web, error) {
 	return StartOn(ln, config)
 }
 
-// StartOn is Start on a listener, which the web owns from then on.
+// StartOn is Start on a given listener, which the web owns from then on.
 func StartOn(ln net.Listener, config Config) (*Web, error) {
 	w, err := New(config)
 	if err != nil {
@@ -195,7 +194,7 @@ func StartOn(ln net.Listener, config Config) (*Web, error) {
 }
 
 // Serve serves on the listener until the context ends, and returns once every handler is done. A
-// Web serves once: either by Start or by one call of Serve.
+// Web serves only once: by Start or by one call of Serve.
 func (w *Web) Serve(ctx context.Context, ln net.Listener) error {
 	w.serve(ln)
 	select {
@@ -218,8 +217,7 @@ func (w *Web) serve(ln net.Listener) {
 	go func() { w.stopped <- w.server.Serve(ln) }()
 }
 
-// Close stops serving, cuts answers that are still waiting short, and returns once every handler is
-// done.
+// Close stops serving, cuts waiting answers short, and returns once every handler is done.
 func (w *Web) Close() error {
 	w.closing.Do(func() { w.closeErr = w.stop() })
 	return w.closeErr
@@ -233,8 +231,8 @@ func (w *Web) stop() error {
 	if err := w.server.Shutdown(); err != nil {
 		return fmt.Errorf("synthweb: stop: %w", err)
 	}
-	// Shutdown does not know a listener that Serve has not reached yet; without this such a server
-	// would serve on.
+	// Shutdown does not know a listener that Serve has not reached yet. Without this, such a server
+	// would keep serving.
 	_ = w.ln.Close()
 	if err := <-w.stopped; err != nil {
 		return fmt.Errorf("synthweb: serve: %w", err)
@@ -242,8 +240,8 @@ func (w *Web) stop() error {
 	return nil
 }
 
-// Addr is the host:port that an origin map has to lead every site to, of a web that Start or
-// StartOn returned. (Who calls Serve has the listener.)
+// Addr is the host:port for all sites in an origin map. The web must come from Start or StartOn;
+// callers of Serve have the listener.
 func (w *Web) Addr() string { return w.ln.Addr().String() }
 
 // Pattern is the left side of that origin map: "*." and the suffix.
@@ -252,8 +250,8 @@ func (w *Web) Pattern() string { return "*." + w.config.Suffix }
 // Hosts lists the host names.
 func (w *Web) Hosts() []string { return append([]string(nil), w.names...) }
 
-// URLs yields the first n addresses, going round the hosts: address i is page i / Hosts of host i %
-// Hosts. They are distinct; n beyond Hosts × PagesPerHost yields all there are.
+// URLs yields the first n addresses, round-robin over the hosts: address i is page i / Hosts of
+// host i % Hosts. They are distinct; n beyond Hosts × PagesPerHost yields all there are.
 func (w *Web) URLs(n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range min(n, w.config.Hosts*w.config.PagesPerHost) {

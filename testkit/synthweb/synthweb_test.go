@@ -20,8 +20,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestMain sees to it that a closed web leaves nothing behind. What fasthttp keeps for the
-// process's whole life, or ends by itself some seconds later, is left out.
+// TestMain checks that a closed web leaves nothing behind. It ignores what fasthttp keeps for the
+// process's whole life, or ends on its own some seconds later.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
@@ -100,7 +100,7 @@ func compare(t *testing.T, want synthweb.Page, got found) {
 	}
 }
 
-// compareCounts holds the log against what the client asked for.
+// compareCounts compares the log with the client's requests.
 func compareCounts(t *testing.T, web *synthweb.Web, client *client) {
 	t.Helper()
 	recount, err := web.Recount()

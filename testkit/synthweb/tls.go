@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// certificateLife is how long the certificates of a web are good for.
+// certificateLife is how long the certificates of a web are valid.
 const certificateLife = 30 * 24 * time.Hour
 
 // Chain is how a site's certificate leads to the web's Authority.
 type Chain uint8
 
-// The kinds of chains. All but the first are as public sites have them.
+// The kinds of chains. All but the first resemble public sites.
 const (
 	ChainDirect Chain = iota // the authority signs it, P-256
 	ChainP256                // by an intermediate, all keys P-256
@@ -32,7 +32,7 @@ const (
 	lastChain   = ChainRSA
 )
 
-// authority signs a certificate for each site when it is first asked for: at most one a site.
+// authority signs a certificate for each site at its first request: at most one per site.
 type authority struct {
 	root   *signer
 	issuer *signer // the root, or its intermediate
@@ -52,7 +52,7 @@ func newAuthority(chain Chain, now time.Time) (*authority, error) {
 	a := &authority{issued: map[string]*tls.Certificate{}}
 	name := "The synthetic web"
 	if chain == ChainRSA {
-		name += " (RSA)" // roots of two kinds have names of their own
+		name += " (RSA)" // roots of different kinds have different names
 	}
 	var err error
 	if a.root, err = a.newSigner(chain, name, nil, now); err != nil {
@@ -65,7 +65,7 @@ func newAuthority(chain Chain, now time.Time) (*authority, error) {
 	return a, err
 }
 
-// newSigner makes a certificate authority, signed by another or, without one, by itself.
+// newSigner makes a certificate authority, signed by another one or self-signed.
 func (a *authority) newSigner(chain Chain, name string, by *signer, now time.Time) (*signer,
 	error) {
 	var s signer
@@ -111,7 +111,7 @@ func (a *authority) certificateOf(host string) (*tls.Certificate, error) {
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	signed, err := x509.CreateCertificate(rand.Reader, template, by.certificate, by.key.Public(),
-		by.key) // all sites of an authority have its key
+		by.key) // all sites of an authority share its key
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: certificate of %s: %w", host, err)
 	}
@@ -149,8 +149,8 @@ func (w *Web) secure(ln net.Listener) net.Listener {
 	})
 }
 
-// Authority is what clients of a web with TLS have to trust, as PEM: a certificate for each of its
-// Chains. It is nil without TLS.
+// Authority returns what clients of a web with TLS have to trust, as PEM: a certificate for each of
+// its Chains. It is nil without TLS.
 func (w *Web) Authority() []byte {
 	var text []byte
 	for _, a := range w.authorities {

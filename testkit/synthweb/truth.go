@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Row is what one row must hold, by field name: a string, nil for a missing TEXT or ATTR, a bool
-// for EXISTS.
+// Row is the required content of a row, by field name: a string, nil for a missing TEXT or ATTR, a
+// bool for EXISTS.
 type Row map[string]any
 
 // ProductFields are the fields of product pages, for a scraper of type SINGLE_PRODUCT.
@@ -71,32 +71,32 @@ type Truth struct {
 	URL   string
 	Class Class
 	Slow  bool // the site is one of the SlowHosts
-	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those
-	// of ProductFields, but on listings of ItemFields, on articles of ArticleFields and on JSON of
+	// Pages are the pages of the run's unit chain in order: one, except for listings. Rows have the
+	// ProductFields, on listings the ItemFields, on articles the ArticleFields, and on JSON the
 	// APIFields.
 	Pages []Page
-	// RepeatsLast says what pagination by ?page=N meets after the last of Pages: that page again,
-	// byte for byte (true), or a page without rows (false). A chain whose last page is an error
-	// ends with it.
+	// RepeatsLast says what pagination by ?page=N finds after the last of Pages. True: that page
+	// again, byte for byte. False: a page without rows. A chain whose last page is an error ends
+	// with it.
 	RepeatsLast bool
 }
 
 // Page is the truth of one page.
 type Page struct {
-	URL     string        // as listed, or as the link to it says
+	URL     string        // as listed, or as in the link to it
 	Hops    []string      // where redirects lead, in order
 	Outcome model.Outcome // Delivered or Errored
 	Rows    []Row
-	// Changes: the rows' stock says by which fetch they were made (FetchOf); Rows hold those of the
+	// Changes: the rows' stock says which fetch produced them (FetchOf); Rows are those of the
 	// first.
 	Changes bool
 	// Fails is how many requests fail before one succeeds.
 	Fails  int
-	Codes  []fault.Code // of an error; any one of them is right
+	Codes  []fault.Code // of an error; any of them is right
 	Status int          // of an http_status error
 }
 
-// FinalURL is where the page was found: the last hop, or its address.
+// FinalURL is where the page was found: the last hop, or its own address.
 func (p Page) FinalURL() string {
 	if len(p.Hops) > 0 {
 		return p.Hops[len(p.Hops)-1]
@@ -104,9 +104,9 @@ func (p Page) FinalURL() string {
 	return p.URL
 }
 
-// Truth tells what a run must find that starts at the address, by the plain tier and obeying
-// robots.txt. The run has more attempts than Config.Fails and more patience than SlowLatency and
-// DripTime. Addresses that are no page of the web are true 404s; those of other hosts are errors.
+// Truth returns what a run from an address must find, with the plain tier and obeying robots.txt.
+// The run needs more attempts than Config.Fails and more patience than SlowLatency and DripTime.
+// Addresses that are not a page of the web are true 404s; those of other hosts are errors.
 func (w *Web) Truth(address string) (Truth, error) {
 	p, err := w.pageAt(address)
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *Web) Truth(address string) (Truth, error) {
 	return truth, nil
 }
 
-// pageAt is the page that an address of this web means.
+// pageAt returns the page for an address of this web.
 func (w *Web) pageAt(address string) (page, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -145,7 +145,7 @@ func (w *Web) pageAt(address string) (page, error) {
 	return w.parse(host, u.RequestURI()), nil
 }
 
-// pageTruth is the truth of a page alone.
+// pageTruth is the truth of a single page.
 func (w *Web) pageTruth(p page, address string) Page {
 	p = p.shown()
 	t := Page{URL: address, Outcome: model.Delivered, Changes: p.class.isChanging()}
@@ -189,7 +189,7 @@ func (p Page) errored(codes ...fault.Code) Page {
 	return p
 }
 
-// rows are the rows of a page that answers 200, as of its first fetch.
+// rows returns the rows of a page that answers 200, as of its first fetch.
 func (w *Web) rows(p page) []Row {
 	host, n := int(p.host), int(p.n)
 	switch {

@@ -1,4 +1,4 @@
-// Package tool owns what becomes of a test that needs a program of the machine.
+// Package tool decides what happens to a test that needs a program of the machine.
 package tool
 
 import (
@@ -8,7 +8,7 @@ import (
 )
 
 // Need skips a test whose program is not on PATH. Continuous integration (CI is set) has all
-// programs, so that the test fails there, but for .ci/bare, which hides them (CI is bare).
+// programs, so the test fails there. The exception is .ci/bare, which hides them (CI is bare).
 func Need(t testing.TB, name string) {
 	t.Helper()
 	_, err := exec.LookPath(name)

@@ -1,5 +1,5 @@
 // Command colly is the bench's job for github.com/gocolly/colly: it reads the addresses of a file,
-// and writes a row of each.
+// and writes one row for each.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(args []string) error {
 	c.OnHTML("html", func(e *colly.HTMLElement) {
 		row := product{
 			Title:     e.ChildText("h1.title"),
-			Price:     strings.TrimSpace(e.DOM.Find("main .price").First().Text()), // of many
+			Price:     strings.TrimSpace(e.DOM.Find("main .price").First().Text()), // one of many
 			SKU:       e.ChildText("div.sku"),
 			Stock:     e.ChildText("div.stock"),
 			Canonical: e.ChildAttr("link[rel=canonical]", "href"),
@@ -59,9 +59,8 @@ func run(args []string) error {
 	return errors.Join(visitErr, out.err, out.to.Flush(), file.Close())
 }
 
-// newCollector leaves out what a list of addresses does not need: the memory of what was visited,
-// and cookies. The transport is Go's default one, with as many kept connections as there are
-// requests.
+// newCollector omits what a list of addresses does not need: the memory of visited addresses, and
+// cookies. The transport is Go's default, with as many kept connections as requests.
 func newCollector(concurrency int) *colly.Collector {
 	c := colly.NewCollector(colly.AllowURLRevisit(), colly.IgnoreRobotsTxt())
 	c.DisableCookies()
@@ -70,9 +69,8 @@ func newCollector(concurrency int) *colly.Collector {
 	return c
 }
 
-// visit has so many goroutines call the collector, which is one of the two ways that colly's
-// example of parallel scraping names. The other one, its asynchronous mode with a limit, takes more
-// for the same.
+// visit calls the collector from that many goroutines, one of the two ways in colly's example of
+// parallel scraping. The other, its asynchronous mode with a limit, costs more for the same.
 func visit(c *colly.Collector, concurrency int, addresses []string) error {
 	next := make(chan string)
 	failed := make(chan error, concurrency)

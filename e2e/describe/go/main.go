@@ -1,4 +1,4 @@
-// Command go does the main job by a generated client: go SERVER KEY URL…
+// Command go does the main job with a generated client: go SERVER KEY URL…
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"shoal.example/client/shoal"
 )
 
-// must is what a call answered; anything but an answer of success ends the program.
+// must returns a call's answer; without a success status it ends the program.
 func must[T any](answer *T, status int, err error) *T {
 	if err != nil || answer == nil {
 		fmt.Fprintln(os.Stderr, status, err)

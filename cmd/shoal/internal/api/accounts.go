@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// NewAccount is an account that is to be made.
+// NewAccount is an account to create.
 type NewAccount struct {
 	Email       string `json:"email"`
 	Password    string `json:"password"`
@@ -17,7 +17,7 @@ type NewAccount struct {
 
 const accountsPath = "/api/admin/accounts"
 
-// CreateAccount makes an account that a person signs in with; the credential must be an
+// CreateAccount creates an account that a person signs in with; the credential must be an
 // administrator's.
 func (c *Client) CreateAccount(ctx context.Context, account NewAccount) error {
 	return c.ask(ctx, http.MethodPost, accountsPath, account, nil)
@@ -34,7 +34,7 @@ type Account struct {
 	PasswordChangedAt string `json:"passwordChangedAt"`
 }
 
-// AccountFilter narrows the accounts; what is empty matches everything. Q is a part of the address.
+// AccountFilter narrows the accounts; empty fields match everything. Q is a part of the address.
 type AccountFilter struct {
 	Q, Customer string
 	Disabled    bool
@@ -57,8 +57,8 @@ func (c *Client) Accounts(ctx context.Context, filter AccountFilter,
 	return list, err
 }
 
-// DisableAccount keeps an account from signing in, or lets it sign in again; the credential must be
-// an administrator's.
+// DisableAccount keeps an account from signing in, or allows it again; the credential must be an
+// administrator's.
 func (c *Client) DisableAccount(ctx context.Context, id string, disable bool) error {
 	method := http.MethodPut
 	if !disable {
@@ -72,8 +72,8 @@ func (c *Client) RemoveAccount(ctx context.Context, id string) error {
 	return c.ask(ctx, http.MethodDelete, accountsPath+"/"+url.PathEscape(id), nil, nil)
 }
 
-// PasswordLink is where a person sets the password of an account. Link begins with / where the
-// server does not know its public address. ExpiresAt is ISO 8601.
+// PasswordLink is where a person sets the password of an account. Link begins with / if the server
+// does not know its public address. ExpiresAt is ISO 8601.
 type PasswordLink struct {
 	Link      string `json:"link"`
 	ExpiresAt string `json:"expiresAt"`
@@ -87,7 +87,7 @@ func (c *Client) MakePasswordLink(ctx context.Context, id string) (PasswordLink,
 	return made, err
 }
 
-// SetPassword gives an account another password; the credential must be an administrator's.
+// SetPassword sets another password for an account; the credential must be an administrator's.
 func (c *Client) SetPassword(ctx context.Context, id, password string) error {
 	return c.ask(ctx, http.MethodPut, accountsPath+"/"+url.PathEscape(id)+"/password",
 		map[string]string{"password": password}, nil)

@@ -1,5 +1,5 @@
 // Package api is the command line's client of the HTTP API: requests, error bodies, the job stream,
-// the cursor read. It knows the API by its published shapes only and shares no code with the
+// the cursor read. It knows only the published shapes of the API and shares no code with the
 // server, so that it keeps the server honest.
 package api
 
@@ -27,8 +27,8 @@ import (
 const (
 	maxErrorBody  = 1 << 20
 	maxAnswerBody = 256 << 20
-	callTimeout   = 2 * time.Minute  // of calls that stream nothing, unless they say within
-	margin        = 30 * time.Second // for the way to a server and back, beside its time
+	callTimeout   = 2 * time.Minute  // of calls that stream nothing, unless within sets another
+	margin        = 30 * time.Second // added to the server's time, for the way there and back
 	dialTimeout   = 5 * time.Second
 )
 
@@ -40,11 +40,11 @@ type Client struct {
 	clock  clock.Clock
 	notice func(string)
 	hasty  bool          // never waits for another try
-	most   time.Duration // of a call that streams nothing
+	most   time.Duration // time limit of a call that streams nothing
 }
 
 // New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in
-// token; notice, which may be nil, hears why a call is waiting.
+// token. notice, which may be nil, is told why a call is waiting.
 func New(server, key string, c clock.Clock, notice func(string)) *Client {
 	if notice == nil {
 		notice = func(string) {}
@@ -62,31 +62,31 @@ func New(server, key string, c clock.Clock, notice func(string)) *Client {
 	}
 }
 
-// refuseRedirect keeps the credential where it was meant to go: the API redirects nowhere.
+// refuseRedirect keeps the credential from going elsewhere: the API never redirects.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Impatient has the client answer with the first refusal, instead of waiting until the server may
-// take the call. To be called before anything else.
+// Impatient makes the client return the first refusal instead of waiting until the server accepts
+// the call. It must be called before anything else.
 func (c *Client) Impatient() { c.hasty = true }
 
-// within is the client for a call that the server gives so long. One that is cut off here goes on
-// there, and nobody hears what became of it.
+// within returns a client for a call to which the server grants that much time. If the client gives
+// up first, the server goes on, and the result is lost.
 func (c *Client) within(server time.Duration) *Client {
 	patient := *c
 	patient.most = server + margin
 	return &patient
 }
 
-// Server is the base address.
+// Server returns the base address.
 func (c *Client) Server() string { return c.server }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ErrUnreachable is wrapped by errors that mean that no answer came.
+// ErrUnreachable is wrapped by errors of calls without an answer.
 var ErrUnreachable = errors.New("the server cannot be reached")
 
-// errUnsent is ErrUnreachable where there was no connection to send anything on.
+// errUnsent is ErrUnreachable before any connection was made.
 var errUnsent = fmt.Errorf("%w", ErrUnreachable)
 
 // Problem is an error answer.
@@ -120,7 +120,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// text is the problem in one line.
+// text returns the problem in one line.
 func (p *Problem) text() string {
 	text := p.Detail
 	if text == "" {
@@ -132,7 +132,7 @@ func (p *Problem) text() string {
 	return fmt.Sprintf("%s (%d %s)", text, p.Status, p.Code)
 }
 
-// IsStatus says whether err is an answer of one of the statuses.
+// IsStatus says whether err is an answer with one of the statuses.
 func IsStatus(err error, statuses ...int) bool {
 	var problem *Problem
 	if !errors.As(err, &problem) {
@@ -146,7 +146,7 @@ func IsStatus(err error, statuses ...int) bool {
 	return false
 }
 
-// request is one call.
+// request describes one call.
 type request struct {
 	method      string
 	path        string
@@ -155,7 +155,7 @@ type request struct {
 	body        io.Reader
 	length      int64 // of body, -1 when unknown
 	contentType string
-	// again says that it may be made again when nobody knows what became of it.
+	// again says that it may be repeated when the result is unknown.
 	again bool
 }
 
@@ -165,19 +165,18 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 		out)
 }
 
-// send calls a mutating operation that keeps keys: the Idempotency-Key stays the same over all
-// tries.
+// send calls a mutating operation with an Idempotency-Key, which stays the same over all tries.
 func (c *Client) send(ctx context.Context, method, path string, body, out any) error {
 	return c.call(ctx, request{method: method, path: path, header: newKey(), again: true}, body,
 		out)
 }
 
-// ask calls an operation that keeps no keys, and that does or costs something each time.
+// ask calls an operation without an Idempotency-Key, whose every call has an effect or a cost.
 func (c *Client) ask(ctx context.Context, method, path string, body, out any) error {
 	return c.call(ctx, request{method: method, path: path}, body, out)
 }
 
-// newKey is a header with an Idempotency-Key of its own.
+// newKey makes a header with a new Idempotency-Key.
 func newKey() http.Header { return http.Header{"Idempotency-Key": {uuid.NewString()}} }
 
 func (c *Client) call(ctx context.Context, r request, body, out any) error {
@@ -197,7 +196,7 @@ func (c *Client) call(ctx context.Context, r request, body, out any) error {
 	})
 }
 
-// open begins an answer that is read as it comes.
+// open begins an answer that is streamed.
 func (c *Client) open(ctx context.Context, path string,
 	query url.Values) (answer *http.Response, err error) {
 	rows := request{method: http.MethodGet, path: path, query: query, again: true,
@@ -220,8 +219,8 @@ func (c *Client) once(ctx context.Context, req request, out any) error {
 	return decode(answer, out)
 }
 
-// do sends a request and returns an answer of 2xx, whose body the caller closes. Other answers
-// become a *Problem.
+// do sends a request and returns a 2xx answer, whose body the caller closes. Other answers become a
+// *Problem.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	address := c.server + r.path
 	if len(r.query) > 0 {
@@ -261,8 +260,8 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	return answer, nil
 }
 
-// closeBody lets the connection be used again. Closing a body that was read cannot fail in a way
-// that matters.
+// closeBody drains the body so that the connection is reused. An error of closing a read body does
+// not matter.
 func closeBody(answer *http.Response) {
 	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16)
 	_ = answer.Body.Close()

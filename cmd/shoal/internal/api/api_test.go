@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// TestRetries: what is limited is waited for as long as that takes, what is unavailable for half a
-// minute in all. What nobody knows the end of is made again where that is harmless.
+// TestRetries: a limited call waits as long as told, an unavailable one for half a minute in all. A
+// call with an unknown result is repeated where that is harmless.
 func TestRetries(t *testing.T) {
 	answer := func(status int, retry time.Duration) error {
 		return &Problem{Status: status, retryAfter: retry}
@@ -64,7 +64,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// played is a transport that plays answers: the status of each, 0 for a connection that breaks.
+// played is a transport that plays answers: one status each, 0 for a connection that breaks.
 type played struct {
 	statuses []int
 	keys     []string
@@ -95,8 +95,8 @@ type breaks struct{}
 
 func (breaks) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestUnsureCalls: a call whose answer was lost is made again under its key. Without one it is not.
-// Whoever gives up hears that it may have been done.
+// TestUnsureCalls: a call whose answer was lost is repeated under its key. Without a key it is not.
+// If the client gives up, it says that the call may have been carried out.
 func TestUnsureCalls(t *testing.T) {
 	const said = "may have been done"
 	for name, c := range map[string]struct {
@@ -140,7 +140,7 @@ func link(c *Client) error   { return last(c.MakePasswordLink(context.Background
 func drain(c *Client) error  { return c.Drain(context.Background(), "f1", true) }
 func sample(c *Client) error { return last(c.Sample(context.Background(), "a")) }
 
-// TestNobodyThere: a call that nobody takes is not made again.
+// TestNobodyThere: a call that reaches no server is not repeated.
 func TestNobodyThere(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -151,8 +151,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestKeysAreThoseThatTheServerKeeps: a call has an Idempotency-Key where the published description
-// has one. A key that the server passes over would have it done twice.
+// TestKeysAreThoseThatTheServerKeeps: a call sends an Idempotency-Key where the published
+// description has one. If the server ignored a key, a repeat would do the call twice.
 func TestKeysAreThoseThatTheServerKeeps(t *testing.T) {
 	text, err := os.ReadFile("../../../../apiserver/testdata/openapi.json")
 	if err != nil {

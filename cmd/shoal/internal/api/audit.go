@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// AuditEntry is the part of an entry of the audit trail that the command line shows.
+// AuditEntry is the part of an audit trail entry that the command line shows.
 type AuditEntry struct {
 	Number            uint64 `json:"number"`
 	At                string `json:"at"`
@@ -34,7 +34,7 @@ type AuditEntry struct {
 type AuditPage = cursorPage[AuditEntry]
 
 // AuditFilter narrows the trail; empty fields match everything. Order is newest or oldest, From and
-// To are times as RFC 3339 has them.
+// To are RFC 3339 times.
 type AuditFilter struct{ Actor, Customer, From, To, Order string }
 
 const (
@@ -61,7 +61,7 @@ func (c *Client) Audit(ctx context.Context, filter AuditFilter, limit int) (Answ
 	return page, err
 }
 
-// AuditTrail reads the whole trail from its beginning, each entry as the server has it. It ends
+// AuditTrail reads the whole trail from its beginning, each entry as the server sends it. It ends
 // with the first error; the credential must be an administrator's.
 func (c *Client) AuditTrail(ctx context.Context) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
@@ -85,14 +85,14 @@ func (c *Client) AuditTrail(ctx context.Context) iter.Seq2[json.RawMessage, erro
 	}
 }
 
-// AuditCSV writes the whole trail as csv as it comes. What a broken call has written is not all of
-// it; the credential must be an administrator's.
+// AuditCSV streams the whole trail as csv. What a failed call has written is incomplete. The
+// credential must be an administrator's.
 func (c *Client) AuditCSV(ctx context.Context, to io.Writer) error {
 	answer, err := c.open(ctx, auditPath, url.Values{"format": {"csv"}, "order": {"oldest"}})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	defer func() { _ = answer.Body.Close() }() // read-only
 	if _, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer)); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
-// credential must be an administrator's. What a broken call has written is not a backup.
+// Backup streams the cluster's state to a writer, and returns its length in bytes; the credential
+// must be an administrator's. What a failed call has written is not a backup.
 func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
 	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	defer func() { _ = answer.Body.Close() }() // read-only
 	n, err := io.Copy(to, answer.Body)
 	if err != nil {
 		return n, fmt.Errorf("the backup broke off after %d bytes: %w", n, err)
@@ -25,7 +25,7 @@ func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
 	return n, nil
 }
 
-// Restored answers Restore.
+// Restored is the answer to Restore.
 type Restored struct {
 	ClusterID string `json:"clusterId"`
 	Index     uint64 `json:"index"`
@@ -44,8 +44,7 @@ type Restored struct {
 	BeforeMicros  int64  `json:"beforeMicros"`
 }
 
-// Restore puts a backup in the place of the cluster's state; the credential must be an
-// administrator's.
+// Restore replaces the cluster's state with a backup; the credential must be an administrator's.
 func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
 	reviveKeys bool) (Restored, error) {
 	var restored Restored
@@ -68,7 +67,7 @@ type KeptBackup struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// Backups lists the backups in the blob store, the newest first; the credential must be an
+// Backups lists the backups in the blob store, newest first; the credential must be an
 // administrator's.
 func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 	var kept Answer[[]KeptBackup]
@@ -76,7 +75,7 @@ func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
 	return kept, err
 }
 
-// RestoreKept restores a backup of the blob store; the credential must be an administrator's.
+// RestoreKept restores a backup from the blob store; the credential must be an administrator's.
 func (c *Client) RestoreKept(ctx context.Context, name string, force, reviveKeys bool) (Restored,
 	error) {
 	var restored Restored

@@ -15,14 +15,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Identity is who the credential belongs to.
+// Identity is the owner of the credential.
 type Identity struct {
 	CustomerRef string `json:"customerRef"`
 	Scope       string `json:"scope"`
 }
 
-// Group is the part of a GroupDTO that the command line reads and writes. The server names the
-// DataTable when it is empty.
+// Group is the part of a GroupDTO that the command line reads and writes. If DataTable is empty,
+// the server names it.
 type Group struct {
 	ID                  string `json:"id,omitempty"`
 	Name                string `json:"name"`
@@ -52,14 +52,14 @@ type Job struct {
 	ItemsQuantity int64  `json:"itemsQuantity"`
 	TotalRequests int64  `json:"totalRequests"`
 	Duration      *int64 `json:"duration"`
-	ChargedMicros *int64 `json:"chargedMicros"` // nil: it is another customer's to know
+	ChargedMicros *int64 `json:"chargedMicros"` // nil: it is another customer's
 	ErrorMessage  string `json:"errorMessage"`
 	StopReason    string `json:"stopReason"`
 
-	JSON json.RawMessage `json:"-"` // the record as it came
+	JSON json.RawMessage `json:"-"` // the record as received
 }
 
-// UnmarshalJSON keeps the record as it came, too.
+// UnmarshalJSON also keeps the record as received.
 func (j *Job) UnmarshalJSON(data []byte) error {
 	type plain Job
 	j.JSON = bytes.Clone(data)
@@ -70,7 +70,7 @@ func (j *Job) UnmarshalJSON(data []byte) error {
 func (j *Job) Final() bool { return model.JobState(j.State).Final() }
 
 // LinkError is a link that ended with an error; Status is the site's HTTP status, null without one.
-// Place is where to go on reading behind it.
+// Place is where reading continues after it.
 type LinkError struct {
 	URL    string `json:"url"`
 	Status *int   `json:"status"`
@@ -78,10 +78,10 @@ type LinkError struct {
 	Code   string `json:"code"`
 	Place  string `json:"place,omitempty"`
 
-	JSON json.RawMessage `json:"-"` // the error as it came
+	JSON json.RawMessage `json:"-"` // the error as received
 }
 
-// UnmarshalJSON keeps the error as it came, too.
+// UnmarshalJSON also keeps the error as received.
 func (l *LinkError) UnmarshalJSON(data []byte) error {
 	type plain LinkError
 	l.JSON = bytes.Clone(data)
@@ -96,7 +96,7 @@ type Wallet struct {
 	LowBalance            bool   `json:"lowBalance"`
 }
 
-// Transaction is a line of the wallet's ledger, in micros; BalanceAfterMicros is null while it is
+// Transaction is a line of the wallet's ledger, in micros. BalanceAfterMicros is null while it is
 // OPEN.
 type Transaction struct {
 	ID                 string `json:"id"`
@@ -111,7 +111,7 @@ type Transaction struct {
 	CreatedAt          string `json:"createdAt"`
 }
 
-// Line is what a transaction says of one price.
+// Line is the part of a transaction at one price.
 type Line struct {
 	Label           string `json:"label"`
 	Pages           int64  `json:"pages"`
@@ -121,7 +121,7 @@ type Line struct {
 	AmountMicros    int64  `json:"amountMicros"`
 }
 
-// Launch answers a list run.
+// Launch is the answer to a list run.
 type Launch struct {
 	JobID             string `json:"jobId"`
 	ScraperID         string `json:"scraperId"`
@@ -144,14 +144,14 @@ type Status struct {
 	OpenJobs int              `json:"openJobs"`
 	Out      int64            `json:"out"`
 	Lag      map[string]int64 `json:"lag"`
-	// Pages and PageErrors were settled since Node started: delivered or errored, and those
-	// errored.
+	// Pages and PageErrors count what was settled since Node started: all delivered or errored
+	// pages, and the errored ones.
 	Pages      uint64 `json:"pages"`
 	PageErrors uint64 `json:"pageErrors"`
 }
 
-// Node is a node of the cluster as the leader sees it. LeaseAgeMillis is null when it was not
-// heard, GoneMillis while it is there, Lag when it did not say.
+// Node is a node of the cluster as the leader sees it. LeaseAgeMillis is null if it was never
+// heard, GoneMillis while it is there, Lag if it did not report.
 type Node struct {
 	Name           string   `json:"name"`
 	Roles          []string `json:"roles"`
@@ -182,7 +182,7 @@ type Recount struct {
 	RecountItems  uint64 `json:"recountItems"`
 }
 
-// Reconciliation is how the ledger compares with the payment provider, and with itself.
+// Reconciliation is the comparison of the ledger with the payment provider, and with itself.
 type Reconciliation struct {
 	ProviderAsked   bool               `json:"providerAsked"`
 	Days            int                `json:"days"`
@@ -194,7 +194,7 @@ type Reconciliation struct {
 	MoreDifferences int64              `json:"moreDifferences"`
 }
 
-// LedgerDifference is something that is not as it ought to be, in micros.
+// LedgerDifference is a difference from the expected state, in micros.
 type LedgerDifference struct {
 	Kind        string `json:"kind"`
 	CustomerRef string `json:"customerRef"`
@@ -203,16 +203,16 @@ type LedgerDifference struct {
 	WantMicros  int64  `json:"wantMicros"`
 }
 
-// Answer is an answer of the API: what the command line reads of it, and all of it as it came.
+// Answer is an answer of the API: the part that the command line reads, and all of it as received.
 type Answer[T any] struct {
 	Value  T
 	JSON   json.RawMessage
-	Reason string // why a page gave nothing, "" where the server says nothing of it
+	Reason string // why a page had no rows, "" if the server does not say
 }
 
-// tell takes what the server says beside the answer.
+// tell takes what the server says in headers.
 func (a *Answer[T]) tell(header http.Header) {
-	// written as a string of Go, without its quotes
+	// The header is a Go string literal without its quotes.
 	if reason, err := strconv.Unquote(`"` + header.Get("Shoal-Reason") + `"`); err == nil {
 		a.Reason = reason
 	}
@@ -224,10 +224,10 @@ func (a *Answer[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &a.Value)
 }
 
-// MarshalJSON writes the answer as it came.
+// MarshalJSON writes the answer as received.
 func (a Answer[T]) MarshalJSON() ([]byte, error) { return a.JSON, nil }
 
-// Page is envelope A, and of envelope B what it shares with it.
+// Page is envelope A, and the part of envelope B that is the same.
 type Page[T any] struct {
 	Content       []T   `json:"content"`
 	TotalElements int64 `json:"totalElements"`
@@ -268,8 +268,8 @@ func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
 	return saved, err
 }
 
-// RunList streams a list of addresses to the server and launches it. Open gives the list from its
-// beginning, for each try; length is its length in bytes, -1 when unknown.
+// RunList streams a list of addresses to the server and launches it. open returns the list from its
+// beginning for each try; length is its length in bytes, -1 when unknown.
 func (c *Client) RunList(ctx context.Context, query url.Values, open func() io.Reader,
 	length int64, contentType string) (Answer[Launch], error) {
 	var launch Answer[Launch]
@@ -309,8 +309,8 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) (
 	return history, err
 }
 
-// Job finds a job record by its id, nil when there is none. Runs whose scraper is gone are found,
-// however old they are.
+// Job finds a job record by its id, nil if there is none. It also finds runs whose scraper is gone,
+// however old.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 	query := url.Values{"limit": {strconv.Itoa(maxCursorPage)}}
 	for {
@@ -331,11 +331,11 @@ func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 	}
 }
 
-// errorsPage is how many errors are read at a time.
+// errorsPage is how many errors are read per call.
 const errorsPage = 10_000
 
 // JobErrors reads the links of a job that ended with an error, page after page. It ends with the
-// first error of its own.
+// first error of reading.
 func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, error] {
 	path := "/api/scraper/load-history/group/" + url.PathEscape(job.GroupID) + "/job/" +
 		url.PathEscape(job.ID) + "/errors"
@@ -382,7 +382,7 @@ func (c *Client) Transactions(ctx context.Context, size int) (Answer[Page[Transa
 	return list, err
 }
 
-// TransactionOf is the transaction of a job, nil when it is not among the newest hundred.
+// TransactionOf returns the transaction of a job, nil if it is not among the newest hundred.
 func (c *Client) TransactionOf(ctx context.Context, job string) (*Transaction, error) {
 	newest, err := c.Transactions(ctx, 100)
 	if err != nil {
@@ -424,7 +424,7 @@ func (c *Client) Nodes(ctx context.Context) (Answer[[]Node], error) {
 	return nodes, err
 }
 
-// Drain tells a node to drain, or takes that back; the credential must be an administrator's.
+// Drain tells a node to drain, or cancels that; the credential must be an administrator's.
 func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 	method := http.MethodPut
 	if !drain {
@@ -433,14 +433,14 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 	return c.ask(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
 }
 
-// RemoveNode takes a node that is gone out of the cluster; the credential must be an
+// RemoveNode removes a node that is gone from the cluster; the credential must be an
 // administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
 	return c.ask(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
 }
 
-// Reconcile holds the ledger against the payment provider and against itself, over so many days;
-// the credential must be an administrator's.
+// Reconcile compares the ledger with the payment provider and with itself, over the last days; the
+// credential must be an administrator's.
 func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation], error) {
 	var answer Answer[Reconciliation]
 	err := c.within(10*time.Minute).ask(ctx, http.MethodPost,

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// DiffQuery says which two runs of a scraper are compared.
+// DiffQuery says which two runs of a scraper are compared, and how.
 type DiffQuery struct {
 	From, To string
-	Key      []string // members that tell rows apart; nil: as the server finds
-	Fields   []string // members that are compared; nil: all of the rows' own
+	Key      []string // members that identify a row; nil: the server finds them
+	Fields   []string // members that are compared; nil: all of the rows' own members
 }
 
-// RunDiff is the beginning of a comparison.
+// RunDiff is the summary of a comparison.
 type RunDiff struct {
 	Key     []string `json:"key"`
 	Summary struct {
@@ -31,8 +31,8 @@ type RunDiff struct {
 	} `json:"summary"`
 }
 
-// RowChange is a row that two runs do not have alike. Before is null of an added one, and After of
-// a removed one.
+// RowChange is a row that differs between two runs. Before is null if it was added, and After if it
+// was removed.
 type RowChange struct {
 	Change  string          `json:"change"`
 	Changed []string        `json:"changed"`
@@ -55,13 +55,13 @@ func (q DiffQuery) values(more ...string) url.Values {
 
 const diffPath = "/api/scraper/data/diff"
 
-// Diff counts what differs between two runs.
+// Diff counts the differences of two runs.
 func (c *Client) Diff(ctx context.Context, q DiffQuery) (diff Answer[RunDiff], err error) {
 	err = c.within(30*time.Minute).get(ctx, diffPath, q.values("limit", "1"), &diff)
 	return diff, err
 }
 
-// Changes reads what differs, one row after the other. It ends with the first error.
+// Changes reads the differences, one row after the other. It ends with the first error.
 func (c *Client) Changes(ctx context.Context, q DiffQuery) iter.Seq2[RowChange, error] {
 	return func(yield func(RowChange, error) bool) {
 		answer, err := c.openDiff(ctx, q, "jsonl")
@@ -69,7 +69,7 @@ func (c *Client) Changes(ctx context.Context, q DiffQuery) iter.Seq2[RowChange, 
 			yield(RowChange{}, err)
 			return
 		}
-		defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+		defer func() { _ = answer.Body.Close() }() // read-only
 		lines := bufio.NewScanner(answer.Body)
 		lines.Buffer(make([]byte, 0, copyBuffer), 2*maxRow)
 		for lines.Scan() {
@@ -90,13 +90,13 @@ func (c *Client) Changes(ctx context.Context, q DiffQuery) iter.Seq2[RowChange, 
 	}
 }
 
-// ExportDiff writes what differs as csv or jsonl.
+// ExportDiff writes the differences as csv or jsonl.
 func (c *Client) ExportDiff(ctx context.Context, q DiffQuery, format string, to io.Writer) error {
 	answer, err := c.openDiff(ctx, q, format)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	defer func() { _ = answer.Body.Close() }() // read-only
 	if _, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer)); err != nil {
 		return broken(ctx, err)
 	}

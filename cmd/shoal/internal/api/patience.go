@@ -12,20 +12,19 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// Bounds of patience.
+// Bounds of the waiting for a server.
 const (
 	maxWaits    = 20               // how often one call waits
-	longestWait = 2 * time.Minute  // the longest Retry-After of the rate limit that it waits for
-	unavailable = 30 * time.Second // how long it is made again while the server cannot do it
+	longestWait = 2 * time.Minute  // the longest Retry-After of a rate limit that it accepts
+	unavailable = 30 * time.Second // how long it is repeated while the server is unavailable
 )
 
-// underway is how long a call waits for its like that the server is still at.
+// underway is the backoff while the server is still working on the first call with the same key.
 var underway = retry.Backoff{First: time.Second, Most: time.Minute}
 
-// patiently makes a call until its answer is not one to wait for. Each wait is told with its
-// length.
+// patiently repeats a call until its answer is final. It gives notice of each wait with its length.
 func (c *Client) patiently(ctx context.Context, r request, try func(request) error) error {
-	var failed time.Time // for the first time
+	var failed time.Time // the first time
 	for waits := 0; ; waits++ {
 		err := try(r)
 		if waits == 0 {
@@ -47,15 +46,15 @@ func (c *Client) patiently(ctx context.Context, r request, try func(request) err
 	}
 }
 
-// retryAfter says whether a call is worth another try, and when. It has waited so often, and failed
-// for so long. Unsure says that it may be made again when nobody knows what became of it.
+// retryAfter says whether a call that failed for lasted, after waits tries, is worth another try,
+// and when. unsure says that it may be repeated when its result is unknown.
 func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.Duration, bool) {
 	var problem *Problem
 	switch {
 	case waits >= maxWaits:
 		return 0, false
 	case isUnsent(err, waits):
-		return 0, false // who mistyped the address hears so at once
+		return 0, false // whoever mistyped the address gets the error at once
 	case errors.Is(err, ErrUnreachable):
 		return time.Second, unsure && lasted+time.Second < unavailable
 	case !errors.As(err, &problem):
@@ -67,7 +66,7 @@ func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.D
 		return wait, problem.retryAfter <= longestWait
 	case http.StatusServiceUnavailable:
 		return wait, lasted+wait < unavailable
-	case http.StatusBadGateway, http.StatusGatewayTimeout: // of a proxy: the server may be at it
+	case http.StatusBadGateway, http.StatusGatewayTimeout: // by a proxy: the server may go on
 		return wait, unsure && lasted+wait < unavailable
 	}
 	if problem.isUnderway() {
@@ -76,13 +75,13 @@ func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.D
 	return 0, false
 }
 
-// isUnsent says whether nothing has reached the server, at the first try.
+// isUnsent says whether the first try failed before anything reached the server.
 func isUnsent(err error, waits int) bool { return waits == 0 && errors.Is(err, errUnsent) }
 
 // isUnderway says that the server is still at the first call with the key.
 func (p *Problem) isUnderway() bool { return p.Code == string(fault.IdempotencyInFlight) }
 
-// doubt tells of a call that changes something, when nobody knows what became of it.
+// doubt adds to the error of a mutating call that its result is unknown.
 func doubt(err error, r request, waits int) error {
 	var problem *Problem
 	unknown := errors.Is(err, ErrUnreachable) && !isUnsent(err, waits) ||

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// RunProfile is what the fields of a run's rows are like.
+// RunProfile describes the fields of a run's rows.
 type RunProfile struct {
 	Rows       int64          `json:"rows"`
 	Fields     []FieldProfile `json:"fields"`
 	MoreFields bool           `json:"moreFields"`
 }
 
-// FieldProfile is what one field is like. The numbers are nil where it has none.
+// FieldProfile describes one field. Numbers are nil if it has none.
 type FieldProfile struct {
 	Name          string            `json:"name"`
 	FillRate      float64           `json:"fillRate"` // share of rows with a value, 0 to 1
@@ -26,22 +26,22 @@ type FieldProfile struct {
 	Examples      []json.RawMessage `json:"examples"`
 }
 
-// Profile answers what the fields of a run's rows are like.
+// Profile describes the fields of a run's rows.
 func (c *Client) Profile(ctx context.Context, job string) (profile Answer[RunProfile], err error) {
 	err = c.within(5*time.Minute).get(ctx, "/api/scraper/data/profile",
 		url.Values{"jobId": {job}}, &profile)
 	return profile, err
 }
 
-// RunOddities are in what a run is unlike the runs before it.
+// RunOddities are the differences of a run from the runs before it.
 type RunOddities struct {
 	ComparedWith []string `json:"comparedWith"` // ids of runs
 	Oddities     []struct {
-		Text string `json:"text"` // why, in words
+		Text string `json:"text"` // the reason, in words
 	} `json:"oddities"`
 }
 
-// Oddities answers in what a run that has ended is unlike the runs before it.
+// Oddities returns how a run that has ended differs from the runs before it.
 func (c *Client) Oddities(ctx context.Context, job string) (odd Answer[RunOddities], err error) {
 	err = c.within(5*time.Minute).get(ctx, "/api/scraper/data/oddities",
 		url.Values{"jobId": {job}}, &odd)

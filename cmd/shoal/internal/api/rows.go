@@ -23,21 +23,21 @@ type RowQuery struct {
 	Limit   int64    // most rows, 0 for all
 }
 
-// File is how rows are written: Format is csv, jsonl, parquet or xlsx.
+// File describes how rows are written: Format is csv, jsonl, parquet or xlsx.
 type File struct {
 	Format    string
 	BOM       bool // a byte order mark before a csv
-	Unguarded bool // text in a csv that a spreadsheet takes for a formula stays as it is
+	Unguarded bool // csv text that a spreadsheet takes for a formula is not escaped
 }
 
-// Export writes rows to a file as they come, whatever their number, and returns how many bytes they
-// are. What a broken call has written is not all of them.
+// Export streams any number of rows to a file, and returns how many bytes it wrote. What a failed
+// call has written is incomplete.
 func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (int64, error) {
 	answer, err := c.openRows(ctx, q, f)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	defer func() { _ = answer.Body.Close() }() // read-only
 	n, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer))
 	if err != nil {
 		return n, broken(ctx, err)
@@ -50,7 +50,7 @@ const (
 	maxRow     = 64 << 20 // bytes of a row
 )
 
-// broken is the error of an answer that ended too early.
+// broken is the error of an answer that ended early.
 func broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -58,8 +58,8 @@ func broken(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: the rows broke off: %w", ErrUnreachable, err)
 }
 
-// Rows reads rows one after the other; each is the JSON document as the server has it, and stays as
-// it is until the next. It ends with the first error.
+// Rows reads rows one after the other. Each is the JSON document as the server sends it, valid
+// until the next. It ends with the first error.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		answer, err := c.openRows(ctx, q, File{Format: "jsonl"})
@@ -67,7 +67,7 @@ func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage
 			yield(nil, err)
 			return
 		}
-		defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+		defer func() { _ = answer.Body.Close() }() // read-only
 		lines := bufio.NewScanner(answer.Body)
 		lines.Buffer(make([]byte, 0, copyBuffer), maxRow)
 		for lines.Scan() {

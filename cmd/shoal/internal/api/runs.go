@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// GroupRuns is what became of the scrapers of a group.
+// GroupRuns is the result for each scraper of a group.
 type GroupRuns struct {
 	GroupID string `json:"groupId"`
 	Jobs    []struct {
@@ -46,7 +46,7 @@ func (c *Client) StopGroup(ctx context.Context, id string) (Answer[GroupRuns], e
 	return runs, err
 }
 
-// Requeue launches a run of what failed in another one; maxCharge in micros, nil for no cap.
+// Requeue launches a run of the failed links of another run; maxCharge in micros, nil for no cap.
 func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Answer[Launch],
 	error) {
 	var launch Answer[Launch]
@@ -58,13 +58,13 @@ func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Ans
 	return launch, err
 }
 
-// ReExtract says which run's kept bodies are read again, and by which fields; nil: the scraper's.
+// ReExtract says which run's kept bodies are read again, and with which fields; nil: the scraper's.
 type ReExtract struct {
 	JobID       string        `json:"jobId"`
 	ItemsConfig []model.Field `json:"itemsConfig,omitempty"`
 }
 
-// ReExtract makes a run of the kept bodies of another one.
+// ReExtract makes a run from the kept bodies of another one.
 func (c *Client) ReExtract(ctx context.Context, scraper string, of ReExtract) (Answer[Launch],
 	error) {
 	var launch Answer[Launch]
@@ -73,14 +73,13 @@ func (c *Client) ReExtract(ctx context.Context, scraper string, of ReExtract) (A
 	return launch, err
 }
 
-// ScraperStart is how a scraper of a group starts; NextStart is nil while nothing starts it by
-// itself.
+// ScraperStart is how a scraper of a group starts; NextStart is nil without a schedule.
 type ScraperStart struct {
 	ScraperID string  `json:"scraperId"`
 	NextStart *string `json:"nextStart"`
 }
 
-// PutStartType says when a group starts by itself.
+// PutStartType sets when a group starts automatically.
 func (c *Client) PutStartType(ctx context.Context, id, startType string) (Answer[[]ScraperStart],
 	error) {
 	var starts Answer[[]ScraperStart]

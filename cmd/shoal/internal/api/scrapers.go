@@ -26,8 +26,8 @@ type ScraperFilter struct{ GroupID, Q string }
 // ScraperPage is a cursor page of scrapers.
 type ScraperPage = cursorPage[Scraper]
 
-// ScraperPages reads the scrapers, newest first, a page of at most limit after the other. It ends
-// with the first error.
+// ScraperPages reads the scrapers, newest first, in pages of at most limit. It ends with the first
+// error.
 func (c *Client) ScraperPages(ctx context.Context, filter ScraperFilter,
 	limit int) iter.Seq2[Answer[ScraperPage], error] {
 	return func(yield func(Answer[ScraperPage], error) bool) {
@@ -67,7 +67,7 @@ func (c *Client) PutScraper(ctx context.Context, scraper any) (Answer[Scraper], 
 	return saved, err
 }
 
-// DeletionPreview says what a deletion would do.
+// DeletionPreview describes what a deletion would do.
 type DeletionPreview struct {
 	Token          string `json:"token"`
 	PreviewSummary struct {
@@ -83,7 +83,7 @@ func (c *Client) PreviewDeleteScraper(ctx context.Context, id string) (DeletionP
 	return preview, err
 }
 
-// DeleteScraper deletes a scraper after a preview, whose token it takes.
+// DeleteScraper deletes a scraper; the token comes from a preview.
 func (c *Client) DeleteScraper(ctx context.Context, id, token string) error {
 	return c.send(ctx, http.MethodDelete, scraperPath(id)+"?token="+url.QueryEscape(token), nil,
 		nil)
@@ -101,19 +101,19 @@ func (c *Client) RunScraper(ctx context.Context, id string, maxCharge *int64) (A
 	return launch, err
 }
 
-// StopScraper stops a scraper's active run and waits for it, as far as the server does.
+// StopScraper stops a scraper's active run and waits for it as long as the server does.
 func (c *Client) StopScraper(ctx context.Context, id string) error {
 	return c.send(ctx, http.MethodPost, scraperPath(id)+"/stop", nil, nil)
 }
 
-// Proposal is a scraper that reads a page, and the first rows that it makes of it.
+// Proposal is a scraper that can read a page, and its first rows.
 type Proposal struct {
 	ScraperDTO json.RawMessage   `json:"scraperDTO"`
 	SampleData []json.RawMessage `json:"sampleData"`
 }
 
-// Look is a page to find scrapers for. Name and Group are what a proposal is to be saved under; all
-// but Fields must be set.
+// Look is a page to find scrapers for. A proposal is saved under Name and Group; all fields but
+// Fields must be set.
 type Look struct {
 	Name        string `json:"name"`
 	GroupID     string `json:"groupId"`
@@ -122,7 +122,7 @@ type Look struct {
 	HiddenData  bool   `json:"-"`
 }
 
-// Detect proposes scrapers for a page, the best first.
+// Detect proposes scrapers for a page, best first.
 func (c *Client) Detect(ctx context.Context, look Look) (Answer[[]Proposal], error) {
 	var found Answer[[]Proposal]
 	path := "/api/scraper-simple/url-based"
@@ -133,7 +133,7 @@ func (c *Client) Detect(ctx context.Context, look Look) (Answer[[]Proposal], err
 	return found, err
 }
 
-// Found is what a page says of fields, by their names; null where it says nothing.
+// Found holds the values that a page has for fields, by name; null where it has none.
 type Found struct {
 	Fields map[string]json.RawMessage `json:"fields"`
 }
@@ -146,14 +146,14 @@ func (c *Client) Find(ctx context.Context, address string, names []string) (Answ
 	return found, err
 }
 
-// Sample is the first rows that a saved scraper makes of its first page, which is paid.
+// Sample returns the first rows that a saved scraper makes of its first page, which is charged.
 func (c *Client) Sample(ctx context.Context, id string) (Answer[[]json.RawMessage], error) {
 	var rows Answer[[]json.RawMessage]
 	err := c.ask(ctx, http.MethodGet, scraperPath(id)+"/get-sample-data", nil, &rows)
 	return rows, err
 }
 
-// Scraper is the scraper that is proposed.
+// Scraper returns the proposed scraper.
 func (p *Proposal) Scraper() (Scraper, error) {
 	var scraper Scraper
 	if err := json.Unmarshal(p.ScraperDTO, &scraper); err != nil {
@@ -173,8 +173,8 @@ type Estimate struct {
 	RunsConsidered int64 `json:"runsConsidered"`
 }
 
-// Estimate asks what a run of a scraper over so many links will probably cost. 0 links are as many
-// as the scraper or its list has.
+// Estimate asks what a run of a scraper over that many links will probably cost. 0 means all links
+// of the scraper or its list.
 func (c *Client) Estimate(ctx context.Context, scraper string, links int) (Answer[Estimate],
 	error) {
 	var answer Answer[Estimate]

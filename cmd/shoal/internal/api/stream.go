@@ -17,9 +17,9 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED;
-// Duration, in milliseconds, stands on the last message. The links and the charge (micros, 0 or
-// more) are null when the server does not say.
+// Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED.
+// Duration, in milliseconds, is set on the last message. The links and the charge (micros, 0 or
+// more) are null if the server does not report them.
 type Progress struct {
 	State         string `json:"state"`
 	ItemsQuantity int64  `json:"itemsQuantity"`
@@ -32,7 +32,7 @@ type Progress struct {
 	ErrorMessage  string `json:"errorMessage"`
 }
 
-// Final says whether it is the stream's last message.
+// Final says whether this is the stream's last message.
 func (p *Progress) Final() bool { return p.State != "RUNNING" && p.State != "" }
 
 // Bounds of the stream.
@@ -40,13 +40,13 @@ const (
 	silence       = 45 * time.Second // three missed pings: the connection is dead
 	firstRetry    = 500 * time.Millisecond
 	longestRetry  = 10 * time.Second
-	maxReconnects = 30 // in a row, without a message between
+	maxReconnects = 30 // in a row, without a message in between
 	maxLine       = 1 << 20
 )
 
-// Follow reads a job's stream until its final message, which it returns, and connects again when
-// the connection breaks. Each message goes to seen. ErrUnreachable is wrapped when the server stays
-// away.
+// Follow reads a job's stream until its final message, which it returns. It reconnects when the
+// connection breaks, and passes each message to seen. The error wraps ErrUnreachable if the server
+// stays away.
 func (c *Client) Follow(ctx context.Context, job string, seen func(Progress)) (Progress, error) {
 	s := follower{client: c, job: job, retry: firstRetry}
 	for failures := 0; ; failures++ {
@@ -80,7 +80,7 @@ func (c *Client) Follow(ctx context.Context, job string, seen func(Progress)) (P
 	}
 }
 
-// follower is what a stream remembers from one connection to the next.
+// follower is the state of a stream that outlives a connection.
 type follower struct {
 	client *Client
 	job    string
@@ -88,7 +88,7 @@ type follower struct {
 	retry  time.Duration
 }
 
-// connect reads one connection to its end; final is nil when it broke before the final message.
+// connect reads one connection to its end; final is nil if it broke before the final message.
 func (f *follower) connect(ctx context.Context, seen func(Progress)) (final *Progress, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,8 +139,8 @@ type event struct {
 	retry          time.Duration
 }
 
-// readEvents hands each event to handle until the stream ends or handle returns an error; io.EOF
-// ends it without one.
+// readEvents passes each event to handle until the stream ends or handle returns an error; io.EOF
+// ends it without an error.
 func readEvents(r io.Reader, handle func(event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
@@ -163,7 +163,7 @@ func readEvents(r io.Reader, handle func(event) error) error {
 	return lines.Err()
 }
 
-// add takes one line of an event; comments and unknown fields are skipped, as the format wants it.
+// add takes one line of an event; it skips comments and unknown fields, as the format requires.
 func (e *event) add(line string) {
 	field, value, _ := strings.Cut(line, ":")
 	value = strings.TrimPrefix(value, " ")
@@ -186,7 +186,7 @@ func (e *event) add(line string) {
 	}
 }
 
-// watchdog ends a connection on which nothing, not even a ping, has come for too long.
+// watchdog ends a connection on which nothing, not even a ping, has arrived for too long.
 type watchdog struct {
 	from io.Reader
 	fed  chan struct{}
@@ -213,7 +213,7 @@ func newWatchdog(from io.Reader, c clock.Clock, hangUp func()) *watchdog {
 	return w
 }
 
-// Read reads on and feeds the watchdog.
+// Read reads from the connection and feeds the watchdog.
 func (w *watchdog) Read(p []byte) (int, error) {
 	n, err := w.from.Read(p)
 	if n > 0 {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// asked is a transport that answers nothing, and remembers what it was asked for.
+// asked is a transport that answers nothing, and records the request.
 type asked struct{ request *http.Request }
 
 func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -17,7 +17,7 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no answer")
 }
 
-// TestCallsHaveTheServersTime: a call that the server takes long for is not cut off before it.
+// TestCallsHaveTheServersTime: no call is cut off before the server's own time is over.
 func TestCallsHaveTheServersTime(t *testing.T) {
 	transport := &asked{}
 	client := New("http://a.example", "", clock.System{}, nil)

@@ -24,7 +24,7 @@ type WorkItem struct {
 // WorkFilter narrows the list of background work; empty fields match everything.
 type WorkFilter struct{ Kind, State, Customer string }
 
-// Work lists background work, what is stuck first; the credential must be an administrator's.
+// Work lists background work, stuck items first; the credential must be an administrator's.
 func (c *Client) Work(ctx context.Context, filter WorkFilter,
 	size int) (Answer[Page[WorkItem]], error) {
 	query := url.Values{"size": {strconv.Itoa(size)}}

@@ -1,5 +1,5 @@
 // Package authority makes what a cluster trusts: its authority, the identities of nodes, and
-// sign-in tokens. Its commands work on an operator's directory alone, and call no service.
+// sign-in tokens. Its commands use only an operator's directory, and call no service.
 package authority
 
 import (
@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// FileName is the authority in its operator's directory.
+// FileName is the name of the authority's file in the operator's directory.
 const FileName = "authority.pem"
 
 // Flags name the operator's directory.
@@ -27,7 +27,7 @@ type Flags struct {
 // Path is where the authority's certificate and key are, or will be.
 func (c *Flags) Path() string { return filepath.Join(c.Data, FileName) }
 
-// isAuthority says whether a file that is there is the authority's.
+// isAuthority says whether an existing file is the authority's.
 func (c *Flags) isAuthority(file string) bool {
 	one, err := os.Stat(file)
 	if err != nil {
@@ -43,7 +43,7 @@ type Init struct {
 	Name string `help:"Name of the cluster: lower-case letters, digits and inner hyphens." default:"shoal" placeholder:"NAME"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Init) Help() string {
 	return `It writes DIR/authority.pem, with which 'shoal cluster cert' makes nodes: keep it as you keep a root password, and
 away from the nodes. With DIR as --data, the commands for operators sign in as administrators of the cluster.
@@ -56,7 +56,7 @@ Example:
   SHOAL_SERVER=http://api1:8080 shoal status --data ./cluster`
 }
 
-// Run makes an authority. One that is there stays.
+// Run makes an authority. It does not replace an existing one.
 func (c *Init) Run(t *terminal.Terminal) error {
 	authority, err := identity.NewAuthority(c.Name, t.Clock.Now())
 	if err != nil {
@@ -86,7 +86,7 @@ type Cert struct {
 	Days  int      `help:"How long it is good for." default:"365"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Cert) Help() string {
 	return `The file is all that a node needs to be one: its certificate and key, the cluster's certificate and the key of gossip.
 Give it to that node alone. A node is renewed by a new file of the same name and a restart.
@@ -97,10 +97,10 @@ Example:
   shoal serve --identity ./cluster/fetcher7.pem --join cp1:7401 --kafka-brokers k:9092 --clickhouse-url http://c:8123/default`
 }
 
-// maxCertDays is about the life of an authority.
+// maxCertDays is roughly the life of an authority.
 const maxCertDays = 3650
 
-// Validate checks what a flag alone cannot.
+// Validate checks combinations of flags.
 func (c *Cert) Validate() error {
 	for _, role := range c.Roles {
 		if !slices.Contains(identity.Roles(), role) {
@@ -114,7 +114,7 @@ func (c *Cert) Validate() error {
 	return nil
 }
 
-// Run issues an identity. A file that is there stays.
+// Run issues an identity. It does not replace an existing file.
 func (c *Cert) Run(t *terminal.Terminal) error {
 	authority, err := identity.ReadAuthority(c.Path())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// TestNoTokenOfAWrongDirectory: where no server has started nothing signs, and nothing is left.
+// TestNoTokenOfAWrongDirectory: where no server has started, nothing signs or is created.
 func TestNoTokenOfAWrongDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := SignToken(dir, "", true, time.Now()); !errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +26,7 @@ func TestNoTokenOfAWrongDirectory(t *testing.T) {
 	}
 }
 
-// TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and
+// TestTheAuthoritySignsOperatorsIn: the authority's file is enough, wherever it was copied to, and
 // whatever key a server left beside it.
 func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	dir := t.TempDir()

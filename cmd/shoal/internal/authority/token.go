@@ -13,14 +13,14 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// Token is 'shoal token', which signs a person in by the local issuer.
+// Token is 'shoal token', which signs a person in with the local issuer.
 type Token struct {
 	Data     string `help:"Data directory of the service, whose local issuer signs." default:"./data" placeholder:"DIR"`
 	Admin    bool   `help:"With administrator's rights."`
 	Customer string `help:"For this customer; by default the self-hosting one." placeholder:"REF"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Token) Help() string {
 	return `The token is good for an hour. A customer comes into being with its token's first use.
 
@@ -39,11 +39,11 @@ func (c *Token) Run(t *terminal.Terminal) error {
 	return err
 }
 
-// tokenLife is how long a token of the local issuer is good for.
+// tokenLife is how long a token of the local issuer is valid.
 const tokenLife = time.Hour
 
-// SignToken has the local issuer of a data directory sign a sign-in token: the authority's, where
-// one is. An empty customer is the self-hosting one.
+// SignToken signs a sign-in token with the local issuer of a data directory, or with the authority
+// if there is one. An empty customer is the self-hosting one.
 func SignToken(dir, customer string, admin bool, now time.Time) (string, error) {
 	customer = cmp.Or(customer, apiserver.SelfCustomer)
 	authority, err := identity.ReadAuthority(filepath.Join(dir, FileName))

@@ -1,5 +1,5 @@
-// Package bench is the commands that measure this build. What they measure, and how, is
-// bench/measure's.
+// Package bench has the commands that measure this build. bench/measure decides what they measure
+// and how.
 package bench
 
 import (
@@ -40,7 +40,7 @@ type Command struct {
 	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a measure, in a process of its own."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Command) Help() string {
 	return `Each measure starts what it needs on the loopback, in a directory for temporary files (TMPDIR) that it removes. A report says what
 machine and what version it was, how busy the machine was before, and the command. Only ratios within one run can be
@@ -55,19 +55,19 @@ Examples:
   shoal bench soak --time 8h`
 }
 
-// benchFlags are those of every measure.
+// benchFlags are the flags of every measure.
 type benchFlags struct {
 	Out  string `help:"Directory for the report, as JSON and as text." placeholder:"DIR" type:"path"`
 	JSON bool   `help:"Print the report as JSON."`
 }
 
-// benchOf is the subcommand of one measure, whose fields are its flags.
+// benchOf is the subcommand of one measure; the measure's fields are its flags.
 type benchOf[M any] struct {
 	Measured M `embed:""`
 	benchFlags
 }
 
-// Help is the measure's.
+// Help returns the measure's help text.
 func (c *benchOf[M]) Help() string { return any(&c.Measured).(interface{ Help() string }).Help() }
 
 // Run measures and reports.
@@ -76,7 +76,7 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal.Terminal, k *kong.Cont
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	if c.Out != "" { // before hours of measuring
+	if c.Out != "" { // fail before hours of measuring
 		if err := os.MkdirAll(c.Out, 0o755); err != nil {
 			return terminal.Usagef("--out: %v", err)
 		}
@@ -91,7 +91,7 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal.Terminal, k *kong.Cont
 	on := &measure.Bench{Program: program, Dir: dir, Say: t.Notef}
 	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
 	case err != nil && ctx.Err() != nil:
-		// a terminal interrupts the service and the web, too, and they may be first to say so
+		// A terminal's interrupt also reaches the service and the web, maybe first.
 		return ctx.Err()
 	case errors.Is(err, measure.ErrFlags):
 		return terminal.Usagef("%v", err)
@@ -101,7 +101,7 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal.Terminal, k *kong.Cont
 	return c.tell(t, report)
 }
 
-// tell prints the report, and saves it when that is wanted.
+// tell prints the report, and saves it if asked to.
 func (c *benchFlags) tell(t *terminal.Terminal, report *measure.Report) error {
 	if c.JSON {
 		if err := terminal.PrintJSON(t.Out, report); err != nil {

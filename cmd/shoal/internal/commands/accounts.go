@@ -19,7 +19,7 @@ type AdminList struct {
 	JSON     bool   `help:"Print the accounts as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AdminList) Help() string {
 	return `It lists who signs in with a password: administrators and the people of customers.`
 }
@@ -64,16 +64,16 @@ func (c *AdminList) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// mostAccounts is how many a page of the API has.
+// mostAccounts is the largest page of the API.
 const mostAccounts = 200
 
-// oneAccount is an account that a command is about.
+// oneAccount holds the account that a command acts on.
 type oneAccount struct {
 	Connection
 	Account string `arg:"" help:"E-mail address of the account, or its id." placeholder:"ACCOUNT"`
 }
 
-// with finds the account and does something with it.
+// with finds the account and calls do with it.
 func (c *oneAccount) with(ctx context.Context, t *terminal.Terminal,
 	do func(*api.Client, api.Account) error) error {
 	client, err := c.AdminClient(t)
@@ -100,7 +100,7 @@ func (c *oneAccount) with(ctx context.Context, t *terminal.Terminal,
 // AdminDisable is 'shoal admin disable'.
 type AdminDisable struct{ oneAccount }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AdminDisable) Help() string {
 	return `Its sessions end at once, on every server. Its customer's API keys stay: 'shoal audit list' and the keys' list show what it
 has made.
@@ -141,7 +141,7 @@ type AdminReset struct {
 	Password bool `help:"Set a new password, which is asked for, instead of making a link."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AdminReset) Help() string {
 	return `It prints a link at which the person sets a new password: good once, for 24 hours. Who has the link has the account, so
 hand it to nobody else. Its address is --public-url of the service, or that of --server. Sessions of the account end when
@@ -185,7 +185,7 @@ func (c *AdminReset) Run(ctx context.Context, t *terminal.Terminal) error {
 // AdminRemove is 'shoal admin remove'.
 type AdminRemove struct{ oneAccount }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AdminRemove) Help() string {
 	return `Its sessions end at once. Its customer stays, with all that it has; the e-mail address is free for another account. An
 account that may come back is better disabled.`

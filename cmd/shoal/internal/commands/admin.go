@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Admin gathers what is done for people who sign in.
+// Admin has the commands for accounts of people who sign in.
 type Admin struct {
 	Create  AdminCreate  `cmd:"" help:"Make an account that signs in with a password, and administers the service."`
 	List    AdminList    `cmd:"" help:"List the accounts that sign in with a password."`
@@ -24,7 +24,7 @@ type AdminCreate struct {
 	Customer string `help:"As which customer the account signs in." default:"self" placeholder:"REF"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AdminCreate) Help() string {
 	return `The password is asked for, twice, and not shown. Where nobody sits at a terminal it is the next line of the input. It
 has 12 to 256 characters. The account signs in at /sign-in of the service, which has to run.
@@ -54,7 +54,7 @@ func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// newPassword asks for a new password, and a person once more.
+// newPassword asks for a new password, and asks a person to repeat it.
 func newPassword(ctx context.Context, t *terminal.Terminal) (string, error) {
 	password, err := t.Secret(ctx, "Password: ")
 	if err != nil || !t.Asks() {

@@ -12,7 +12,7 @@ import (
 // longestAnswer bounds a line that a person types, in bytes.
 const longestAnswer = 1000
 
-// ask asks whoever sits at the terminal for a line. Nobody there is an error that names --yes.
+// ask asks the person at the terminal for a line. If there is none, the error names --yes.
 func ask(ctx context.Context, t *terminal.Terminal, question string) (string, error) {
 	if _, err := io.WriteString(t.Err, question); err != nil {
 		return "", err

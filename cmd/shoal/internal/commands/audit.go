@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/trail"
 )
 
-// Audit gathers what is done with the audit trail.
+// Audit has the commands for the audit trail.
 type Audit struct {
 	List   AuditList   `cmd:"" help:"List entries of the audit trail, newest first."`
 	Export AuditExport `cmd:"" help:"Write the whole audit trail to a file."`
@@ -36,7 +36,7 @@ type AuditList struct {
 	JSON     bool   `help:"Print the entries as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AuditList) Help() string {
 	return `An entry tells who did what, for whom and from where. WHAT names the records that it changed; --json has them before and
 after.
@@ -109,7 +109,7 @@ type AuditExport struct {
 	Out    string `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AuditExport) Help() string {
 	return `It has every entry from the first on, in their order. Keep exports away from the service: with them a trail that was
 written anew can be told from the one that was.
@@ -150,7 +150,7 @@ type AuditVerify struct {
 	Head string `help:"The newest entry at an earlier look, as it was printed then: NUMBER:HASH." placeholder:"HEAD"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*AuditVerify) Help() string {
 	return `Each entry names the hash of the one before. So a trail whose chain holds has every entry, each as it was made, up to the
 last one. It ends with the newest entry's number and hash. Note them down elsewhere and give them as --head the next time:
@@ -170,7 +170,7 @@ Examples:
 // maxAuditLine bounds a line of an export, in bytes. An entry has less than 40,000.
 const maxAuditLine = 1 << 20
 
-// shownFindings is how many findings are told.
+// shownFindings is how many findings are printed.
 const shownFindings = 20
 
 // Run verifies the trail.
@@ -216,7 +216,7 @@ func (c *AuditVerify) open(ctx context.Context, t *terminal.Terminal) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return auditLines(file), func() { _ = file.Close() }, nil // read only: nothing is lost
+	return auditLines(file), func() { _ = file.Close() }, nil // read-only
 }
 
 // auditLines reads an export.
@@ -255,7 +255,7 @@ func parseHead(text string) (*trail.Head, error) {
 	return head, nil
 }
 
-// exitCode is the code of the first finding.
+// exitCode is the code for the kind of the first finding.
 func exitCode(kind trail.Kind) int {
 	switch kind {
 	case trail.Gap:
@@ -268,7 +268,7 @@ func exitCode(kind trail.Kind) int {
 	return terminal.ExitOrder
 }
 
-// tellTrail says what a trail is like.
+// tellTrail reports the result of a verification.
 func tellTrail(t *terminal.Terminal, r trail.Report, known *trail.Head) error {
 	say := func(format string, args ...any) error {
 		_, err := fmt.Fprintf(t.Out, format+"\n", args...)

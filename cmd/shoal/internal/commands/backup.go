@@ -24,7 +24,7 @@ type Backup struct {
 	Force bool   `help:"Replace the file if it is there."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Backup) Help() string {
 	return `It saves what the control plane keeps: customers, scrapers, runs, wallets. Rows are in the row store, which has its own
 backups. The file appears when it is whole. It holds what a cluster knows but for the keys' secrets: keep it as you keep a
@@ -67,7 +67,7 @@ func (c *Backup) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// print writes the state to standard output, where a part of it cannot be taken back.
+// print writes the state to standard output, where an incomplete part cannot be taken back.
 func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 	client, err := c.AdminClient(t)
 	if err != nil {
@@ -91,7 +91,7 @@ type Restore struct {
 	ReviveKeys bool `help:"Let keys that were revoked since the backup be valid again; without it they stay revoked."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Restore) Help() string {
 	return `The state of the backup takes the place of the cluster's on every node, while the cluster works. What has happened since
 is undone: top-ups and new customers are gone, too. Runs that were open at the backup go on, and pages that were stored
@@ -138,7 +138,7 @@ func (c *Restore) restore(ctx context.Context, t *terminal.Terminal,
 	case err != nil:
 		return api.Restored{}, err
 	}
-	defer func() { _ = file.Close() }() // read only: nothing is lost
+	defer func() { _ = file.Close() }() // read-only
 	info, err := file.Stat()
 	if err != nil {
 		return api.Restored{}, fmt.Errorf("%s: %w", c.File, err)
@@ -146,16 +146,16 @@ func (c *Restore) restore(ctx context.Context, t *terminal.Terminal,
 	return client.Restore(ctx, file, info.Size(), c.Force, c.ReviveKeys)
 }
 
-// keptName is what backups that the cluster took are called: a time and the cluster.
+// keptName matches the names of backups that the cluster took: a time and the cluster.
 var keptName = regexp.MustCompile(`^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{24}$`)
 
-// Backups is 'shoal cluster backups', which lists the backups that the leader took by itself.
+// Backups is 'shoal cluster backups', which lists the backups that the leader took on its own.
 type Backups struct {
 	Connection
 	JSON bool `help:"Print the backups as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Backups) Help() string {
 	return `The leader takes a backup whenever --backup-every of 'shoal serve' is over, and keeps the newest in the blob store
 (--blobs). Clusters that share a blob store see each other's: a new cluster restores the backup of one that was lost, with
@@ -185,7 +185,7 @@ func (c *Backups) Run(ctx context.Context, t *terminal.Terminal) error {
 	return terminal.PrintTable(t.Out, []string{"NAME", "CLUSTER", "TAKEN (UTC)", "BYTES"}, rows)
 }
 
-// changesOf is what a restore changed, a line each.
+// changesOf lists what a restore changed, a line each.
 func changesOf(r *api.Restored) (lines []string) {
 	tell := func(n int, noun, text string) {
 		if n > 0 {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Billing is 'shoal billing', the operator's look at what runs cost.
+// Billing is 'shoal billing', an operator's view of what runs cost.
 type Billing struct {
 	Recount   Recount   `cmd:"" help:"Compute every run's charge again from its page records and compare it with the ledger."`
 	Reconcile Reconcile `cmd:"" help:"Compare the ledger with the payment provider, with itself and with the page records."`
@@ -20,7 +20,7 @@ type Recount struct {
 	JSON bool `help:"Print every run's two sums as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Recount) Help() string {
 	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not. A run
@@ -83,7 +83,7 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// failure names the runs that are not as they ought to be, of so many; "": there are none.
+// failure names the faulty runs among the given number of runs; "": there are none.
 func (*Recount) failure(of int, differ, unread []string) string {
 	var said []string
 	name := func(runs []string, what string) {

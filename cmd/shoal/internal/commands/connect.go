@@ -1,5 +1,5 @@
-// Package commands is the commands that are clients of the API, one a file. They decide nothing
-// that the API does not, and show what it answers.
+// Package commands has the commands that are clients of the API, one per file. They decide nothing
+// that the API does not, and show its answers.
 package commands
 
 import (
@@ -30,7 +30,7 @@ func (c *Connection) Client(t *terminal.Terminal) (*api.Client, error) {
 	return c.with(t, key)
 }
 
-// key is the customer's key.
+// key returns the customer's key.
 func (c *Connection) key() (string, error) {
 	if c.Key != "" {
 		return c.Key, nil
@@ -44,8 +44,8 @@ func (c *Connection) key() (string, error) {
 	return key, nil
 }
 
-// AdminClient connects as an administrator: with the sign-in token that was given, or else with one
-// that the local issuer of the data directory makes.
+// AdminClient connects as an administrator: with the given sign-in token, or with one from the
+// local issuer of the data directory.
 func (c *Connection) AdminClient(t *terminal.Terminal) (*api.Client, error) {
 	token := c.Key
 	if token == "" || strings.HasPrefix(token, "svc_live_") {
@@ -66,7 +66,7 @@ func (c *Connection) with(t *terminal.Terminal, credential string) (*api.Client,
 	return api.New(server, credential, t.Clock, func(notice string) { t.Notef("%s", notice) }), nil
 }
 
-// address is where the service is.
+// address returns where the service is.
 func (c *Connection) address() (string, error) {
 	server := c.Server
 	if server == "" {
@@ -83,8 +83,8 @@ func (c *Connection) address() (string, error) {
 	return server, nil
 }
 
-// noAccess is the error of a command that does not know whom to call. The cause is told unless it
-// is a missing file, which the text explains.
+// noAccess is the error of a command that lacks an address or a key. It includes the cause, unless
+// that is a missing file, which the text explains.
 func noAccess(cause error, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if !errors.Is(cause, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Detect is 'shoal detect', which shows what a page could be read with.
+// Detect is 'shoal detect', which shows how a page could be read.
 type Detect struct {
 	Connection
 	URL       string `arg:"" help:"Address of the page."`
@@ -27,7 +27,7 @@ type Detect struct {
 	JSON      bool   `xor:"form" help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Detect) Help() string {
 	return `It reads the page once, which is paid like any other, and shows candidates, the best first, each with its first rows.
 Nothing is saved.
@@ -79,7 +79,7 @@ func (c *Detect) Run(ctx context.Context, t *terminal.Terminal) error {
 	})
 }
 
-// candidate is the one of a number, from 1.
+// candidate returns the candidate with a number, from 1.
 func candidate(found []api.Proposal, number int) (*api.Proposal, error) {
 	if number < 1 || number > len(found) {
 		return nil, terminal.Usagef("there is no candidate %d: 1 to %d", number, len(found))
@@ -87,7 +87,7 @@ func candidate(found []api.Proposal, number int) (*api.Proposal, error) {
 	return &found[number-1], nil
 }
 
-// errNothingFound says why, as far as the server does, and how to go on without a candidate.
+// errNothingFound gives the reason, if the server has one, and how to proceed without a candidate.
 func errNothingFound(address, reason string) error {
 	if reason != "" {
 		reason = ": " + terminal.Printable(reason)
@@ -96,14 +96,14 @@ func errNothingFound(address, reason string) error {
 		Text: "nothing that makes rows was found on " + address + reason + "\n" + byHand(address)}
 }
 
-// byHand says how to read a page that no candidate fits.
+// byHand explains how to read a page that no candidate fits.
 func byHand(address string) string {
 	return fmt.Sprintf(`  shoal preview %s --find title --find price     what the page says of things by their names
   shoal preview %s --field 'title=h1'            what selectors of your own find
 A page that scripts make needs a browser: see --chromium of 'shoal serve'.`, address, address)
 }
 
-// checkAddress refuses what is no address, and says what it may be.
+// checkAddress rejects text that is not an address, and suggests what was meant.
 func checkAddress(text string) error {
 	if reason := urllist.Refuse(text); reason != "" {
 		return terminal.Usagef("%q %s", text, reason)
@@ -111,7 +111,7 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// siteName is the default name of a scraper of a page.
+// siteName is the default name of a scraper for a page.
 func siteName(address string, t *terminal.Terminal) string {
 	host := "page"
 	if to, err := url.Parse(address); err == nil && to.Hostname() != "" {
@@ -141,8 +141,8 @@ func writeCandidates(w io.Writer, width int, found []api.Proposal) error {
 	return nil
 }
 
-// describe is a candidate in a line: how many of its rows the service has told, and what they are
-// made of. It says, too, whether the candidate goes on to other pages.
+// describe sums up a candidate in a line: how many rows the server sent, what they consist of, and
+// whether it continues on other pages.
 func describe(p *api.Proposal, s *api.Scraper) string {
 	columns := map[string]bool{}
 	for _, row := range p.SampleData {
@@ -165,7 +165,7 @@ func describe(p *api.Proposal, s *api.Scraper) string {
 	return text
 }
 
-// kindOf says a scraper's type in words.
+// kindOf describes a scraper's type in words.
 func kindOf(scraperType string) string {
 	switch scraperType {
 	case "MULTIPLE_PRODUCTS":
@@ -182,7 +182,7 @@ func kindOf(scraperType string) string {
 	return strings.ToLower(scraperType)
 }
 
-// Preview is 'shoal preview', which shows what of a page becomes rows.
+// Preview is 'shoal preview', which shows the rows that a page would give.
 type Preview struct {
 	Connection
 	Target string   `arg:"" help:"Address of a page, or name or id of a scraper." placeholder:"URL|SCRAPER"`
@@ -192,7 +192,7 @@ type Preview struct {
 	JSON   bool     `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Preview) Help() string {
 	return `Of a scraper it shows the rows of its first page, of an address what fields make of it, or what the page says of things
 by their names. The page is paid like any other; nothing is saved.
@@ -243,7 +243,7 @@ func (c *Preview) sample(ctx context.Context, t *terminal.Terminal, client *api.
 	return c.show(t, rows.Value, rows.Reason)
 }
 
-// show shows rows, or says why there is none.
+// show shows rows, or why there are none.
 func (c *Preview) show(t *terminal.Terminal, rows []json.RawMessage, reason string) error {
 	if len(rows) == 0 {
 		if reason == "" {
@@ -283,7 +283,7 @@ func (c *Preview) find(ctx context.Context, t *terminal.Terminal, client *api.Cl
 	return terminal.PrintPairs(t.Out, pairs)
 }
 
-// fields shows what the given fields make of the page: the candidate that is tried first.
+// fields shows what the given fields make of the page: the first candidate.
 func (c *Preview) fields(ctx context.Context, t *terminal.Terminal, client *api.Client) error {
 	fields, err := parseFields(c.Field)
 	if err != nil {

@@ -23,7 +23,7 @@ type Diff struct {
 	Out    string   `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Diff) Help() string {
 	return `A row that both runs have is told by its key. Unless --by says which fields that is, it is the address where
 each page has one row. Else it is a field such as sku, ean, id or url that has another value in each row, else the address
@@ -76,7 +76,7 @@ func (c *Diff) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// writeChange writes a line of what became of a row, and one of each value that has changed.
+// writeChange writes a line about a row's change, and one for each changed value.
 func writeChange(w io.Writer, change api.RowChange, key []string) error {
 	sign, row := "~", change.After
 	switch change.Change {
@@ -104,7 +104,7 @@ func writeChange(w io.Writer, change api.RowChange, key []string) error {
 	return err
 }
 
-// nameRow is a row as people know it: by its key, else by its address and first value.
+// nameRow names a row for people: by its key, or else by its address and first value.
 func nameRow(row document, key []string) string {
 	var parts []string
 	for _, field := range key {
@@ -123,7 +123,7 @@ func nameRow(row document, key []string) string {
 	return strings.TrimSpace(cell(row.values["_sourceUrl"]) + " " + first)
 }
 
-// shownValue is a value as one short piece of a line; none is a dash.
+// shownValue is a value in short form for a line; no value is a dash.
 func shownValue(value json.RawMessage) string {
 	return cmp.Or(terminal.Cut(terminal.Printable(cell(value)), terminal.WidestCell), "-")
 }

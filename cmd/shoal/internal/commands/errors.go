@@ -22,7 +22,7 @@ type Errors struct {
 	JSON bool   `help:"Print the errors as JSON, each as the server answers it."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Errors) Help() string {
 	return `It counts the links that failed by the reason why, with an example and what can be done about it.
 
@@ -32,7 +32,7 @@ Examples:
   shoal errors 66f0c2a1b7d4e8f901234567 --code timeout > again.txt     a list to run again`
 }
 
-// kindOfError is the errors of one code, and of one status where the code is of statuses.
+// kindOfError groups the errors with one code, and one status for codes that stand for statuses.
 type kindOfError struct {
 	code, text string
 	status     int // 0 without one
@@ -85,7 +85,7 @@ func (c *Errors) list(ctx context.Context, w io.Writer, client *api.Client, job 
 	return nil
 }
 
-// sumErrors counts a run's errors by kind, the most frequent first.
+// sumErrors counts a run's errors by kind, most frequent first.
 func sumErrors(ctx context.Context, client *api.Client, job *api.Job) ([]*kindOfError, error) {
 	kinds := map[kindOfError]*kindOfError{}
 	for link, err := range client.JobErrors(ctx, job) {
@@ -139,7 +139,7 @@ func writeErrors(w io.Writer, kinds []*kindOfError) error {
 	return nil
 }
 
-// printErrors writes a run's errors as one array, each as the server answers it.
+// printErrors writes a run's errors as one array, each as the server sends it.
 func printErrors(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	job *api.Job) error {
 	return writeTo(t, "", func(w io.Writer) error {

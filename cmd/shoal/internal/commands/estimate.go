@@ -15,7 +15,7 @@ type Estimate struct {
 	JSON    bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Estimate) Help() string {
 	return `It goes by what the newest runs of the scraper cost. Without one it is the range of all that may be. It is no cap:
 --max-charge of a launch is.

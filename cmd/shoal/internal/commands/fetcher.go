@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Fetcher is 'shoal fetcher', what an operator orders a fetcher to do.
+// Fetcher is 'shoal fetcher', an operator's orders to a fetcher.
 type Fetcher struct {
 	Drain FetcherDrain `cmd:"" help:"Move a fetcher's work to the others, before its machine is worked on."`
 }
@@ -27,7 +27,7 @@ type FetcherDrain struct {
 	Undo    bool           `help:"Take the drain back: the node gets its share again."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*FetcherDrain) Help() string {
 	return `The node finishes the pages that it is at, which takes no longer than two fetch time-outs however slow hosts are, hands
 its shards over, and takes none until --undo: a restart does not end a drain. No page is fetched twice. Without another
@@ -42,7 +42,7 @@ Examples:
   shoal fetcher drain f1 --undo`
 }
 
-// Validate checks what a flag alone cannot.
+// Validate checks combinations of flags.
 func (c *FetcherDrain) Validate() error {
 	switch {
 	case c.Undo && c.Wait:
@@ -55,13 +55,13 @@ func (c *FetcherDrain) Validate() error {
 	return checkNode(c.Node)
 }
 
-// drainTimeout is how long --wait waits unless --timeout says otherwise.
+// drainTimeout is how long --wait waits without --timeout.
 const drainTimeout = 5 * time.Minute
 
-// drainPoll is how often a drain's progress is looked at.
+// drainPoll is how often a drain's progress is polled.
 const drainPoll = time.Second
 
-// Run gives or takes back the order, and follows it.
+// Run gives or cancels the order, and follows it.
 func (c *FetcherDrain) Run(ctx context.Context, t *terminal.Terminal) error {
 	client, err := c.AdminClient(t)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client 
 	}
 }
 
-// drainProgress tells how far a drain is.
+// drainProgress reports the progress of a drain.
 func drainProgress(n *api.Node) (text string, done bool, err error) {
 	text = fmt.Sprintf("%s: %s, %s, %s open", n.Name, n.State,
 		terminal.Plural(int64(n.Shards), "shard"), terminal.Plural(int64(n.Open), "task"))

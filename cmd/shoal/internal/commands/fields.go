@@ -9,13 +9,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// attributeSuffix is the '@attr' at the end of a field's selector. It cannot be part of the
-// selector itself: there '@' only stands inside brackets, which end with ']'.
+// attributeSuffix matches the '@attr' at the end of a field's selector. It cannot belong to the
+// selector: there '@' only occurs inside brackets, which end with ']'.
 var attributeSuffix = regexp.MustCompile(`@([A-Za-z_][A-Za-z0-9_:.-]*)$`)
 
-// parseFields reads --field flags: NAME=SELECTOR is the element's text, NAME=SELECTOR@ATTR one of
-// its attributes, NAME=SELECTOR? whether there is such an element. The server checks names and
-// selectors.
+// parseFields reads --field flags. NAME=SELECTOR is the element's text, NAME=SELECTOR@ATTR an
+// attribute, NAME=SELECTOR? whether the element exists. The server checks names and selectors.
 func parseFields(flags []string) ([]model.Field, error) {
 	var fields []model.Field
 	for _, text := range flags {

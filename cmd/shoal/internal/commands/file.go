@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Who may read a file that there was none of. What the process lets nobody do counts, too (umask).
+// Modes of new files. The process's umask restricts them further.
 const (
 	shared  fs.FileMode = 0o666
-	private fs.FileMode = 0o600 // of operators' files
+	private fs.FileMode = 0o600 // for operators' files
 )
 
-// checkPlace refuses a file that cannot be written for want of its folder, before anything is paid.
+// checkPlace fails if a file's folder is missing, before anything is paid.
 func checkPlace(path string) error {
 	if path == "" || path == standard {
 		return nil
@@ -35,13 +35,13 @@ func checkPlace(path string) error {
 	return nil
 }
 
-// writeTo has something written to a file, which appears when it is whole, or to the terminal's
-// output when path is "".
+// writeTo writes to a file, which appears once it is complete, or to the terminal's output if path
+// is "".
 func writeTo(t *terminal.Terminal, path string, write func(io.Writer) error) error {
 	return writeAs(t, path, shared, write)
 }
 
-// writeAs is writeTo that says who may read the file.
+// writeAs is writeTo with the mode of a new file.
 func writeAs(t *terminal.Terminal, path string, mode fs.FileMode,
 	write func(io.Writer) error) error {
 	if path != "" && path != standard {
@@ -50,8 +50,8 @@ func writeAs(t *terminal.Terminal, path string, mode fs.FileMode,
 	return fill(t.Out, write)
 }
 
-// writeFile has something written to a file, which appears when it is whole, and keeps the mode of
-// the one that it replaces. A link stays one. A device or a pipe gets all as it comes.
+// writeFile writes a file, which appears once it is complete, and keeps the mode of a file that it
+// replaces. A link stays a link. A device or a pipe gets the output directly.
 func writeFile(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	old, err := os.Stat(path)
 	switch {
@@ -75,9 +75,9 @@ func writeFile(path string, mode fs.FileMode, write func(io.Writer) error) error
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(part) }() // it has its name by then, or is not whole
+	defer func() { _ = os.Remove(part) }() // a complete file has been renamed by then
 	if old != nil {
-		err = file.Chmod(mode) // which the umask has narrowed
+		err = file.Chmod(mode) // the umask has narrowed it
 	}
 	if err == nil {
 		err = fill(file, write)
@@ -91,7 +91,7 @@ func writeFile(path string, mode fs.FileMode, write func(io.Writer) error) error
 	return os.Rename(part, path)
 }
 
-// fill writes in large pieces.
+// fill buffers the writes.
 func fill(to io.Writer, write func(io.Writer) error) error {
 	out := bufio.NewWriterSize(to, 256<<10)
 	if err := write(out); err != nil {

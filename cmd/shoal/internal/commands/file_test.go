@@ -19,7 +19,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// TestFilesKeepTheirMode: a new file has what the process allows, one that is replaced what it had.
+// TestFilesKeepTheirMode: the umask applies to a new file, and a replaced one keeps its mode.
 func TestFilesKeepTheirMode(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o027))
 	path := filepath.Join(t.TempDir(), "rows.csv")
@@ -43,7 +43,7 @@ func TestFilesKeepTheirMode(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNone: a link stays one, and a device and a pipe get what is written.
+// TestFilesThatAreNone: a link stays a link, and a device and a pipe get the output.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
@@ -92,7 +92,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// What is paid for before it is written wants a folder that is there.
+// What is paid for before it is written needs an existing folder.
 func TestCheckPlace(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

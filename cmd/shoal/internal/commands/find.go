@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// anID is what ids look like. A name of that form has to be given as an id.
+// anID matches ids. A name of that form has to be given as an id.
 var anID = regexp.MustCompile(`^[0-9a-f]{24}$`)
 
-// idsNamed is how many ids of groups that share a name are told.
+// idsNamed is how many ids of groups with the same name are printed.
 const idsNamed = 5
 
-// findGroup finds a group by id, or by a name that no other one has; nil when there is none.
+// findGroup finds a group by id, or by a unique name; nil if there is none.
 func findGroup(ctx context.Context, client *api.Client, name string) (*api.Group, error) {
 	groups, err := client.Groups(ctx)
 	if err != nil {
@@ -59,10 +59,10 @@ func needGroup(ctx context.Context, client *api.Client, name string) (*api.Group
 	return group, err
 }
 
-// defaultGroup is the group of what names none.
+// defaultGroup is the group for runs that name none.
 const defaultGroup = "default"
 
-// EnsureGroup finds a group by id or name and makes it when there is none.
+// EnsureGroup finds a group by id or name, and creates it if there is none.
 func EnsureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
 	found, err := findGroup(ctx, client, name)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Groups is 'shoal group', what is done with all scrapers of a group.
+// Groups is 'shoal group', the commands for all scrapers of a group.
 type Groups struct {
 	Run  GroupRun  `cmd:"" help:"Launch all scrapers of a group."`
 	Stop GroupStop `cmd:"" help:"Stop all runs of a group."`
-	// StartType says when the group starts by itself.
+	// StartType sets when the group starts automatically.
 	StartType GroupStartType `cmd:"" help:"Say when a group starts by itself."`
 }
 
@@ -24,7 +24,7 @@ type GroupRun struct {
 	JSON      bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*GroupRun) Help() string {
 	return `Each scraper that can run is launched, all in one step. The others are listed, each with the reason. With --max-charge
 each run may cost an equal part.
@@ -53,7 +53,7 @@ type GroupStop struct {
 	JSON  bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*GroupStop) Help() string {
 	return `The runs take nothing new; pages that were already fetched are still stored and charged, and what is stored stays.
 
@@ -72,7 +72,7 @@ func (c *GroupStop) Run(ctx context.Context, t *terminal.Terminal) error {
 		})
 }
 
-// onGroup makes a call about a group and prints what became of its scrapers.
+// onGroup makes a call about a group and prints the result for each scraper.
 func onGroup(ctx context.Context, t *terminal.Terminal, at *Connection, name string, asJSON bool,
 	did string, call func(*api.Client, string) (api.Answer[api.GroupRuns], error)) error {
 	client, err := at.Client(t)
@@ -113,7 +113,7 @@ type GroupStartType struct {
 	JSON  bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*GroupStartType) Help() string {
 	return `DAILY and WEEKLY start the group's scrapers between 00:00 and 06:00 (of Monday), at a minute of the group's own. A
 scraper's own schedule wins. NONE pauses all, MANUAL the group's starts alone.

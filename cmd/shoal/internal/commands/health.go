@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// healthTimeout bounds the question; a process answers it within 2 s.
+// healthTimeout bounds the call; a process answers within 2 s.
 const healthTimeout = 3 * time.Second
 
 // Health is 'shoal health', which asks one process whether it is ready.
@@ -20,7 +20,7 @@ type Health struct {
 	OpsListen string `help:"Where the process answers operators, as serve was told." default:"127.0.0.1:9100" placeholder:"HOST:PORT"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Health) Help() string {
 	return `It asks /api/readyz and needs no credential: for container images without a shell. The exit code is 0 when the process is
 ready, 1 when it is not, 5 when it does not answer.`

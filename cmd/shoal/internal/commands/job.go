@@ -17,7 +17,7 @@ type Job struct {
 	JSON   bool   `help:"Print the record, or the errors, as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Job) Help() string {
 	return `Examples:
 
@@ -42,7 +42,7 @@ func (c *Job) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	var followed error
 	if c.Follow && !job.Final() {
-		// How it ended is said last, by the exit code, after the errors that were asked for.
+		// The run's result comes last, as the exit code, after the errors that were asked for.
 		if followed = Follow(ctx, t, client, job.ID, job.TotalLinks); ctx.Err() != nil {
 			return followed
 		}
@@ -64,7 +64,7 @@ func (c *Job) Run(ctx context.Context, t *terminal.Terminal) error {
 	return verdict(job)
 }
 
-// findJob is the record of a run, or an error that says that there is none.
+// findJob returns the record of a run, or an error if there is none.
 func findJob(ctx context.Context, client *api.Client, id string) (*api.Job, error) {
 	job, err := client.Job(ctx, id)
 	if err != nil {

@@ -17,7 +17,7 @@ type Jobs struct {
 	JSON    bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Jobs) Help() string {
 	return `Examples:
 

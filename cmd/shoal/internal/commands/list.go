@@ -14,12 +14,12 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/urllist"
 )
 
-// shownBad is how many bad lines are listed of a list that is refused. Of one that goes on without
-// them, all are: nobody else tells which they were.
+// shownBad is how many bad lines of a refused list are printed. If the list goes on without them,
+// all are: nobody else reports them.
 const shownBad = 20
 
-// openList looks through a list of addresses and tells its bad lines. It refuses a list with any,
-// unless they are to be left out.
+// openList scans a list of addresses and reports its bad lines. It refuses a list with bad lines
+// unless skip is set.
 func openList(t *terminal.Terminal, path string, skip bool) (*urllist.List, error) {
 	bad := int64(0)
 	list, err := urllist.Open(path, t.In, skip, func(b urllist.Bad) {
@@ -58,7 +58,7 @@ func launchList(ctx context.Context, client *api.Client, query url.Values,
 	return launch, launchError(err)
 }
 
-// launchError says what to do about a launch that was refused.
+// launchError adds what to do about a refused launch.
 func launchError(err error) error {
 	switch {
 	case api.IsStatus(err, http.StatusPaymentRequired):
@@ -78,7 +78,7 @@ func ListName(path, now string) string {
 	return terminal.Cut(base, 200-1-len(now)) + " " + now
 }
 
-// stamp is the present for names: no two runs of a person begin within a millisecond.
+// stamp is the present for names: a person never begins two runs within a millisecond.
 func stamp(t *terminal.Terminal) string {
 	return t.Clock.Now().UTC().Format("2006-01-02 15:04:05.000")
 }

@@ -19,11 +19,11 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// MCP is 'shoal mcp', which brings messages of an agent's client to a running service, and its
-// messages back. It decides nothing: the service does.
+// MCP is 'shoal mcp', which relays messages between an agent's client and a running service. It
+// decides nothing: the service does.
 type MCP struct{ Connection }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*MCP) Help() string {
 	return `The client starts this command, and speaks the Model Context Protocol with it. The key
 has the scope LLM_READ or LLM_FULL; the page of the service for agents says how to get one.
@@ -39,15 +39,15 @@ client starts it anew.`
 }
 
 const (
-	// maxUnderway messages wait for the service at once.
+	// maxUnderway is how many messages wait for the service at once.
 	maxUnderway = 64
 	// longestMessage is in bytes.
 	longestMessage = 1 << 20
-	// lastAnswers is how long answers are waited for when the client's input has ended.
+	// lastAnswers is how long to wait for answers after the client's input has ended.
 	lastAnswers = 2 * time.Minute
 )
 
-// Run passes messages on until the client ends.
+// Run relays messages until the client ends.
 func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 	key, err := c.key()
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 	calls := newOpenCalls()
 	behind.Go(func() { bringBack(ctx, service, client, calls) })
 	err = passOn(ctx, client, service, calls, t.Clock)
-	_ = service.Close() // it tells the service; one that is away forgets the session by itself
+	_ = service.Close() // tells the service; an unreachable one forgets the session on its own
 	cancel()
 	behind.Wait()
 	if errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -87,8 +87,8 @@ func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 	return err
 }
 
-// check finds out whether agents can call the service with the key, before any message is passed
-// on. It says what to do where they cannot.
+// check finds out whether agents can call the service with the key, before relaying any message. If
+// not, the error says what to do.
 func (c *MCP) check(ctx context.Context, t *terminal.Terminal, server string) error {
 	asks, err := c.Client(t)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *MCP) check(ctx context.Context, t *terminal.Terminal, server string) er
 	return &terminal.ExitError{Code: terminal.ExitNoAccess, Text: text}
 }
 
-// passOn sends the service what the client says, until it ends and has its answers. Messages wait
-// beside one another.
+// passOn sends the client's messages to the service, until the client ends and has its answers.
+// Messages that have an answer wait concurrently.
 func passOn(ctx context.Context, from, to mcp.Connection, calls *openCalls,
 	c clock.Clock) (err error) {
 	var underway sync.WaitGroup
@@ -150,7 +150,7 @@ func passOn(ctx context.Context, from, to mcp.Connection, calls *openCalls,
 				calls.remove(idOf(message))
 			}
 		}
-		// What is not answered has its order.
+		// Messages without an answer keep their order.
 		if idOf(message).IsValid() {
 			underway.Go(send)
 		} else {
@@ -159,7 +159,7 @@ func passOn(ctx context.Context, from, to mcp.Connection, calls *openCalls,
 	}
 }
 
-// errEnded tells a client to start anew: there is no other way to begin another session.
+// errEnded tells a client to start again: there is no other way to begin a new session.
 var errEnded = errors.New("the service has ended the session: start the command again")
 
 // refuse tells the client that a message did not arrive.
@@ -172,7 +172,7 @@ func refuse(ctx context.Context, client mcp.Connection, message jsonrpc.Message,
 		Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}})
 }
 
-// refuseAll tells the client so of whatever it says, until it ends.
+// refuseAll answers every message of the client with why, until the client ends.
 func refuseAll(ctx context.Context, client mcp.Connection, why error) {
 	for {
 		message, err := client.Read(ctx)
@@ -183,7 +183,7 @@ func refuseAll(ctx context.Context, client mcp.Connection, why error) {
 	}
 }
 
-// bringBack gives the client what the service says, until it ends.
+// bringBack relays the service's messages to the client, until the service ends.
 func bringBack(ctx context.Context, from, to mcp.Connection, calls *openCalls) {
 	defer close(calls.ended)
 	for {
@@ -197,7 +197,7 @@ func bringBack(ctx context.Context, from, to mcp.Connection, calls *openCalls) {
 	}
 }
 
-// idOf is the id of a call, invalid where a message is none.
+// idOf returns the id of a call, invalid for other messages.
 func idOf(message jsonrpc.Message) (id jsonrpc.ID) {
 	if request, is := message.(*jsonrpc.Request); is {
 		id = request.ID
@@ -205,13 +205,13 @@ func idOf(message jsonrpc.Message) (id jsonrpc.ID) {
 	return id
 }
 
-// openCalls are those that the service has not answered. Their answers come back when they are
-// sent, and not with them.
+// openCalls are the calls that the service has not answered. Their answers arrive independently of
+// sending.
 type openCalls struct {
 	mu    sync.Mutex
 	open  map[jsonrpc.ID]bool
-	fewer chan struct{} // told of each that is answered
-	ended chan struct{} // no answer comes any more
+	fewer chan struct{} // signalled for each answered call
+	ended chan struct{} // closed when no more answers come
 }
 
 func newOpenCalls() *openCalls {
@@ -219,7 +219,7 @@ func newOpenCalls() *openCalls {
 		ended: make(chan struct{})}
 }
 
-// note opens a call. One that the client cancels is not waited for.
+// note records a call. It does not wait for calls that the client cancels.
 func (o *openCalls) note(message jsonrpc.Message) {
 	request, is := message.(*jsonrpc.Request)
 	switch {
@@ -249,7 +249,7 @@ func (o *openCalls) remove(id jsonrpc.ID) {
 	}
 }
 
-// wait waits until all are answered, or for what bounds it.
+// wait waits until all calls are answered, bound fires, no answer can come, or ctx ends.
 func (o *openCalls) wait(ctx context.Context, bound <-chan time.Time) {
 	for {
 		o.mu.Lock()
@@ -270,7 +270,7 @@ func (o *openCalls) wait(ctx context.Context, bound <-chan time.Time) {
 	}
 }
 
-// withKey sends a key.
+// withKey is a transport that sends a key.
 type withKey string
 
 // RoundTrip implements http.RoundTripper.
@@ -280,7 +280,7 @@ func (k withKey) RoundTrip(request *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(request)
 }
 
-// unclosed is standard output, which stays open.
+// unclosed is standard output, which Close leaves open.
 type unclosed struct{ io.Writer }
 
 // Close implements io.Closer.

@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// agentService is a service with one tool, which asks a person first. It wants a key.
+// agentService is a service with one tool, which first asks a person. It requires a key.
 func agentService(t *testing.T, options *mcp.StreamableHTTPOptions) *httptest.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "service", Version: "1"}, nil)
@@ -53,7 +53,7 @@ func agentService(t *testing.T, options *mcp.StreamableHTTPOptions) *httptest.Se
 	return s
 }
 
-// speak runs the command for a client, and answers how it ended once the client has.
+// speak runs the command for a client. The returned function gives its result once the client ends.
 func speak(t *testing.T, server, key string) (*mcp.ClientSession, func() error, error) {
 	t.Helper()
 	in, toIn := io.Pipe()
@@ -108,8 +108,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPWithoutAccess: a client is told what is wrong with the key or the address, and so is who
-// reads standard error.
+// TestMCPWithoutAccess: the client and standard error both get the reason why a key or an address
+// does not work.
 func TestMCPWithoutAccess(t *testing.T) {
 	service := agentService(t, nil).URL
 	other := httptest.NewServer(http.NotFoundHandler())
@@ -132,7 +132,7 @@ func TestMCPWithoutAccess(t *testing.T) {
 	}
 }
 
-// TestMCPAnswersAllThatItWasAsked: the answer to a call comes when its input has ended, too.
+// TestMCPAnswersAllThatItWasAsked: answers arrive even after the client's input has ended.
 func TestMCPAnswersAllThatItWasAsked(t *testing.T) {
 	ended := make(chan struct{})
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,8 +157,8 @@ func TestMCPAnswersAllThatItWasAsked(t *testing.T) {
 	}
 }
 
-// TestCancelledCallsAreNotWaitedFor: the service may leave them without an answer. The others are,
-// until they have one, or none can come.
+// TestCancelledCallsAreNotWaitedFor: the service may leave them unanswered. Other calls are awaited
+// until they have an answer, or none can come.
 func TestCancelledCallsAreNotWaitedFor(t *testing.T) {
 	decode := func(text string) jsonrpc.Message {
 		message, err := jsonrpc.DecodeMessage([]byte(text))
@@ -184,7 +184,7 @@ func TestCancelledCallsAreNotWaitedFor(t *testing.T) {
 	calls.wait(t.Context(), nil)
 }
 
-// ending tells when it has been read to its end.
+// ending reports when it has been read to its end.
 type ending struct {
 	from  io.Reader
 	ended chan struct{}
@@ -198,7 +198,7 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestMCPWhenTheSessionEnds: the command ends, so that its client starts it anew.
+// TestMCPWhenTheSessionEnds: the command ends, so that its client restarts it.
 func TestMCPWhenTheSessionEnds(t *testing.T) {
 	var serves atomic.Pointer[httptest.Server]
 	serves.Store(agentService(t, nil))
@@ -210,7 +210,7 @@ func TestMCPWhenTheSessionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serves.Store(agentService(t, nil)) // it has begun anew
+	serves.Store(agentService(t, nil)) // the service has restarted
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet",
 		Arguments: map[string]any{"Name": "ann"}})
 	if err == nil {

@@ -17,7 +17,7 @@ type Nodes struct {
 	JSON bool `help:"Print the nodes as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Nodes) Help() string {
 	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its part in Raft and how
 many entries it lags behind (- when it did not say), and of fetchers the tiers they have, the shards they own (+ those on

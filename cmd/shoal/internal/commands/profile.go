@@ -14,14 +14,14 @@ import (
 	"shoal.dev/shoal/pkg/profile"
 )
 
-// Profile is 'shoal profile', which says what the fields of a run's rows are like.
+// Profile is 'shoal profile', which describes the fields of a run's rows.
 type Profile struct {
 	Connection
 	ID   string `arg:"" help:"Id of the run."`
 	JSON bool   `help:"Print the fields as JSON, as the server answers them."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Profile) Help() string {
 	return `Each line is a field: how many rows have a value, of which types, the least and the greatest number, how many different
 values there are (~ where that is an estimate), and an example. What is odd about a run that has ended, beside the runs of
@@ -62,7 +62,7 @@ func (c *Profile) Run(ctx context.Context, t *terminal.Terminal) error {
 	return noteOddities(ctx, t, client, c.ID)
 }
 
-// writeProfile writes a line of each field.
+// writeProfile writes a line per field.
 func writeProfile(w io.Writer, of api.RunProfile) error {
 	var rows [][]string
 	for _, f := range of.Fields {
@@ -81,14 +81,14 @@ func writeProfile(w io.Writer, of api.RunProfile) error {
 		"EXAMPLE"}, rows)
 }
 
-// nameTypes lists the types of a field's values, the most frequent first.
+// nameTypes lists the types of a field's values, most frequent first.
 func nameTypes(types map[string]int64) string {
 	names := slices.Sorted(maps.Keys(types))
 	slices.SortStableFunc(names, func(a, b string) int { return int(types[b] - types[a]) })
 	return strings.Join(names, ", ")
 }
 
-// shownNumber is a number in full; none is empty.
+// shownNumber formats a number in full; nil is empty.
 func shownNumber(number *float64) string {
 	if number == nil {
 		return ""
@@ -96,7 +96,7 @@ func shownNumber(number *float64) string {
 	return strconv.FormatFloat(*number, 'f', -1, 64)
 }
 
-// noteOddities tells in what a run is unlike the runs before it.
+// noteOddities prints how a run differs from the runs before it.
 func noteOddities(ctx context.Context, t *terminal.Terminal, client *api.Client, job string) error {
 	found, err := client.Oddities(ctx, job)
 	if err != nil {

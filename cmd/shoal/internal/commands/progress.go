@@ -19,16 +19,16 @@ const (
 	barWidth    = 24
 )
 
-// progress shows how a run comes along: one line that is drawn again and again on a terminal, a
-// line now and then elsewhere.
+// progress shows a run's progress: on a terminal one line that is redrawn, elsewhere a line now and
+// then.
 type progress struct {
 	t     *terminal.Terminal
 	links int64 // of the run's list, 0 when unknown
 	drawn time.Time
-	shown bool // a line is on the terminal that the next one replaces
+	shown bool // the terminal shows a line that the next one replaces
 
-	// The pace is measured from one of two marks, so that it is never older than two windows. What
-	// is left is told by all that was seen, since hosts answer by turns.
+	// The pace is measured from one of two marks, so that it never covers more than two windows.
+	// The time left is estimated from everything seen, since hosts answer by turns.
 	first, older, newer mark
 }
 
@@ -37,7 +37,7 @@ type mark struct {
 	pages, ended int64
 }
 
-// show takes a message of the stream.
+// show handles a message of the stream.
 func (p *progress) show(m api.Progress) {
 	now := p.t.Clock.Now()
 	here := mark{now, m.TotalRequests, endedLinks(m)}
@@ -64,7 +64,7 @@ func (p *progress) show(m api.Progress) {
 	_, _ = fmt.Fprintf(p.t.Err, "\r\x1b[K%s", terminal.Cut(line, p.t.Columns-1))
 }
 
-// clear leaves the progress line standing and goes to a new one.
+// clear keeps the progress line and starts a new one.
 func (p *progress) clear() {
 	if p.shown {
 		p.t.Notef("")
@@ -106,7 +106,7 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 	return strings.Join(parts, "  ")
 }
 
-// endedLinks is how many links of a run have ended, as far as the server says.
+// endedLinks is how many links of a run have ended, if the server reports it.
 func endedLinks(m api.Progress) int64 {
 	if m.SuccessLinks != nil && m.ErrorLinks != nil {
 		return *m.SuccessLinks + *m.ErrorLinks
@@ -114,7 +114,7 @@ func endedLinks(m api.Progress) int64 {
 	return m.TotalRequests
 }
 
-// left says how long the rest of the links will take at the pace so far, "" when nobody can know.
+// left estimates how long the remaining links take at the pace so far, "" if unknown.
 func (p *progress) left(links, ended int64, now time.Time) string {
 	since, done := now.Sub(p.first.at), ended-p.first.ended
 	if since < paceWindow || done <= 0 || ended >= links {
@@ -130,8 +130,7 @@ func (p *progress) left(links, ended int64, now time.Time) string {
 	return fmt.Sprintf("about %d h %d min left", int(left.Hours()), int(left.Minutes())%60)
 }
 
-// Follow shows a run's progress until it ends, then how it ended, and answers with the exit code
-// that this means.
+// Follow shows a run's progress until it ends, then how it ended, and returns the exit code.
 func Follow(ctx context.Context, t *terminal.Terminal, client *api.Client, job string,
 	links int64) error {
 	p := &progress{t: t, links: links}
@@ -157,7 +156,7 @@ func Follow(ctx context.Context, t *terminal.Terminal, client *api.Client, job s
 	return verdict(record)
 }
 
-// outcome is a run's record in a sentence.
+// outcome sums up a run's record in a sentence.
 func outcome(job *api.Job) string {
 	text := fmt.Sprintf("%s: %s, %s, %s", job.State, terminal.Plural(job.ItemsQuantity, "row"),
 		terminal.Plural(job.TotalRequests, "page"), terminal.Plural(job.ErrorLinks, "failed link"))
@@ -172,7 +171,7 @@ func outcome(job *api.Job) string {
 	return text
 }
 
-// verdict is the exit code of a run that has ended.
+// verdict is the exit code for a run that has ended.
 func verdict(job *api.Job) error {
 	switch model.JobState(job.State) {
 	case model.Failed:

@@ -17,7 +17,7 @@ func TestProgressOnATerminalRedrawsOneLine(t *testing.T) {
 	p := progress{t: &terminal.Terminal{Err: &out, Clock: now, Columns: 120}, links: 2000}
 	for pages := int64(0); pages <= 1000; pages += 10 {
 		p.show(api.Progress{State: "RUNNING", TotalRequests: pages, ItemsQuantity: pages})
-		now.Advance(50 * time.Millisecond) // 200 pages a second, drawn every second time
+		now.Advance(50 * time.Millisecond) // 200 pages a second; every second message is drawn
 	}
 	p.show(api.Progress{State: "SUCCESS", TotalRequests: 2000, ItemsQuantity: 1990})
 	p.clear()

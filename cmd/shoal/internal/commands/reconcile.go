@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Reconcile is 'shoal billing reconcile', which compares the ledger with all that stands beside it.
+// Reconcile is 'shoal billing reconcile', which compares the ledger with other records.
 type Reconcile struct {
 	Connection
 	Days      int  `help:"Ask the payment provider for so many days, back from now." default:"31" placeholder:"DAYS"`
@@ -17,7 +17,7 @@ type Reconcile struct {
 	JSON      bool `help:"Print all as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Reconcile) Help() string {
 	return `It changes nothing. Payments, refunds and disputes are compared with the provider's balance, the accounts with each
 other, each ledger entry with the sum of those before it, and each run's entry with its page records. What moved in the
@@ -72,7 +72,7 @@ func (c *Reconcile) Run(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
-// differences are a table of all that differs.
+// differences makes a table of all differences.
 func differences(ledger []api.LedgerDifference, runs []api.Recount) (rows [][]string) {
 	for _, d := range ledger {
 		here, want := terminal.Euros(d.HereMicros), terminal.Euros(d.WantMicros)

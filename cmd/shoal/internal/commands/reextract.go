@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// ReExtract is 'shoal re-extract', which makes a run of the kept bodies of another one.
+// ReExtract is 'shoal re-extract', which makes a run from the kept bodies of another one.
 type ReExtract struct {
 	Connection
 	Job    string   `arg:"" help:"Id of a run that has ended, whose scraper kept bodies."`
@@ -17,7 +17,7 @@ type ReExtract struct {
 	JSON   bool     `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*ReExtract) Help() string {
 	return `The pages of the run are read again as they were kept: no site is asked, and nothing is charged. The scraper counts as
 it is now, or with the fields that are given, which are not saved.

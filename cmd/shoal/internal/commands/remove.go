@@ -7,13 +7,13 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Remove is 'shoal cluster remove', which takes a node that is gone out of the cluster.
+// Remove is 'shoal cluster remove', which removes a node that is gone from the cluster.
 type Remove struct {
 	Connection
 	Node string `arg:"" help:"Name of the node."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Remove) Help() string {
 	return `It is for a node that does not come back: nodes that are gone for long are removed by themselves, those with a vote last
 and only while enough others have one. A node that is there is refused, and so is one without whose vote no majority would
@@ -24,10 +24,10 @@ Example:
   shoal cluster remove cp2`
 }
 
-// Validate checks what the command line alone cannot.
+// Validate checks what the parser does not.
 func (c *Remove) Validate() error { return checkNode(c.Node) }
 
-// checkNode refuses the empty name, which a script has of a variable that is not set.
+// checkNode refuses the empty name, which a script passes when a variable is not set.
 func checkNode(name string) error {
 	if name == "" {
 		return errors.New("<node>: want a node's name")

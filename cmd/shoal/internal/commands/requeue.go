@@ -15,7 +15,7 @@ type Requeue struct {
 	JSON      bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Requeue) Help() string {
 	return `It is for operators: the run is the customer's, who pays for it. The scraper's recipe counts as it is now.
 

@@ -29,12 +29,12 @@ type FileForm struct {
 	Guard bool `default:"true" negatable:"" help:"An apostrophe before text in a csv that a spreadsheet would take for a formula."`
 }
 
-// of is a file of a format.
+// of describes a file of a format.
 func (f FileForm) of(format string) api.File {
 	return api.File{Format: format, BOM: f.BOM, Unguarded: !f.Guard}
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Rows) Help() string {
 	return `All rows are streamed, whatever their number. jsonl is each row as the server has it, with the keys of the server
 (_sourceUrl and others that begin with _). The columns of the others are the configured fields in their order, then all
@@ -75,7 +75,7 @@ func (c *Rows) Run(ctx context.Context, t *terminal.Terminal) error {
 	})
 }
 
-// query finds what is named by name.
+// query finds the ids of what is given by name.
 func (c *Rows) query(ctx context.Context, client *api.Client) (api.RowQuery, error) {
 	q := api.RowQuery{JobID: c.Job, LastRun: c.LastRun, Filters: c.Filter, Fields: c.Fields,
 		Limit: c.Limit}

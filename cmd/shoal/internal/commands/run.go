@@ -31,7 +31,7 @@ type Run struct {
 	JSON      bool     `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Run) Help() string {
 	return `The list is streamed to the server; up to 5,000,000 addresses. Lines that are no addresses are listed, each with what is
 wrong with it, and nothing is launched; with --skip-bad the run goes on without them.
@@ -72,7 +72,7 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = list.Close() }() // it was only read
+	defer func() { _ = list.Close() }() // read-only
 	client, err := c.Client(t)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 	return Follow(ctx, t, client, launch.JobID, launch.LinksQueued)
 }
 
-// group is the id of the run's group. A scraper has its own, which "" stands for.
+// group returns the id of the run's group. For a scraper, "" stands for its own group.
 func (c *Run) group(ctx context.Context, client *api.Client) (string, error) {
 	switch {
 	case c.Scraper == "":
@@ -130,7 +130,7 @@ func (c *Run) group(ctx context.Context, client *api.Client) (string, error) {
 	return group.ID, nil
 }
 
-// query is everything of the call but the list.
+// query is the call's parameters without the list.
 func (c *Run) query(group string, fields []model.Field) (url.Values, error) {
 	query := url.Values{}
 	set := func(name, value string) {

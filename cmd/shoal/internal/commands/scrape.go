@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/urllist"
 )
 
-// Scrape is 'shoal scrape', from an address, or a list of them, to a file of rows.
+// Scrape is 'shoal scrape', from an address or a list of them to a file of rows.
 type Scrape struct {
 	Connection
 	Target    string `arg:"" optional:"" help:"Address of a page, or file of addresses, one a line; - reads standard input." placeholder:"URL|LIST"`
@@ -35,7 +35,7 @@ type Scrape struct {
 	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Scrape) Help() string {
 	return `It looks at the page, shows what could become rows as tables, asks which, reads all pages and writes the rows. Of a list
 it looks at the first address, and reads the others the same way. No selector is needed.
@@ -58,7 +58,7 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if list != nil {
-		defer func() { _ = list.Close() }() // it was only read
+		defer func() { _ = list.Close() }() // read-only
 	}
 	client, err := c.Client(t)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	defer client.Close()
 	var group api.Group
-	if c.Target != "" { // else the scraper's own
+	if c.Target != "" { // otherwise the scraper's own list
 		if group, err = EnsureGroup(ctx, client, cmp.Or(c.Group, defaultGroup)); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (c *Scrape) Run(ctx context.Context, t *terminal.Terminal) error {
 	return ended
 }
 
-// open looks through the list, when it is one.
+// open scans the list, if there is one.
 func (c *Scrape) open(t *terminal.Terminal) (*urllist.List, error) {
 	if err := checkPlace(c.Out); err != nil {
 		return nil, err
@@ -142,8 +142,7 @@ func (c *Scrape) defaultName(t *terminal.Terminal, list *urllist.List) string {
 	return siteName(c.Target, t)
 }
 
-// scraper is what the pages are read with: the one that was named, or the candidate that was
-// chosen, saved.
+// scraper returns what the pages are read with: the named scraper, or the chosen candidate, saved.
 func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	group api.Group, list *urllist.List) (api.Scraper, error) {
 	if c.Scraper != "" {
@@ -174,7 +173,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 	return saved.Value, err
 }
 
-// choose shows the candidates and asks which.
+// choose shows the candidates and asks which one to use.
 func (c *Scrape) choose(ctx context.Context, t *terminal.Terminal, address string,
 	answer api.Answer[[]api.Proposal]) (*api.Proposal, error) {
 	found := answer.Value
@@ -221,7 +220,7 @@ func (c *Scrape) choose(ctx context.Context, t *terminal.Terminal, address strin
 	return nil, terminal.Usagef("no candidate was chosen")
 }
 
-// boundPages has a scraper follow the pages of a list up to so many.
+// boundPages limits how many pages of a list a scraper follows.
 func boundPages(scraper map[string]any, pages int) {
 	source, _ := scraper["sourceConfig"].(map[string]any)
 	pagination, _ := source["pagination"].(map[string]any)
@@ -234,7 +233,7 @@ func boundPages(scraper map[string]any, pages int) {
 	}
 }
 
-// launch runs the scraper itself, or its way of reading over a list.
+// launch runs the scraper itself, or applies it to a list.
 func (c *Scrape) launch(ctx context.Context, client *api.Client, group api.Group, scraper string,
 	list *urllist.List) (api.Launch, error) {
 	if list == nil {
@@ -260,7 +259,7 @@ func (c *Scrape) write(ctx context.Context, t *terminal.Terminal, client *api.Cl
 // toFile says whether the rows go to a file.
 func (c *Scrape) toFile() bool { return c.Out != "" && c.Out != standard }
 
-// sayHow tells how to go on.
+// sayHow prints how to proceed.
 func (c *Scrape) sayHow(t *terminal.Terminal, job, scraper string) {
 	if c.toFile() {
 		t.Notef("The rows are in %s.", c.Out)

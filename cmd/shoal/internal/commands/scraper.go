@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// Scrapers is 'shoal scraper', what is done to saved scrapers.
+// Scrapers is 'shoal scraper', the commands for saved scrapers.
 type Scrapers struct {
 	List   ScraperList   `cmd:"" help:"List scrapers, newest first."`
 	Get    ScraperGet    `cmd:"" help:"Write a scraper to a file."`
@@ -24,7 +24,7 @@ type Scrapers struct {
 	Delete ScraperDelete `cmd:"" help:"Delete a scraper; its rows stay."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Scrapers) Help() string {
 	return `A scraper says where to read and which fields. In a file it is the JSON of the API's ScraperDTO.
 
@@ -136,7 +136,7 @@ type ScraperPut struct {
 	JSON  bool   `help:"Print the server's answer as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*ScraperPut) Help() string {
 	return `A file with an id replaces that scraper; without one a new scraper is made. It prints the id.`
 }
@@ -199,7 +199,7 @@ func printSaved(t *terminal.Terminal, saved api.Answer[api.Scraper], asJSON bool
 	return err
 }
 
-// readScraper reads the JSON of a scraper, whose members stay as they are written.
+// readScraper reads the JSON of a scraper, and keeps members as they are written.
 func readScraper(from string, text []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -211,7 +211,7 @@ func readScraper(from string, text []byte) (map[string]any, error) {
 	return scraper, nil
 }
 
-// readFile reads a whole file, or standard input, of at most so many bytes.
+// readFile reads a whole file, or standard input, of at most most bytes.
 func readFile(t *terminal.Terminal, path string, most int64) ([]byte, error) {
 	from := t.In
 	if path != standard {
@@ -219,7 +219,7 @@ func readFile(t *terminal.Terminal, path string, most int64) ([]byte, error) {
 		if err != nil {
 			return nil, terminal.Usagef("%v", err)
 		}
-		defer func() { _ = file.Close() }() // it was only read
+		defer func() { _ = file.Close() }() // read-only
 		from = file
 	}
 	text, err := io.ReadAll(io.LimitReader(from, most+1))
@@ -275,7 +275,7 @@ type ScraperDelete struct {
 	Yes     bool   `short:"y" help:"Do not ask."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*ScraperDelete) Help() string {
 	return `It shows what goes with the scraper and asks. Rows that were scraped, and the history of runs, stay.`
 }

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// style is how a line of a screen looks: parameters of the terminal's SGR sequence.
+// style is the style of a line: parameters of the terminal's SGR sequence.
 type style string
 
 // The styles.
@@ -25,26 +25,26 @@ const (
 	yellow style = "33"
 )
 
-// screen is a terminal that a command has to itself. Its lines are drawn in place, on a page of
-// their own, and what was there before comes back at the end.
+// screen is a terminal that a command has to itself. It draws its lines in place, on the alternate
+// page; closing restores what was there before.
 type screen struct {
 	out  io.Writer
 	size func() (width, height int)
-	// the next key; false when ctx ended or there will be none
+	// keys returns the next key; false when ctx ended or no more come.
 	keys    func(ctx context.Context) (byte, bool)
 	restore func() error
 }
 
-// Sequences of all terminals of the last decades.
+// Sequences that all terminals of the last decades understand.
 const (
-	enterPage  = "\x1b[?1049h\x1b[?25l" // an own page, no cursor
+	enterPage  = "\x1b[?1049h\x1b[?25l" // the alternate page, no cursor
 	leavePage  = "\x1b[?25h\x1b[?1049l"
 	toTop      = "\x1b[H"
 	clearRight = "\x1b[K"
 	clearBelow = "\x1b[J"
 )
 
-// openScreen takes the terminal; close gives it back.
+// openScreen takes over the terminal; close gives it back.
 func openScreen(t *terminal.Terminal) (*screen, error) {
 	in, isFile := t.In.(*os.File)
 	out, alsoFile := t.Out.(*os.File)
@@ -72,14 +72,13 @@ func openScreen(t *terminal.Terminal) (*screen, error) {
 	return s, nil
 }
 
-// usualHeight is that of a terminal that does not know its own.
+// usualHeight is the height of a terminal that does not know its own.
 const usualHeight = 24
 
-// keyWait is how long a look for a key takes, after which it is asked whether anybody still wants
-// to know.
+// keyWait is how long one poll for a key takes; between polls ctx is checked.
 const keyWait = 100 * time.Millisecond
 
-// nextKey waits for a key. It never sits in a read that nothing would end.
+// nextKey waits for a key. It never blocks in a read that nothing could end.
 func nextKey(ctx context.Context, in *os.File) (byte, bool) {
 	var key [1]byte
 	for ctx.Err() == nil {

@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// Status is 'shoal status', the service at one look.
+// Status is 'shoal status', the service at a glance.
 type Status struct {
 	Connection
 	JSON bool `help:"Print the status as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Status) Help() string {
 	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
@@ -62,7 +62,7 @@ func (c *Status) Run(ctx context.Context, t *terminal.Terminal) error {
 	return terminal.PrintPairs(t.Out, pairs)
 }
 
-// votersSeen names the voters and their states, "" when that is not known.
+// votersSeen names the voters and their states, "" if unknown.
 func votersSeen(ctx context.Context, client *api.Client) string {
 	nodes, err := client.Nodes(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ type Stop struct {
 	ID string `arg:"" help:"Id of a run or of a scraper."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Stop) Help() string {
 	return `The run takes nothing new; pages that were already fetched are still stored and charged, and what is stored stays. The
 call waits for that, up to 10 s. Stopping what does not run changes nothing.

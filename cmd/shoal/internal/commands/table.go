@@ -42,7 +42,7 @@ func parseDocument(row json.RawMessage) (document, error) {
 	return d, nil
 }
 
-// cell is a value as text: strings without quotes, null as nothing, the rest as JSON.
+// cell is a value as text: strings without quotes, null as empty text, the rest as JSON.
 func cell(value json.RawMessage) string {
 	var text string
 	switch {
@@ -54,10 +54,10 @@ func cell(value json.RawMessage) string {
 	return string(value)
 }
 
-// sampled is how many rows decide the columns and their widths, and the next as many theirs.
+// sampled is the size of a batch of rows: each batch decides its own columns and widths.
 const sampled = 1000
 
-// batches parses rows and hands them on, sampled at a time.
+// batches parses rows and yields them, sampled at a time.
 func batches(rows iter.Seq2[json.RawMessage, error]) iter.Seq2[[]document, error] {
 	return func(yield func([]document, error) bool) {
 		var batch []document
@@ -85,8 +85,7 @@ func batches(rows iter.Seq2[json.RawMessage, error]) iter.Seq2[[]document, error
 	}
 }
 
-// columnsOf lists the keys of rows in the order in which they first appear, the server's own (_…)
-// last.
+// columnsOf lists the keys of rows in order of first appearance, the server's own (_…) last.
 func columnsOf(rows []document) []string {
 	var columns []string
 	known := map[string]bool{}
@@ -110,8 +109,8 @@ func serverKey(key string) int {
 	return 0
 }
 
-// WriteTable shows what was scraped and where; of the server's keys only _sourceUrl. A batch that
-// has other columns begins a table of its own.
+// WriteTable shows what was scraped and where; of the server's keys only _sourceUrl. A batch with
+// other columns begins a new table.
 func WriteTable(w io.Writer, rows iter.Seq2[json.RawMessage, error]) error {
 	var columns []string
 	for batch, err := range batches(rows) {
@@ -143,15 +142,15 @@ func cellsOf(rows []document, columns []string) [][]string {
 	return cells
 }
 
-// Bounds of a table that shows what rows are like.
+// Bounds of a sample table.
 const (
 	sampleRows  = 5
 	sampleCell  = 28 // characters
 	sampleWidth = 100
 )
 
-// writeSample shows the first rows, and of their columns as many as fit the width of a terminal; 0
-// is that of none. The others are named.
+// writeSample shows the first rows, with as many columns as fit the terminal's width; 0 is a
+// missing terminal. The other columns are named.
 func writeSample(w io.Writer, width int, rows []json.RawMessage) error {
 	var parsed []document
 	for _, row := range rows {

@@ -15,17 +15,17 @@ import (
 
 const (
 	topEvery = time.Second
-	// for one look at the service, which takes some 4 s without a leader
+	// topWithin bounds one poll of the service, which takes some 4 s without a leader.
 	topWithin = 5 * time.Second
 )
 
-// Top is 'shoal top', the cluster's nodes and pace, drawn again each second.
+// Top is 'shoal top', the cluster's nodes and pace, redrawn each second.
 type Top struct {
 	Connection
 	Once bool `help:"Print one frame, after a second of looking, and end."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Top) Help() string {
 	return `It shows the cluster as it is, drawn again each second: the leader, the pace of pages and errors, what is out, how far each
 topic lags, and of every node its state, its part in Raft and how many entries it lags (- when it did not say), its shards
@@ -50,8 +50,7 @@ func (c *Top) Run(ctx context.Context, t *terminal.Terminal) error {
 		return client, err
 	}, now: t.Clock.Now}
 	defer w.close()
-	// A service that is not there, or does not know us, is said plainly; one that goes away later
-	// may come back.
+	// If the first poll fails, the error is returned. A service that goes away later may come back.
 	if w.look(ctx); w.problem != nil && w.at.IsZero() {
 		return w.problem
 	}
@@ -66,7 +65,7 @@ func (c *Top) Run(ctx context.Context, t *terminal.Terminal) error {
 	return errors.Join(err, s.close())
 }
 
-// once prints a frame; rates need a second look, and are nothing to wait for without a leader.
+// once prints a frame. Rates need a second poll, which is skipped without a leader.
 func (c *Top) once(ctx context.Context, t *terminal.Terminal, w *watch) error {
 	if w.status.Leader != "" {
 		if !clock.Pause(ctx, t.Clock, topEvery) {
@@ -89,20 +88,20 @@ func (c *Top) once(ctx context.Context, t *terminal.Terminal, w *watch) error {
 type watch struct {
 	connect func(ctx context.Context) (*api.Client, error)
 	now     func() time.Time
-	client  *api.Client // nil: none, or none that answers
+	client  *api.Client // nil: none, or the service does not answer
 
 	status, before api.Status
-	at, atBefore   time.Time // of status and before; zero: there was none
+	at, atBefore   time.Time // when status and before were seen; zero: never
 	nodes          []api.Node
-	problem        error // why the newest look saw less than all
+	problem        error // why the newest poll is incomplete
 }
 
-// look asks the service. What does not answer keeps its last value.
+// look polls the service. What does not answer keeps its last value.
 func (w *watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, topWithin)
 	defer cancel()
 	if w.problem = w.ask(ctx); w.problem != nil {
-		w.close() // the next look finds the address, and a token, anew
+		w.close() // the next poll gets a new address and token
 	}
 }
 
@@ -135,7 +134,7 @@ func (w *watch) close() {
 	}
 }
 
-// run draws what it sees until ctx ends or a key says so.
+// run draws frames until ctx ends or a key ends it.
 func (w *watch) run(ctx context.Context, s *screen,
 	after func(time.Duration) <-chan time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -165,16 +164,16 @@ func (w *watch) run(ctx context.Context, s *screen,
 	return nil
 }
 
-// topLines are those of a frame that are no node's.
+// topLines is how many lines of a frame are not about a node.
 const topLines = 6
 
-// line is one of a frame. Its text has no control characters.
+// line is a line of a frame. Its text has no control characters.
 type line struct {
 	text  string
 	style style
 }
 
-// frame is what is seen, in at most height lines of at most width characters.
+// frame renders the state in at most height lines of at most width characters.
 func (w *watch) frame(width, height int) []line {
 	lines := append(w.summary(), line{text: nodeHeader, style: bold})
 	room := max(height-len(lines), 1)
@@ -193,7 +192,7 @@ func (w *watch) frame(width, height int) []line {
 	return lines
 }
 
-// summary are the lines about the whole.
+// summary returns the lines about the whole cluster.
 func (w *watch) summary() []line {
 	s := &w.status
 	title := line{text: fmt.Sprintf("shoal top   %s leads in term %d   %d of %d shards owned",
@@ -228,8 +227,8 @@ func (w *watch) summary() []line {
 		{text: lag}, problem}
 }
 
-// rates are those between the last two looks, "-" when they do not tell. They do not at first, and
-// when another node has answered, or the same after a restart.
+// rates are the rates between the last two polls, "-" when unknown. They are unknown at first, and
+// after another node has answered, or the same one after a restart.
 func (w *watch) rates() (pages, errors, commands string) {
 	seconds := w.at.Sub(w.atBefore).Seconds()
 	known := !w.atBefore.IsZero() && seconds > 0 && w.before.Node == w.status.Node &&
@@ -251,11 +250,11 @@ const nodeFormat = "%-14s %-8s %-8s %5s %-12s %6s %6s %7s %5s"
 var nodeHeader = fmt.Sprintf(nodeFormat, "NODE", "STATE", "RAFT", "LAG", "ROLES", "SHARDS", "OPEN",
 	"PAGES/S", "HEARD")
 
-// lateHeartbeat is the age of a heartbeat that is shown in red: a lease by default.
+// lateHeartbeat is the age from which a heartbeat is shown in red: a lease by default.
 const lateHeartbeat = 10 * time.Second
 
-// unheard stands for a heartbeat that is not told: it never came, or there is no leader, who alone
-// hears them.
+// unheard stands for a missing heartbeat: it never came, or there is no leader, which alone hears
+// heartbeats.
 func unheard(led bool) string {
 	if led {
 		return "never"
@@ -263,7 +262,7 @@ func unheard(led bool) string {
 	return "?"
 }
 
-// lagOf shows how far a node lags, "-" when it did not say.
+// lagOf shows how far a node lags, "-" if it did not report.
 func lagOf(n *api.Node, show func(uint64) string) string {
 	if n.Lag == nil {
 		return "-"
@@ -271,7 +270,7 @@ func lagOf(n *api.Node, show func(uint64) string) string {
 	return show(*n.Lag)
 }
 
-// nodeLine shows a node. Of one without a fetcher there is nothing to say behind its roles.
+// nodeLine shows a node. A node without a fetcher has nothing behind its roles.
 func nodeLine(n *api.Node, unheard string) line {
 	l := line{}
 	shards, open, pages, heard := "", "", "", ""
@@ -304,7 +303,7 @@ func nodeLine(n *api.Node, unheard string) line {
 	return l
 }
 
-// shortRoles names roles by their beginnings: all of them do not fit.
+// shortRoles abbreviates roles, since not all fit.
 func shortRoles(roles []string) string {
 	if len(roles) == len(identity.Roles()) {
 		return "all"
@@ -320,7 +319,7 @@ func shortRoles(roles []string) string {
 	return strings.Join(names, ",")
 }
 
-// shortCount is a count in at most five characters.
+// shortCount formats a count in at most five characters.
 func shortCount(n uint64) string {
 	const units = " kMGTPE"
 	unit := 0
@@ -330,7 +329,7 @@ func shortCount(n uint64) string {
 	return strings.TrimSpace(fmt.Sprint(n) + units[unit:unit+1])
 }
 
-// shortly is a duration in at most five characters.
+// shortly formats a duration in at most five characters.
 func shortly(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -27,8 +27,7 @@ var update = flag.Bool("update", false, "write the golden frames anew")
 
 func millis(n int64) *int64 { return &n }
 
-// seenCluster is a cluster of which everything was seen: busy, with a node that drains and one that
-// failed.
+// seenCluster is a fully visible, busy cluster, with one draining and one failed node.
 func seenCluster() *watch {
 	at := time.Date(2026, 11, 21, 17, 3, 21, 0, time.UTC)
 	lag := map[string]int64{"tasks": 1234, "pages": 12, "receipts": 0}
@@ -103,8 +102,7 @@ func TestTopFrames(t *testing.T) {
 	}
 }
 
-// TestTopFrameFits: whatever is seen, a frame stays inside its screen and says nothing that a
-// terminal would obey.
+// TestTopFrameFits: every frame fits its screen and contains nothing that a terminal would obey.
 func TestTopFrameFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := seenCluster()
@@ -143,10 +141,10 @@ func TestTopShortens(t *testing.T) {
 	}
 }
 
-// pages is a screen of which everything that is drawn is kept.
+// pages is a screen that records everything drawn.
 type pages struct {
 	all   bytes.Buffer
-	drawn chan struct{} // for each
+	drawn chan struct{} // signalled for each frame
 }
 
 func (p *pages) Write(data []byte) (int, error) {

@@ -20,7 +20,7 @@ type Wallet struct {
 	Adjust WalletAdjust `cmd:"" help:"Change a customer's balance, as the operator."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Wallet) Help() string {
 	return `'shoal wallet' alone shows the wallet.
 
@@ -94,7 +94,7 @@ func entryRow(entry *api.Transaction) []string {
 		Lines(entry)}
 }
 
-// Lines says what a transaction is made of: "1,940 × 0.00015 EUR Plain, 5 free".
+// Lines sums up the parts of a transaction: "1,940 × 0.00015 EUR Plain, 5 free".
 func Lines(entry *api.Transaction) string {
 	var parts []string
 	for _, line := range entry.Lines {
@@ -120,7 +120,7 @@ type WalletAdjust struct {
 	JSON     bool   `help:"Print the ledger entry as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*WalletAdjust) Help() string {
 	return `It acts as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.
@@ -171,8 +171,8 @@ func (c *Connection) Self(ctx context.Context, t *terminal.Terminal) (string, er
 	return identity.CustomerRef, err
 }
 
-// Adjust posts micros, millionths of a euro, to a customer's wallet as an administrator. A
-// negative amount takes away. Repeating a call posts once more.
+// Adjust posts micros, millionths of a euro, to a customer's wallet as an administrator. A negative
+// amount takes away. Each call posts again.
 func Adjust(ctx context.Context, t *terminal.Terminal, c *Connection, customer string, micros int64,
 	note string) (
 	api.Answer[api.Transaction], error) {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Work is 'shoal work', which lists background work, what is stuck first.
+// Work is 'shoal work', which lists background work, stuck items first.
 type Work struct {
 	Connection
 	Kind     string `help:"Only items of this kind." placeholder:"KIND"`
@@ -20,7 +20,7 @@ type Work struct {
 	JSON     bool   `help:"Print the items as JSON."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Work) Help() string {
 	return `An item is WAITING until it is due, READY for a node, HELD by one, or FAILED: given up. What was given up comes first,
 then what has stood still longest. The service's own items have no customer.

@@ -1,5 +1,5 @@
-// Package configfile reads the file that stands in for flags. It knows no flag: it takes them as
-// the grammar declares them.
+// Package configfile reads the file that stands in for flags. It defines no flags: it takes them
+// from the grammar.
 package configfile
 
 import (
@@ -15,8 +15,8 @@ import (
 // maxConfigFile bounds a config file, in bytes.
 const maxConfigFile = 1 << 20
 
-// File is the flags that a file sets: one 'key = value' line each, keys as the flags are called,
-// '#' before comments. A flag that takes several values may stand on several lines.
+// File is the flags that a file sets: one 'key = value' line each. Keys are the flags' names, and
+// '#' begins a comment. A flag with several values may have several lines.
 type File struct {
 	path string
 	keys []string // in the order of the file
@@ -24,13 +24,13 @@ type File struct {
 	flag map[string][]string
 }
 
-// Read reads a file of flags. It takes at most maxConfigFile bytes. Its faults name the line.
+// Read reads a file of flags, of at most maxConfigFile bytes. Its errors name the line.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // read-only
 	return parse(path, io.LimitReader(f, maxConfigFile))
 }
 
@@ -47,7 +47,7 @@ func parse(path string, r io.Reader) (*File, error) {
 		key, value, found := strings.Cut(text, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !found || key == "" {
-			// the line may be a password's
+			// The line is not quoted: it may hold a password.
 			return nil, fmt.Errorf("%s:%d: want 'key = value'", path, number)
 		}
 		value, err := unquote(value)
@@ -66,7 +66,7 @@ func parse(path string, r io.Reader) (*File, error) {
 	return c, nil
 }
 
-// unquote takes the quotes off a value, or a comment off one that has none.
+// unquote removes the quotes of a value, or the comment after an unquoted one.
 func unquote(value string) (string, error) {
 	if !strings.HasPrefix(value, `"`) {
 		if at := strings.Index(value, " #"); at >= 0 {
@@ -81,7 +81,7 @@ func unquote(value string) (string, error) {
 	return inner, nil
 }
 
-// Validate refuses keys that are no flag of any command.
+// Validate refuses keys that are not a flag of any command.
 func (c *File) Validate(app *kong.Application) error {
 	flags := Flags(app)
 	delete(flags, "help")
@@ -100,7 +100,7 @@ func (c *File) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve is the file's value of a flag, nil when the file has none or the environment has one.
+// Resolve returns the file's value of a flag, nil if the file has none or the environment has one.
 func (c *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	values := c.flag[flag.Name]
 	for _, name := range flag.Envs {
@@ -128,7 +128,7 @@ func (c *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 	return strings.Join(values, string(sep)), nil
 }
 
-// Flags are the flags of all commands, by name. Of those with one name it is the first command's.
+// Flags are the flags of all commands, by name; the first command's where several share one.
 func Flags(app *kong.Application) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	eachFlag(app.Node, func(flag *kong.Flag) {
@@ -170,7 +170,7 @@ func didYouMean(key string, flags map[string]*kong.Flag) string {
 	return fmt.Sprintf(", did you mean %q?", best)
 }
 
-// Nearest is the flag whose name is most like a key, "" when none is like it.
+// Nearest returns the name of the flag most similar to a key, "" if none is similar.
 func Nearest(key string, flags map[string]*kong.Flag) string {
 	best, distance := "", 1+max(2, len(key)/3)
 	for name, flag := range flags {

@@ -1,5 +1,5 @@
-// Package datadir is the files of a data directory by which commands find the service, and its
-// lock.
+// Package datadir has the files of a data directory through which commands find the service, and
+// its lock.
 package datadir
 
 import (
@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// Files of a data directory by which commands find the service.
+// Files of a data directory through which commands find the service.
 const (
 	AddressFile = "address" // http(s)://HOST:PORT, while the service runs
 	KeyFile     = "api-key" // the self-hosting customer's key, mode 0600
 )
 
-// ReadLine is the text of a one-line file of the directory, without white space around it. An
-// empty file is a fault.
+// ReadLine reads a one-line file of the directory, without white space around the text. An empty
+// file is an error.
 func ReadLine(dir, name string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -32,8 +32,8 @@ func ReadLine(dir, name string) (string, error) {
 	return line, nil
 }
 
-// Publish leaves the service's base address in its data directory for the other commands, which are
-// operators' too; withdraw takes it back.
+// Publish writes the service's base address to its data directory for the other commands, including
+// operators' ones; withdraw removes it.
 func Publish(dir, server string) (withdraw func(), err error) {
 	path := filepath.Join(dir, AddressFile)
 	if err := os.WriteFile(path+".new", []byte(server+"\n"), 0o644); err != nil {
@@ -45,8 +45,8 @@ func Publish(dir, server string) (withdraw func(), err error) {
 	return func() { _ = os.Remove(path) }, nil
 }
 
-// Reachable is the address by which this machine reaches a listener: one on all addresses is
-// reached on the loopback.
+// Reachable returns the address at which this machine reaches a listener. A listener on all
+// addresses is reached on the loopback.
 func Reachable(listening string) string {
 	host, port, err := net.SplitHostPort(listening)
 	if err != nil {
@@ -58,7 +58,7 @@ func Reachable(listening string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Lock keeps a second process from working on the same data.
+// Lock keeps a second process from using the same data.
 func Lock(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -72,5 +72,5 @@ func Lock(dir string) (unlock func(), err error) {
 		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by),
 			file.Close())
 	}
-	return func() { _ = file.Close() }, nil // closing gives the lock back
+	return func() { _ = file.Close() }, nil // closing releases the lock
 }

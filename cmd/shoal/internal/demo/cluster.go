@@ -25,7 +25,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// demoNodes are what the cluster demo starts, in this order. The first founds the cluster.
+// demoNodes are the demo's nodes, in the order of their start. The first founds the cluster.
 func demoNodes() []demoNode {
 	return []demoNode{
 		{name: "cp1", role: "controlplane"}, {name: "cp2", role: "controlplane"},
@@ -41,10 +41,10 @@ func demoNodes() []demoNode {
 const (
 	firstAPI     = "api1" // makes the key that the demo calls with
 	portsPerNode = 3      // cluster, gossip, ops
-	maxDemoNodes = 60     // that one demo starts, and so its ports
+	maxDemoNodes = 60     // started by one demo; bounds its ports
 	demoValid    = 90 * 24 * time.Hour
-	nodeStarts   = time.Minute // until a node that was started serves
-	maxWarning   = 64 << 10    // bytes at the end of a log in which a warning is looked for
+	nodeStarts   = time.Minute // until a started node serves
+	maxWarning   = 64 << 10    // bytes at the end of a log that are searched for a warning
 )
 
 // Cluster is 'shoal cluster demo', a whole cluster on one machine.
@@ -57,7 +57,7 @@ type Cluster struct {
 	RebindServices      bool `group:"services" help:"Kafka and the database are this cluster's from now on, whosever they were."`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Cluster) Help() string {
 	return `It makes a certificate authority and starts three control-plane nodes, three fetchers and two each of the rest on the
 loopback: as processes against the Kafka, ClickHouse and Redis that are given, or all in this process with nothing
@@ -69,7 +69,7 @@ Examples:
   shoal cluster demo --kafka-brokers 127.0.0.1:9092 --clickhouse-url http://127.0.0.1:8123/default --redis-addr 127.0.0.1:6379`
 }
 
-// Validate checks what a flag alone cannot.
+// Validate checks combinations of flags.
 func (c *Cluster) Validate() error {
 	switch host, _, err := net.SplitHostPort(c.Listen); {
 	case err != nil || net.ParseIP(host) == nil:
@@ -86,7 +86,7 @@ func (c *Cluster) Validate() error {
 	return c.Check()
 }
 
-// Run starts the cluster, runs the demo in it, and obeys until the context or the input ends.
+// Run starts the cluster, runs the demo in it, and obeys until ctx or the input ends.
 func (c *Cluster) Run(ctx context.Context, t *terminal.Terminal) error {
 	web, err := synthweb.Start(synthweb.Demo())
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Cluster) run(ctx context.Context, t *terminal.Terminal, web *synthweb.W
 	if err := d.start(ctx, slices.Clone(d.nodes)...); err != nil {
 		return err
 	}
-	c.RebindServices = false // they are
+	c.RebindServices = false // done by the first start
 	if err := d.publish(); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (c *Cluster) run(ctx context.Context, t *terminal.Terminal, web *synthweb.W
 	return d.obey(ctx)
 }
 
-// publish leaves the first API server's address and key where the other commands look for them.
+// publish leaves the first API server's address and key where the other commands expect them.
 func (d *demoCluster) publish() error {
 	key, err := os.ReadFile(filepath.Join(d.dir(firstAPI), datadir.KeyFile))
 	if err == nil {
@@ -145,17 +145,17 @@ type demoCluster struct {
 	authority *identity.Authority
 	launch    launcher
 	nodes     []*demoNode
-	starting  sync.WaitGroup // those that wait until a node serves
-	orders    []order        // that were given beside others
+	starting  sync.WaitGroup // waits for nodes to serve
+	orders    []order        // orders running in the background
 }
 
-// demoNode is one of them. Its place decides its ports, so it has the same after a restart.
+// demoNode is one of them. Its index decides its ports, so they survive a restart.
 type demoNode struct {
 	name, role string
 	config     service.Config
-	unused     bool    // it was made just now, and never started
+	unused     bool    // it was just made, and never started
 	running    running // nil: it is stopped
-	logged     int64   // bytes of its log before it was started
+	logged     int64   // bytes of its log before the last start
 }
 
 func (n *demoNode) server() string { return "http://" + n.config.Listen }
@@ -164,27 +164,27 @@ func (n *demoNode) log() string { return filepath.Join(n.config.Data, "shoal.log
 
 // launcher starts nodes: as processes, or in this one (launch.go).
 type launcher interface {
-	// launch starts a node; nil and an error when it cannot.
+	// launch starts a node.
 	launch(ctx context.Context, config service.Config) (running, error)
-	// close ends what the nodes shared, once they have stopped.
+	// close releases what the nodes shared, once they have stopped.
 	close() error
-	// where says where the nodes are.
+	// where describes where the nodes are.
 	where() string
 }
 
 // running is a node that was started.
 type running interface {
-	// await returns when it serves, and with an error when it has ended or ctx has.
+	// await returns when the node serves, or with an error when it or ctx has ended.
 	await(ctx context.Context) error
-	// stop ends it in order.
+	// stop ends it gracefully.
 	stop() error
-	// kill ends it as a crash does, where that is possible.
+	// kill ends it like a crash, where possible.
 	kill() error
-	// ended is closed when it has ended, however.
+	// ended is closed when the node has ended in any way.
 	ended() <-chan struct{}
 }
 
-// prepare makes, or finds, the cluster's authority, and chooses where its nodes run.
+// prepare makes or finds the cluster's authority, and chooses where its nodes run.
 func (c *Cluster) prepare(t *terminal.Terminal, web *synthweb.Web) (*demoCluster, error) {
 	d := &demoCluster{command: c, t: t, web: web}
 	of := authority.Flags{Data: c.Data}
@@ -262,9 +262,9 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 	return n, nil
 }
 
-// apiAddress counts the API servers up from --listen.
+// apiAddress numbers the API servers' ports up from --listen.
 func (d *demoCluster) apiAddress(role string) string {
-	host, text, _ := net.SplitHostPort(d.command.Listen) // Validate has seen it
+	host, text, _ := net.SplitHostPort(d.command.Listen) // checked by Validate
 	port, _ := strconv.Atoi(text)
 	for _, n := range d.nodes {
 		if n.role == "apiserver" {
@@ -277,8 +277,8 @@ func (d *demoCluster) apiAddress(role string) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// start starts nodes: the first alone where it may found the cluster, and otherwise all together. A
-// majority of the control plane serves, and none of it alone.
+// start starts nodes: the founder first, otherwise all together. A majority of the control plane
+// must run before any node of it serves.
 func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	ctx, cancel := context.WithTimeout(ctx, nodeStarts)
 	defer cancel()
@@ -298,7 +298,7 @@ func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	for range nodes[alone:] {
 		if err := <-failed; err != nil && first == nil {
 			first = err
-			cancel() // the others may wait for that one, and would say the same
+			cancel() // the others may wait for that one, and would report the same
 		}
 	}
 	return first
@@ -326,7 +326,7 @@ func (d *demoCluster) launchNode(ctx context.Context, n *demoNode) error {
 	return nil
 }
 
-// await waits until a node that was launched serves.
+// await waits until a launched node serves.
 func (n *demoNode) await(ctx context.Context) error {
 	err := n.running.await(ctx)
 	if errors.Is(err, errNotReady) {
@@ -340,19 +340,19 @@ func (n *demoNode) await(ctx context.Context) error {
 	return nil
 }
 
-// lastWarning is the last line of a log behind a place that warns, or worse; "" when none does, or
-// can be read.
+// lastWarning is the last line of a log after an offset with level WARN or higher. It is "" if
+// there is none or the log cannot be read.
 func lastWarning(log string, from int64) string {
 	file, err := os.Open(log)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // read-only
 	info, err := file.Stat()
 	if err != nil {
 		return ""
 	}
-	if info.Size() < from { // it was begun anew
+	if info.Size() < from { // the log was rotated
 		from = 0
 	}
 	lines, err := io.ReadAll(io.NewSectionReader(file, max(from, info.Size()-maxWarning),
@@ -370,14 +370,14 @@ func lastWarning(log string, from int64) string {
 	return ""
 }
 
-// startLater starts a node and says so when it serves, which may be once others do: they can be
-// started meanwhile.
+// startLater starts a node and reports when it serves. That may need other nodes, which can be
+// started in the meantime.
 func (d *demoCluster) startLater(ctx context.Context, n *demoNode, done string) error {
 	if err := d.launchNode(ctx, n); err != nil {
 		return err
 	}
 	d.t.Notef("%s is starting. It serves once a majority of the control plane runs.", n.name)
-	waiting := *n // of this start, whatever becomes of the node
+	waiting := *n // of this start, even if the node is restarted
 	d.starting.Go(func() {
 		err := waiting.await(ctx)
 		switch {
@@ -390,7 +390,7 @@ func (d *demoCluster) startLater(ctx context.Context, n *demoNode, done string) 
 	return nil
 }
 
-// close stops all nodes, in the reverse of the order in which they were started.
+// close stops all nodes, in reverse order of their start.
 func (d *demoCluster) close() error {
 	var err error
 	for _, n := range slices.Backward(d.nodes) {

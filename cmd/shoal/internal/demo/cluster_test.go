@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
-// fakeNode is one that runs until it is stopped, and never becomes ready.
+// fakeNode runs until it is stopped, and never becomes ready.
 type fakeNode struct{ done chan struct{} }
 
 func (n fakeNode) await(ctx context.Context) error {
@@ -28,7 +28,7 @@ func (n fakeNode) kill() error { return n.stop() }
 
 func (n fakeNode) ended() <-chan struct{} { return n.done }
 
-// prompt is a cluster demo that takes commands, of an API that is a fake.
+// prompt is a cluster demo that takes commands, on a fake API.
 type prompt struct {
 	t    *testing.T
 	api  *apitest.Server
@@ -65,7 +65,7 @@ func (p *prompt) say(line string) {
 	}
 }
 
-// expect reads on until a line has a text.
+// expect reads on until a line contains a text.
 func (p *prompt) expect(text string) {
 	p.t.Helper()
 	for p.said.Scan() {
@@ -76,7 +76,7 @@ func (p *prompt) expect(text string) {
 	p.t.Fatalf("it does not say %q", text)
 }
 
-// ends reads to the end.
+// ends reads to the end of the output.
 func (p *prompt) ends() {
 	p.t.Helper()
 	for p.said.Scan() {
@@ -87,14 +87,14 @@ func (p *prompt) ends() {
 	}
 }
 
-// drains says how far the fetcher is.
+// drains sets the fetcher's state.
 func (p *prompt) drains(state string) {
 	p.api.Mu.Lock()
 	defer p.api.Mu.Unlock()
 	p.api.Nodes = []string{apitest.NodeAs(state, true, 0, 0)}
 }
 
-// TestTheDemoObeysInTheMiddleOfAnOrder, and waits for it before it ends.
+// TestTheDemoObeysInTheMiddleOfAnOrder: it also waits for the order before it ends.
 func TestTheDemoObeysInTheMiddleOfAnOrder(t *testing.T) {
 	p := newPrompt(t.Context(), t)
 	p.drains("DRAINING")
@@ -111,7 +111,7 @@ func TestTheDemoObeysInTheMiddleOfAnOrder(t *testing.T) {
 	p.ends()
 }
 
-// TestTheDemoEndsInTheMiddleOfAnOrder when it is interrupted.
+// TestTheDemoEndsInTheMiddleOfAnOrder: an interrupt ends it.
 func TestTheDemoEndsInTheMiddleOfAnOrder(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	p := newPrompt(ctx, t)
@@ -135,7 +135,7 @@ func TestThereIsNoLeaderToKill(t *testing.T) {
 	p.ends()
 }
 
-// TestWhyANodeDoesNotBecomeReady is what it warned of last since it was started.
+// TestWhyANodeDoesNotBecomeReady: the reason is its last warning since the start.
 func TestWhyANodeDoesNotBecomeReady(t *testing.T) {
 	dir := t.TempDir()
 	const before, since = "time=t level=WARN msg=earlier\n",

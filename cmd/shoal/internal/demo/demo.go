@@ -27,18 +27,18 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What the demo does.
+// Parameters of the demo.
 const (
-	DemoPages       = 2000 // all that the demo's web has
+	DemoPages       = 2000 // all pages of the demo's web
 	demoGroup       = "demo"
 	demoTemplate    = "demo products"
-	DemoRate        = 20 // request starts per second and host, of the demo's own scraper only
+	DemoRate        = 20 // request starts per second and host, for the demo's own scraper only
 	demoConnections = 4
 	demoRows        = 8
-	demoNeeds       = 1_000_000  // micros: well over what 2,000 plain pages cost
+	demoNeeds       = 1_000_000  // micros: well above the cost of 2,000 plain pages
 	demoCredit      = 10_000_000 // micros
 	demoEmail       = "demo@shoal.example"
-	demoLink        = 15 * time.Minute // for which the link that signs in is good
+	demoLink        = 15 * time.Minute // how long the sign-in link is valid
 	portalPath      = "/portal"
 )
 
@@ -48,7 +48,7 @@ type Command struct {
 	Listen string `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Command) Help() string {
 	return `It serves as 'shoal serve' does, plays a web of 40 small shops on the loopback, reads its 2,000 pages through the public
 API, shows rows, ledger and balance, and goes on serving until Ctrl-C. Run it again: it finds its data.
@@ -56,7 +56,7 @@ API, shows rows, ledger and balance, and goes on serving until Ctrl-C. Run it ag
 Only the demo's own scraper may read faster than one page per second and host; your lists stay polite.`
 }
 
-// Run serves, runs the demo, and goes on serving until the context ends.
+// Run serves, runs the demo, and keeps serving until the context ends.
 func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Runner) error {
 	web, err := synthweb.Start(synthweb.Demo())
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 	return errors.Join(err, web.Close())
 }
 
-// welcome says where the portal is, and signs the newcomer in there by a link. An account of the
-// demo's own is whom it signs in. Nobody knows its password.
+// welcome says where the portal is, and prints a link that signs the newcomer in. The link uses an
+// account of the demo's own, whose password nobody knows.
 func (c *Command) welcome(ctx context.Context, t *terminal.Terminal, server, link string) error {
 	connect := commands.Connection{Data: c.Data, Server: server}
 	customer, err := connect.Self(ctx, t)
@@ -126,8 +126,8 @@ func (c *Command) welcome(ctx context.Context, t *terminal.Terminal, server, lin
 	return nil
 }
 
-// Config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its
-// scraper.
+// Config is the configuration of `shoal serve`, with access to the demo web and a higher rate limit
+// for its scraper.
 func (c *Command) Config(web *synthweb.Web) service.Config {
 	return service.Config{
 		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), SelfKey: true,
@@ -141,7 +141,7 @@ func (c *Command) Config(web *synthweb.Web) service.Config {
 	}
 }
 
-// Show is the demo's run and what it says, from the first line to the last.
+// Show runs the demo and prints its output.
 func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.Web,
 	server string) error {
 	connect := commands.Connection{Data: c.Data, Server: server}
@@ -166,7 +166,7 @@ func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.
 	return c.invite(t, &connect, server, group, job)
 }
 
-// launchRun launches a run of the demo web's first pages, and sees to all that it needs.
+// launchRun launches a run of the demo web's first pages, and prepares all that it needs.
 func (c *Command) launchRun(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	connect *commands.Connection,
 	web *synthweb.Web, pages int) (group api.Group, job string, err error) {
@@ -181,7 +181,7 @@ func (c *Command) launchRun(ctx context.Context, t *terminal.Terminal, client *a
 	return group, job, err
 }
 
-// again is one more run of the demo's.
+// again runs the demo's list once more.
 func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb.Web,
 	connect commands.Connection, pages int) error {
 	client, err := connect.Client(t)
@@ -196,7 +196,7 @@ func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb
 	return commands.Follow(ctx, t, client, job, int64(pages))
 }
 
-// greet says what an earlier demo left, and sees to it that the wallet can pay for this one.
+// greet reports what an earlier demo left, and ensures that the wallet can pay for this one.
 func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	connect *commands.Connection,
 	group api.Group) error {
@@ -232,8 +232,8 @@ func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.C
 	return nil
 }
 
-// ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take, and its
-// group. Another group of that name is somebody's own.
+// ensureTemplate finds or makes the scraper whose fields and pace the demo's runs use, and its
+// group. If another group has that name, it belongs to the user.
 func ensureTemplate(ctx context.Context, client *api.Client, web *synthweb.Web) (group api.Group,
 	template string, err error) {
 	found, err := client.Scrapers(ctx, api.ScraperFilter{Q: demoTemplate})
@@ -310,7 +310,7 @@ func (c *Command) results(ctx context.Context, t *terminal.Terminal, client *api
 	return nil
 }
 
-// invite says how to go on.
+// invite explains how to continue.
 func (c *Command) invite(t *terminal.Terminal, connect *commands.Connection, server string,
 	group api.Group, job string) error {
 	key, err := datadir.ReadLine(connect.Data, datadir.KeyFile)

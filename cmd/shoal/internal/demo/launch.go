@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	readyEvery = 100 * time.Millisecond // a process that starts is asked whether it is ready
+	readyEvery = 100 * time.Millisecond // how often a starting process is asked whether it is ready
 	nodeStops  = 45 * time.Second       // until a process that was asked to stop is killed
 
 	maxLastWords = 2 << 10 // of a process that ended with an error
@@ -41,7 +41,7 @@ func (*processes) where() string { return "each a process of its own" }
 
 func (*processes) close() error { return nil }
 
-// launch starts a process whose output goes into its data directory.
+// launch starts a process that writes its output to its data directory.
 func (p *processes) launch(_ context.Context, config service.Config) (running, error) {
 	output, err := os.OpenFile(filepath.Join(config.Data, "output"),
 		os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
@@ -53,7 +53,7 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 		return nil, errors.Join(err, output.Close())
 	}
 	command := exec.Command(p.program, config.Args()...)
-	// for others cannot read it, as they can flags
+	// Unlike flags, the environment is not readable by others.
 	command.Env = append(os.Environ(), config.Services.Environment()...)
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = ownGroup()
@@ -61,7 +61,7 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 		ready: "http://" + config.OpsListen + "/api/readyz"}
 	started := make(chan error)
 	go func() {
-		// The process ends with the thread that started it, which is why that one stays as long.
+		// The process dies with the thread that started it (Pdeathsig), so that thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(r.done)
@@ -72,7 +72,7 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 			return
 		}
 		if r.err = command.Wait(); r.err != nil {
-			// whatever can be read
+			// It takes whatever can be read.
 			said, _ := io.ReadAll(io.NewSectionReader(output, before, maxLastWords))
 			r.err = fmt.Errorf("%w: %s", r.err, bytes.TrimSpace(said))
 		}
@@ -83,12 +83,12 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 	return r, nil
 }
 
-// process is a node that is one.
+// process is a node that is a process.
 type process struct {
 	command *exec.Cmd
-	ready   string // URL that answers whether it is
+	ready   string // URL that reports readiness
 	done    chan struct{}
-	err     error // once done
+	err     error // set once done is closed
 }
 
 func (p *process) await(ctx context.Context) error {
@@ -101,7 +101,7 @@ func (p *process) await(ctx context.Context) error {
 		}
 		if answer, err := client.Do(request); err == nil {
 			var ready struct{ PID int }
-			// What cannot be read is another program's.
+			// An unreadable answer comes from another program.
 			_ = json.NewDecoder(io.LimitReader(answer.Body, maxReadyz)).Decode(&ready)
 			_ = answer.Body.Close()
 			if answer.StatusCode == http.StatusOK && ready.PID == p.command.Process.Pid {
@@ -142,7 +142,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// together starts all nodes in this process, on one log and one row store that they share.
+// together starts all nodes in this process, on one shared log and row store.
 type together struct{ on *service.Services }
 
 // startTogether opens what the nodes share, with rows in a directory.
@@ -176,7 +176,7 @@ type inProcess struct {
 	cancel context.CancelFunc
 	ready  chan struct{}
 	done   chan struct{}
-	err    error // once done
+	err    error // set once done is closed
 }
 
 func (n *inProcess) await(ctx context.Context) error {
@@ -206,5 +206,5 @@ func (n *inProcess) stop() error {
 	return n.err
 }
 
-// kill stops it: there is no crash in the middle of a process.
+// kill stops the node: a part of a process cannot crash alone.
 func (n *inProcess) kill() error { return n.stop() }

@@ -18,7 +18,7 @@ import (
 // launchedBy is set in the process that TestNodesEndWithTheirLauncher kills.
 const launchedBy = "SHOAL_TEST_LAUNCHED_BY"
 
-// TestNodesEndWithTheirLauncher: nodes of a demo that was killed would be in the way of the next
+// TestNodesEndWithTheirLauncher: leftover nodes of a killed demo would be in the way of the next
 // one.
 func TestNodesEndWithTheirLauncher(t *testing.T) {
 	const nodes = 3
@@ -27,7 +27,7 @@ func TestNodesEndWithTheirLauncher(t *testing.T) {
 			launchScript(t, dir, "",
 				`exec 3>`+filepath.Join(dir, "fifo")+`; echo up >&3; exec sleep 600`)
 		}
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or nobody is left to do it
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent is gone
 		return
 	}
 	dir := t.TempDir()
@@ -63,14 +63,14 @@ func TestNodesEndWithTheirLauncher(t *testing.T) {
 	}
 }
 
-// launchScript launches a node that is a script, whose operators are served at an address.
+// launchScript launches a script as a node, whose ops address is given.
 func launchScript(t *testing.T, dir, ops, script string) running {
 	t.Helper()
 	program := filepath.Join(dir, "program")
 	if err := os.WriteFile(program+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(program+".new", program); err != nil { // one that runs cannot be written to
+	if err := os.Rename(program+".new", program); err != nil { // a running one is read-only
 		t.Fatal(err)
 	}
 	r, err := (&processes{program: program}).launch(t.Context(),
@@ -81,8 +81,7 @@ func launchScript(t *testing.T, dir, ops, script string) running {
 	return r
 }
 
-// TestANodeIsNotTakenForAnother: whoever answers at a node's port says nothing of a node that has
-// ended.
+// TestANodeIsNotTakenForAnother: an answer from another program at a node's port does not count.
 func TestANodeIsNotTakenForAnother(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"pid":1,"status":"ok"}`)

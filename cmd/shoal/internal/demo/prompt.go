@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// demoWord is what one can tell the cluster demo.
+// demoWord is a command of the cluster demo.
 type demoWord struct {
 	name, argument, help string
 	do                   func(d *demoCluster, ctx context.Context, argument string) error
@@ -37,13 +37,13 @@ func demoWords() []demoWord {
 	}
 }
 
-// obey does what it is told, a line at a time, until the context ends. At the end of the input it
-// goes on serving.
+// obey carries out commands, one per line, until the context ends. At the end of the input it keeps
+// serving.
 func (d *demoCluster) obey(ctx context.Context) error {
 	lines := make(chan string)
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	// ends with the process when the input never does: a read of a terminal cannot be cancelled
+	// It may end only with the process: a read of a terminal cannot be cancelled.
 	go func() {
 		defer close(lines)
 		in := bufio.NewScanner(d.t.In)
@@ -101,14 +101,13 @@ func (d *demoCluster) tell(ctx context.Context, word, argument string) error {
 	return nil
 }
 
-// order is one that takes a while, and is carried out beside those that come after it.
+// order is a command that takes a while, and runs in the background.
 type order struct {
 	text string
-	done chan struct{} // closed once it is
+	done chan struct{} // closed once it is done
 }
 
-// beside carries an order out while others are taken. Its progress comes in lines, which others may
-// stand between.
+// beside runs an order in the background. Its progress lines may mix with others.
 func (d *demoCluster) beside(ctx context.Context, text string,
 	do func(t *terminal.Terminal) error) {
 	o := order{text: text, done: make(chan struct{})}
@@ -123,7 +122,7 @@ func (d *demoCluster) beside(ctx context.Context, text string,
 	}()
 }
 
-// finish waits for the orders that are not carried out yet. They end when ctx does.
+// finish waits for the orders in progress. They end when ctx does.
 func (d *demoCluster) finish(ctx context.Context) {
 	for _, o := range d.orders {
 		select {
@@ -138,7 +137,7 @@ func (d *demoCluster) finish(ctx context.Context) {
 	}
 }
 
-// connect is how the commands find an API server that runs.
+// connect returns the connection to a running API server.
 func (d *demoCluster) connect() (commands.Connection, error) {
 	for _, n := range d.nodes {
 		if n.role == "apiserver" && n.runs() {
@@ -148,7 +147,7 @@ func (d *demoCluster) connect() (commands.Connection, error) {
 	return commands.Connection{}, errors.New("no API server runs: start one")
 }
 
-// named finds a node that is to run, or not to.
+// named finds a node that must run, or must not.
 func (d *demoCluster) named(name string, runs bool) (*demoNode, error) {
 	n := d.node(name)
 	switch {

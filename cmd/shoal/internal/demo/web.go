@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Web serves the demo web in a process of its own, so that its use of the machine can be told apart
-// from the service's.
+// Web serves the demo web in its own process, so that its resource use can be told apart from the
+// service's.
 type Web struct {
 	Listen string `help:"Address of the demo web." default:"127.0.0.1:8090" placeholder:"IP:PORT"`
 	List   int    `help:"Print that many of its addresses and end, instead of serving." placeholder:"N"`

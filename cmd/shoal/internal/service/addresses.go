@@ -9,7 +9,7 @@ import (
 )
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at
-// intake; one that cannot be read all the same has the empty host.
+// intake; if it still cannot be parsed, the host is empty.
 func authorityOf(url string) string {
 	canonical, err := address.Canonical(url)
 	if err != nil {
@@ -18,13 +18,13 @@ func authorityOf(url string) string {
 	return address.AuthorityOf(canonical)
 }
 
-// shardBy is the shard of an authority among so many.
+// shardBy maps an authority to one of that many shards.
 func shardBy(shards int) func(string) int {
 	return func(authority string) int { return address.Shard(authority, shards) }
 }
 
-// readDomain names the domain that a website's reads count for, and nothing for addresses that are
-// answered unread.
+// readDomain returns the domain for which a website's reads count, and nothing for addresses that
+// are answered without a read.
 func readDomain() (func(url string) uint64, error) {
 	contacts, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Args are the flags of `shoal serve` that say the same, but for the services.
+// Args returns the `shoal serve` flags for the same configuration, without the services.
 func (c *Config) Args() []string {
 	args := []string{"serve", "--data", c.Data, "--roles", strings.Join(c.Roles, ","),
 		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen",
@@ -20,7 +20,7 @@ func (c *Config) Args() []string {
 		strconv.Itoa(c.HostConnections),
 		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections",
 		strconv.Itoa(c.MaxHostConnections),
-		// whatever the environment says
+		// explicit, whatever the environment says
 		"--rebind-services=" + strconv.FormatBool(c.RebindServices),
 	}
 	if c.Listen != "" {

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
-// BackupFlags say how the leader takes backups by itself.
+// BackupFlags configure the leader's automatic backups.
 type BackupFlags struct {
 	Every time.Duration `name:"backup-every" group:"operation" help:"Time between two backups of the state, which the leader writes to --blobs; 0: none." default:"24h"`
 	Keep  int           `name:"backup-keep" group:"operation" help:"Newest backups that are kept; older ones go." default:"7"`
@@ -30,13 +30,13 @@ func (b *BackupFlags) check() error {
 	return nil
 }
 
-// How --blobs begins.
+// Prefixes of --blobs.
 const (
 	inDirectory = "dir:"
 	inS3        = "s3://"
 )
 
-// directory is the directory that --blobs names, "" when it names none.
+// directory is the directory that --blobs names, "" if it names none.
 func (c *Connections) directory() string {
 	dir, named := strings.CutPrefix(c.Blobs, inDirectory)
 	if !named {
@@ -45,7 +45,7 @@ func (c *Connections) directory() string {
 	return dir
 }
 
-// s3 is how to reach the bucket of --blobs.
+// s3 returns how to reach the bucket of --blobs.
 func (c *Connections) s3() (config blobstore.S3, err error) {
 	switch {
 	case c.Blobs == "", c.directory() != "":
@@ -70,8 +70,8 @@ func (c *Connections) s3() (config blobstore.S3, err error) {
 	return config, nil
 }
 
-// parseBucket reads s3://BUCKET?endpoint=URL&region=NAME. Its errors tell nothing of the URL, which
-// may hold a password all the same.
+// parseBucket reads s3://BUCKET?endpoint=URL&region=NAME. Its errors do not contain the URL, since
+// it may hold a password.
 func parseBucket(text string) (config blobstore.S3, err error) {
 	address, err := url.Parse(text)
 	if err != nil || address.User != nil || strings.Trim(address.Path, "/") != "" {
@@ -86,8 +86,8 @@ func parseBucket(text string) (config blobstore.S3, err error) {
 		Region: address.Query().Get("region")}, nil
 }
 
-// openBlobs opens the blob store that the settings name. A process alone has one in its data
-// directory when they name none; a node of a cluster has none then.
+// openBlobs opens the blob store that the settings name. Without one, a standalone process uses its
+// data directory, and a cluster node has no blob store.
 func (n *node) openBlobs(ctx context.Context) error {
 	if n.services.blobs != nil {
 		return nil

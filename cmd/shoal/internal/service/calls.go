@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// CallFlags say how often who may call the API.
+// CallFlags say how often callers may use the API.
 type CallFlags struct {
 	Rates          Rates          `name:"rate" group:"operation" mapsep:"," help:"How often a key may make calls of a class, and as many at once: run=20/1m. The class anonymous is of an address, for calls without a valid credential." placeholder:"CLASS=COUNT/PER"`
 	TrustedProxies []netip.Prefix `group:"operation" help:"Ranges of proxies that stand before the API: their Forwarded or X-Forwarded-For say who calls, and they may have any number of connections. None by default: who connects calls." placeholder:"CIDR"`
@@ -45,7 +45,7 @@ func (r *Rates) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// check refuses figures that nothing has.
+// check refuses figures for unknown classes.
 func (c *CallFlags) check(unlimited bool) error {
 	if unlimited && len(c.Rates)+len(c.CustomerRates) > 0 {
 		return errors.New("--rate, --customer-rate: nothing is limited with --no-rate-limits")

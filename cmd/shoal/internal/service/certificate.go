@@ -7,13 +7,13 @@ import (
 	"shoal.dev/shoal/apiserver"
 )
 
-// TLSFlags say how customers' connections are encrypted.
+// TLSFlags configure the encryption of customers' connections.
 type TLSFlags struct {
 	Cert string `group:"operation" help:"Certificate of --listen with its chain (PEM), which then speaks https. Without it a proxy has to encrypt what comes from other machines. A new pair is taken without a restart." type:"path" placeholder:"FILE"`
 	Key  string `group:"operation" help:"Key of that certificate (PEM)." type:"path" placeholder:"FILE"`
 }
 
-// open reads the pair, nil when none is named.
+// open reads the pair, nil if none is named.
 func (f *TLSFlags) open() (*apiserver.Certificate, error) {
 	if f.Cert == "" && f.Key == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func (f *TLSFlags) check() error {
 	return err
 }
 
-// scheme is that of the customers' listener.
+// scheme is the scheme of the customers' listener.
 func (f *TLSFlags) scheme() string {
 	if f.Cert == "" {
 		return "http"

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestComposeGivesWhatRolesNeed: the blob store is set where a role opens it, and nowhere else,
-// since its key reads every backup. Whoever may write nowhere has a folder for temporary files.
+// TestComposeGivesWhatRolesNeed: the blob store is set only where a role opens it, since its key
+// reads every backup. A read-only container has a folder for temporary files.
 func TestComposeGivesWhatRolesNeed(t *testing.T) {
 	text, err := os.ReadFile("../../../../deploy/compose.yaml")
 	if err != nil {

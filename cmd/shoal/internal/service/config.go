@@ -15,17 +15,17 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// The log of a process that is not told otherwise.
+// Log sizes that apply without a setting.
 const (
 	defaultLogMB    = 64
 	defaultLogFiles = 2
 )
 
-// Config is what a process of the service is told. Most of it is the flags of `shoal serve`, which
-// are said here alone.
+// Config is the configuration of a service process. Most of it is the flags of `shoal serve`, which
+// are declared only here.
 type Config struct {
 	Data string `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
-	// port 0 takes a free one
+	// port 0 picks a free one
 	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Roles  []string `help:"Roles of this process: all, or in a cluster those of its identity, unless named." placeholder:"ROLE"`
 
@@ -68,7 +68,7 @@ type Config struct {
 	Plans              kong.FileContentFlag `help:"JSON file with the catalogue of legacy plans, for a cluster that has none so far; by default the one that comes with the program. Later PUT /api/admin/settings changes it." placeholder:"FILE"`
 	UserAgreement      kong.FileContentFlag `help:"HTML file that customers agree with; by default the page says that there is none." placeholder:"FILE"`
 
-	// 0: the fetcher's own measure
+	// 0: the fetcher's own default
 	FetchWorkers        int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout        time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
 	Lease               time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
@@ -78,21 +78,21 @@ type Config struct {
 	StopWithin          time.Duration `hidden:"" help:"For handing over what is under way." default:"30s"`
 	RaftSnapshotEntries uint64        `hidden:"" help:"Raft entries after which a snapshot is taken, looked at every so many milliseconds. For tests."`
 
-	// Metrics is where the process declares its metrics; nil: nowhere but where operators see them.
+	// Metrics is where the process declares its metrics; nil: only where operators see them.
 	Metrics *telemetry.Metrics `kong:"-"`
-	// Tracer takes the process's spans instead of one that sends them to Traces; nil: that one. The
-	// caller closes it.
+	// Tracer takes the process's spans; nil: a tracer that sends them to Traces. The caller closes
+	// it.
 	Tracer *telemetry.Tracer `kong:"-"`
-	// Notice is called with what is warned of before calls are served. It may be nil.
+	// Notice is called with warnings that come before calls are served. It may be nil.
 	Notice func(text string) `kong:"-"`
-	// Once is a link that signs a person at this machine in. It may be nil.
+	// Once is a link that signs in a person at this machine. It may be nil.
 	Once *apiserver.Once `kong:"-"`
-	// Ready is called once, when calls are served, with the address that is listened on, "" without
-	// an API server. It may be nil.
+	// Ready is called once when calls are served, with the listening address, "" without an API
+	// server. It may be nil.
 	Ready func(listening string) `kong:"-"`
 }
 
-// ClusterConfig makes the process a node of a cluster, when it has an identity.
+// ClusterConfig makes the process a node of a cluster, if it has an identity.
 type ClusterConfig struct {
 	Identity     string   `group:"cluster" help:"Identity of this node, from 'shoal cluster cert': makes the process a node of that cluster." type:"path" placeholder:"FILE"`
 	Join         []string `group:"cluster" help:"Gossip addresses of members, any of which will do." placeholder:"HOST:PORT"`
@@ -106,10 +106,10 @@ type ClusterConfig struct {
 	ElectionTimeout time.Duration `group:"cluster" help:"Least time that an election of the control plane's leader is given; more where writes to the disk are slow, or elections are lost." default:"500ms"`
 }
 
-// alone says that the process is a cluster of its own.
+// alone says that the process is its own cluster.
 func (c *ClusterConfig) alone() bool { return c.Identity == "" }
 
-// ServicesConfig says where the log, the row store and the cache are, and what is whose there.
+// ServicesConfig says where log, row store and cache are, and which names are used there.
 type ServicesConfig struct {
 	Connections
 	KafkaPrefix   string `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
@@ -117,13 +117,13 @@ type ServicesConfig struct {
 	RedisPrefix   string `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
 }
 
-// Traces says where spans go and how many calls begin some.
+// Traces says where spans go and which share of calls is traced.
 type Traces struct {
 	Endpoint string  `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
 	Ratio    float64 `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
 }
 
-// Engines are search engines, as a file names them.
+// Engines are search engines, as listed in a file.
 type Engines []model.SearchEngine
 
 // Decode implements kong.MapperValue.

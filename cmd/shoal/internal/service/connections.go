@@ -19,9 +19,9 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// Connections say where the services are and how to sign in there. What has no address is embedded
-// in the process. A tag secret marks what may not stand on a command line, which everybody on the
-// machine can read. That is the value, or a password in a URL.
+// Connections say where the services are and how to sign in there. A service without an address is
+// embedded in the process. A tag secret marks values, or passwords in URLs, that must not be on the
+// command line, which everybody on the machine can read.
 type Connections struct {
 	KafkaBrokers      []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
 	KafkaTLS          bool     `group:"services" help:"TLS to the brokers, by the system's authorities unless --kafka-ca-file names others."`
@@ -52,11 +52,10 @@ type Connections struct {
 	BlobsCAFile       string `group:"services" help:"Authorities of the S3 store's certificate (PEM)." type:"path" placeholder:"FILE"`
 }
 
-// maxSecretFile bounds a password's or an authority's file, in bytes.
+// maxSecretFile bounds the file of a password or a CA, in bytes.
 const maxSecretFile = 1 << 20
 
-// Check says what cannot work, and with which flag, before anything is connected. It reads the
-// files.
+// Check reports which flag cannot work before anything is connected. It reads the files.
 func (c *Connections) Check() error {
 	https, rediss := strings.HasPrefix(c.ClickhouseURL, "https://"),
 		strings.HasPrefix(c.RedisAddr, "rediss://")
@@ -109,7 +108,7 @@ func (c *Connections) Check() error {
 	return cmp.Or(kafkaError, rowsError, redisError, blobsError)
 }
 
-// Kafka is how to reach the brokers.
+// Kafka returns how to reach the brokers.
 func (c *Connections) Kafka() (config kafka.Config, err error) {
 	config.Brokers = c.KafkaBrokers
 	if c.KafkaTLS {
@@ -139,7 +138,7 @@ func (c *Connections) Kafka() (config kafka.Config, err error) {
 	return config, nil
 }
 
-// clickhouse is how to reach the row store.
+// clickhouse returns how to reach the row store.
 func (c *Connections) clickhouse() (config clickhouse.Config, err error) {
 	if c.ClickhouseURL == "" {
 		return config, nil
@@ -159,7 +158,7 @@ func (c *Connections) clickhouse() (config clickhouse.Config, err error) {
 	return config, nil
 }
 
-// redis is how to reach the cache.
+// redis returns how to reach the cache.
 func (c *Connections) redis() (config cache.Config, err error) {
 	if c.RedisAddr == "" {
 		return config, nil
@@ -178,8 +177,7 @@ func (c *Connections) redis() (config cache.Config, err error) {
 	return config, nil
 }
 
-// secret is a password that was given, or that a file holds: all of it, but for the end of its
-// line.
+// secret returns a given password, or the content of a file without its line end.
 func secret(flag, value, file string) (string, error) {
 	switch {
 	case file == "":
@@ -199,7 +197,7 @@ func secret(flag, value, file string) (string, error) {
 	return password, nil
 }
 
-// authorities are those of a file; nil, the system's, without one.
+// authorities returns the CAs of a file; nil, the system's, without one.
 func authorities(flag, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -220,7 +218,7 @@ func readFile(flag, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // read-only
 	content, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
 	if err == nil && len(content) > maxSecretFile {
 		err = errors.New(name + " is too large")
@@ -231,12 +229,12 @@ func readFile(flag, name string) ([]byte, error) {
 	return content, nil
 }
 
-// variable is the environment's name of a flag.
+// variable returns a flag's environment variable.
 func variable(flag string) string {
 	return "SHOAL_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
 }
 
-// Environment is what tells another process of this program the same, its passwords included.
+// Environment returns variables that give another process the same settings and passwords.
 func (c *ServicesConfig) Environment() []string {
 	var variables []string
 	for flag, value := range map[string]string{
@@ -265,8 +263,8 @@ func (c *ServicesConfig) Environment() []string {
 	return variables
 }
 
-// CheckSecrets refuses passwords that stand on the command line. Flags are there alone before the
-// environment and the config file are asked.
+// CheckSecrets refuses passwords on the command line. At this point ctx holds only flags, before
+// the environment and the config file are read.
 func CheckSecrets(ctx *kong.Context) error {
 	for _, path := range ctx.Path {
 		if path.Flag == nil || !path.Flag.Tag.Has("secret") {
@@ -282,13 +280,13 @@ func CheckSecrets(ctx *kong.Context) error {
 	return nil
 }
 
-// passwordFile is the flag for a file that holds the password that another flag would show.
+// passwordFile is the file flag that replaces a flag with a visible password.
 func passwordFile(flag string) string {
 	service, _, _ := strings.Cut(flag, "-")
 	return service + "-password-file"
 }
 
-// holdsPassword says whether a URL does. One that cannot be read may.
+// holdsPassword says whether a URL holds a password. An unparsable URL may.
 func holdsPassword(address string) bool {
 	if !strings.Contains(address, "://") {
 		return false

@@ -12,55 +12,55 @@ import (
 	"strings"
 )
 
-// collectRoom is by how many bytes the heap may grow, at least, from one collection to the next.
-// The loop's live heap is small, some 15 MB, and it allocates some kilobytes a page. Go's own
-// measure lets the heap double, and would collect it ten times a second. A large heap may double as
-// ever. Twice the room would save one percent of the loop's time, and an upload would take 90 MB.
+// collectRoom is how many bytes, at least, the heap may grow between collections. The loop's live
+// heap is small, some 15 MB, and it allocates some kilobytes a page. Go's default lets the heap
+// double, and would collect ten times a second. A large heap may still double. Twice the room would
+// save one percent of the loop's time, but an upload would take 90 MB.
 const collectRoom = 32 << 20
 
-// collectLessOften sets that measure for the whole process, unless its operator has set one.
+// collectLessOften applies collectRoom to the whole process, unless the operator has set GOGC.
 func collectLessOften() {
 	if os.Getenv("GOGC") == "" {
 		afterCollection(debug.SetGCPercent(100))
 	}
 }
 
-// afterCollection sets the share of the live heap by which it may grow, now and after each
-// collection. old is the share so far.
+// afterCollection sets GOGC, the share of the live heap by which it may grow, now and after each
+// collection. old is the current share.
 func afterCollection(old int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	share := growth(live[0].Value.Uint64(), collectRoom)
-	if share > old+old/8 || share < old-old/8 { // each change stops the world for a moment
+	if share > old+old/8 || share < old-old/8 { // each change briefly stops the world
 		debug.SetGCPercent(share)
 		old = share
 	}
-	// The cleanup runs once a collection has found that nobody has the value.
+	// The cleanup runs after a collection has found the value unreachable.
 	runtime.AddCleanup(new([64]byte), afterCollection, old)
 }
 
-// growth is the share of a live heap, in percent, by which it may grow so that there is room.
+// growth is the GOGC, in percent, at which a live heap may grow by room, but at least 100.
 func growth(live, room uint64) int {
 	return int(max(100, 100*room/max(live, 1<<20)))
 }
 
-// collectInTime has the process collect before its control group is out of memory, unless its
-// operator has set a bound. A heap that may double would go over that with half of it alive, and
-// the kernel would end the process. files are those of the machine.
+// collectInTime makes the process collect before its control group runs out of memory, unless the
+// operator has set GOMEMLIMIT. Otherwise a heap half alive might double past the limit, and the
+// kernel would kill the process. files is the machine's file system.
 func collectInTime(files fs.FS) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if limit := memoryOfGroup(files); limit < math.MaxInt64 {
-			debug.SetMemoryLimit(limit - limit/8) // there is more in a process than Go's memory
+			debug.SetMemoryLimit(limit - limit/8) // a process needs memory beyond Go's heap
 		}
 	}
 }
 
-// memoryOfGroup is the memory, in bytes, that the process's control group and those around it may
-// have; math.MaxInt64: as much as there is. In a container the own group's files may stand where
-// those of all begin.
+// memoryOfGroup is the memory limit, in bytes, of the process's control group and its parents;
+// math.MaxInt64: no limit. In a container the group's own files may be at the root of the
+// hierarchy.
 func memoryOfGroup(files fs.FS) int64 {
 	least := int64(math.MaxInt64)
-	groups, _ := fs.ReadFile(files, "proc/self/cgroup") // there are none but on Linux
+	groups, _ := fs.ReadFile(files, "proc/self/cgroup") // only Linux has them
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {

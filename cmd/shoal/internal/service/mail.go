@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/apiserver"
 )
 
-// MailFlags say how customers get e-mails.
+// MailFlags configure e-mails to customers.
 type MailFlags struct {
 	Address      string `name:"smtp" group:"mail" help:"SMTP server that sends e-mails to customers; none by default, and then none are sent." placeholder:"HOST:PORT"`
 	From         string `name:"smtp-from" group:"mail" help:"Address that e-mails come from." placeholder:"ADDRESS"`
@@ -44,7 +44,7 @@ func (m *MailFlags) check() error {
 	return err
 }
 
-// buildMail lets the node send e-mails if it is told a server.
+// buildMail makes the node send e-mails if a server is configured.
 func (n *node) buildMail() error {
 	if n.config.Mail.Address == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and
-// how much.
+// how much they may use it.
 type ModelFlags struct {
 	URL        string         `group:"model" help:"Endpoint that speaks OpenAI's chat completions, such as https://api.openai.com/v1, for what AI_CONF does not find stated; none by default." placeholder:"URL"`
 	Name       string         `group:"model" help:"Name of the model." placeholder:"NAME"`
@@ -31,7 +31,7 @@ type ModelFlags struct {
 	DayCost    float64        `group:"model" help:"EUR of this process in one UTC day, at most; 0: only its tokens are capped." default:"0"`
 }
 
-// microsPerEUR are the micros of a euro: a micro is a millionth of it.
+// microsPerEUR is how many micros a euro has.
 const microsPerEUR = 1_000_000
 
 func (m *ModelFlags) check() error {
@@ -76,7 +76,7 @@ func (n *node) openModel() (fetcher.Model, error) {
 		}
 		key = strings.TrimSpace(string(text))
 	}
-	// to its endpoint only
+	// The client may only reach the model's endpoint.
 	out, err := egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins})
 	if err != nil {
 		return nil, err

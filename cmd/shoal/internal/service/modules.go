@@ -8,34 +8,33 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 )
 
-// module is one thing that a process can be made of: a role, or what roles stand on.
+// module is a part that a process can contain: a role, or something that roles depend on.
 type module struct {
 	name  string
-	needs []string // modules that stand before it in the table
-	// build makes it; nothing runs yet. Nil: there is nothing to make.
+	needs []string // modules that come before it in the table
+	// build makes it without running anything. Nil: there is nothing to make.
 	build func(n *node, ctx context.Context) error
-	part  func(n *node) lifecycle.Part // what runs of it; nil: nothing does
+	part  func(n *node) lifecycle.Part // what runs of it; nil: nothing
 }
 
-// Modules that are no role.
+// Modules that are not roles.
 const (
-	opsModule     = "ops"    // what operators ask of the process
+	opsModule     = "ops"    // operators' endpoints
 	logModule     = "log"    // the three topics
 	rowsModule    = "rows"   // the row store
-	cacheModule   = "cache"  // what may be lost
+	cacheModule   = "cache"  // data that may be lost
 	blobsModule   = "blobs"  // the blob store
 	egressModule  = "egress" // the way out
 	readingModule = "reading"
-	webModule     = "web"   // the fetcher's way to pages
-	ratesModule   = "rates" // of exchange
-	stateModule   = "state" // the control plane's: a voter where that is the role, elsewhere a copy
-	workModule    = "work"  // background work, of all its roles
-	readyModule   = "ready" // says that all before it have started
+	webModule     = "web"   // how the fetcher gets pages
+	ratesModule   = "rates" // exchange rates
+	stateModule   = "state" // the control plane's state: a voter in that role, otherwise a copy
+	workModule    = "work"  // background work of all its roles
+	readyModule   = "ready" // reports that all modules before it have started
 )
 
-// modules are all there are, in the order in which they are built and started. They stop in the
-// reverse, which is a page's own way round the loop. So nothing of what was fetched has to be
-// fetched again.
+// modules lists all modules in the order in which they are built and started. They stop in reverse
+// order, the way of a page round the loop. So fetched pages do not have to be fetched again.
 func modules() []module {
 	return []module{
 		{name: opsModule, part: (*node).opsPart},
@@ -73,7 +72,7 @@ func modules() []module {
 	}
 }
 
-// needed are the modules that were asked for and what these need, in the order of the table.
+// needed returns the given modules and their dependencies, in the order of the table.
 func needed(asked ...string) []module {
 	wanted := map[string]bool{}
 	for _, name := range asked {
@@ -93,23 +92,23 @@ func needed(asked ...string) []module {
 	return found
 }
 
-// asked are the modules that this process is for.
+// asked returns the modules that this process needs directly.
 func (n *node) asked() []string {
 	asked := slices.Clone(n.config.Roles)
-	if n.identity == nil { // it leads, whatever else it does
+	if n.identity == nil { // a standalone process leads in any case
 		asked = append(asked, identity.ControlPlane)
 	}
 	if n.ops != nil {
 		asked = append(asked, opsModule)
 	}
-	if !n.has(identity.APIServer) { // which says so itself, when it has an address
+	if !n.has(identity.APIServer) { // the API server reports it itself, with its address
 		asked = append(asked, readyModule)
 	}
 	return asked
 }
 
-// build makes the modules that were asked for; nothing runs yet. It returns what is to run, in
-// order. What it made until an error is closed with the node.
+// build makes the needed modules without running them. It returns the parts to run, in order. What
+// was made before an error is closed with the node.
 func (n *node) build(ctx context.Context) (parts []lifecycle.Part, err error) {
 	n.about().Declare(n.metrics)
 	for _, m := range needed(n.asked()...) {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestModulesStandBehindWhatTheyNeed, since they are built in the order of the table.
+// TestModulesStandBehindWhatTheyNeed: they are built in the order of the table.
 func TestModulesStandBehindWhatTheyNeed(t *testing.T) {
 	var before []string
 	for _, m := range modules() {
@@ -36,7 +36,7 @@ func TestModulesStandBehindWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestAProcessOpensWhatItsRoleNeeds, and nothing of the other roles.
+// TestAProcessOpensWhatItsRoleNeeds: it opens nothing for other roles.
 func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 	authority, err := identity.NewAuthority("prod", time.Now())
 	if err != nil {
@@ -78,7 +78,7 @@ func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 	}
 }
 
-// nodeOf is a node of a cluster that has one role; the test's end closes it.
+// nodeOf makes a cluster node with one role; the test's end closes it.
 func nodeOf(t *testing.T, authority *identity.Authority, role string) *node {
 	t.Helper()
 	issued, err := authority.Issue("n1", []string{role}, time.Now(), time.Hour)

@@ -1,5 +1,5 @@
-// Package service is one process of the service: its settings from flag to role, what it works on,
-// and its roles. It alone knows which implementations there are.
+// Package service is one process of the service: its settings from flags to roles, what it works
+// on, and its roles. It alone knows which implementations there are.
 package service
 
 import (
@@ -34,7 +34,7 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// NodeName is the node of a process that is its own cluster.
+// NodeName is the name of a node that is its own cluster.
 const NodeName = "local"
 
 // Run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean
@@ -50,25 +50,25 @@ func Run(ctx context.Context, config Config) error {
 	return RunOn(ctx, config, nil)
 }
 
-// node is one process: what its modules are made from, and what was made of them.
+// node is one process: what its modules are made from, and the results.
 type node struct {
 	config   Config
 	name     string
-	identity *identity.Identity // nil: the process is a cluster of its own
-	boot     ids.ID             // this start of it
+	identity *identity.Identity // nil: the process is its own cluster
+	boot     ids.ID             // identifies this start
 	clock    clock.Clock
 	ids      ids.Source
 	*signals
 	point    func(string)
-	free     func(dir string) (bytes uint64, known bool) // of a disk
+	free     func(dir string) (bytes uint64, known bool) // free space of a disk
 	disk     *telemetry.Disk
-	stopping <-chan struct{} // closed when the process was told to stop
+	stopping <-chan struct{} // closed when the process is told to stop
 	listener net.Listener    // of the API; nil without that role
-	admin    net.Listener    // of the API, for operators; nil: they share the other
-	ops      net.Listener    // nil: nobody asks this process for metrics
+	admin    net.Listener    // of the API, for operators; nil: they use listener
+	ops      net.Listener    // nil: no metrics endpoint
 
-	services *Services  // those that are open
-	records  stream.Log // the services' log, measured
+	services *Services  // the open ones
+	records  stream.Log // the services' log with metrics
 	egress   *egress.Client
 	reader   *fetcher.Reader
 	web      *fetcher.HTTPWeb
@@ -80,10 +80,10 @@ type node struct {
 	fetcher  *fetcher.Fetcher
 	api      *apiserver.Server
 
-	opened []func() error // what closes that which was opened, in order
+	opened []func() error // closers of what was opened, in order
 }
 
-// RunOn runs one node. on are the services that it shares with others in this process, which
+// RunOn runs one node. on are services that it shares with other nodes in this process, and that
 // outlive it; nil: it opens its own.
 func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
@@ -102,7 +102,7 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	if err := n.identify(); err != nil {
 		return err
 	}
-	// The roles have their say in a file, so that a terminal shows progress alone.
+	// The roles log to a file, so that a terminal shows only progress.
 	file, err := telemetry.OpenLogFile(config.Data,
 		int64(cmp.Or(config.LogMB, defaultLogMB))<<20, cmp.Or(config.LogFiles, defaultLogFiles))
 	if err != nil {
@@ -116,8 +116,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	began := n.clock.Now()
 	n.logStart()
 	defer func() { n.logStop(began, err) }()
-	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing
-	// has been touched yet.
+	// Listening comes first: a taken port is the commonest mistake, and nothing has been touched
+	// yet.
 	if err := n.listen(); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	return err
 }
 
-// identify takes the node's name and roles from its identity, when it has one.
+// identify takes the node's name and roles from its identity, if it has one.
 func (n *node) identify() error {
 	if n.config.Cluster.alone() {
 		return nil
@@ -169,10 +169,10 @@ func (n *node) identify() error {
 	return nil
 }
 
-// closeLater has the node close what a module opened, once all parts have stopped.
+// closeLater registers a closer, called once all parts have stopped.
 func (n *node) closeLater(close func() error) { n.opened = append(n.opened, close) }
 
-// close closes what modules opened, the last first.
+// close closes what modules opened, last first.
 func (n *node) close() (err error) {
 	for _, close := range slices.Backward(n.opened) {
 		err = errors.Join(err, close())
@@ -180,7 +180,7 @@ func (n *node) close() (err error) {
 	return err
 }
 
-// floor is how much of one disk stays free; nil: it is never looked.
+// floor is how much of one disk must stay free; nil: no check.
 func (n *node) floor() *telemetry.Floor {
 	if n.config.FreeMB == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (n *node) floor() *telemetry.Floor {
 	return telemetry.NewFloor(uint64(n.config.FreeMB) << 20)
 }
 
-// about is what the process tells of itself.
+// about describes the process.
 func (n *node) about() telemetry.Node {
 	about := telemetry.Node{Name: n.name, Roles: n.config.Roles, Version: version.String(),
 		Disk: n.disk}
@@ -200,8 +200,7 @@ func (n *node) about() telemetry.Node {
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
-// stopWithin is how long what is under way may take to end: long enough to hand over, where there
-// is somebody to take over.
+// stopWithin is how long a stop may take: long enough to hand over, if another node can take over.
 func (c *Config) stopWithin() time.Duration {
 	stop := cmp.Or(c.StopWithin, fetcher.DefaultStopWithin)
 	if c.Cluster.alone() {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// OpenIDFlags say whose tokens sign customers in, beside those of the local issuer.
+// OpenIDFlags say whose tokens sign customers in, besides those of the local issuer.
 type OpenIDFlags struct {
 	Issuer           string         `group:"sign-in" help:"OpenID Connect issuer whose tokens sign customers in: its address as its tokens spell it, https. None by default: 'shoal token' signs in." placeholder:"URL"`
 	Audience         []string       `group:"sign-in" help:"Audiences that its tokens are for: the client or API as which this service is registered there. One of them will do." placeholder:"NAME"`
@@ -21,7 +21,7 @@ type OpenIDFlags struct {
 	CAFile           string         `name:"ca-file" group:"sign-in" help:"Authorities of the issuer's certificate (PEM), instead of the system's." type:"path" placeholder:"FILE"`
 }
 
-// check says what cannot work. It reads the file of authorities.
+// check reports settings that cannot work. It reads the CA file.
 func (o *OpenIDFlags) check() error {
 	if o.Issuer == "" {
 		if len(o.Audience)+len(o.Admins)+len(o.Allow) > 0 ||
@@ -53,7 +53,7 @@ func (o *OpenIDFlags) check() error {
 	return err
 }
 
-// secret is the client's, "" when it has none.
+// secret is the client secret, "" if it has none.
 func (o *OpenIDFlags) secret() (string, error) {
 	if o.ClientSecretFile == "" {
 		return "", nil
@@ -61,15 +61,15 @@ func (o *OpenIDFlags) secret() (string, error) {
 	return secret("--oidc-client-secret", "", o.ClientSecretFile)
 }
 
-// Bounds of the way to the issuer, which one goroutine goes for a document at a time, and browsers
-// that come back from it.
+// Bounds of the connections to the issuer. One goroutine fetches one document at a time, and
+// browsers that return from sign-in cause further calls.
 const (
 	issuerExchanges = 8
 	issuerBuffers   = 1 << 20         // bytes
-	issuerIdle      = 1 * time.Second // its next document is asked for at once, or in minutes
+	issuerIdle      = 1 * time.Second // the next document is fetched at once, or in minutes
 )
 
-// openOpenID makes the way to the issuer, nil when none is configured.
+// openOpenID makes the client of the issuer, nil if none is configured.
 func (n *node) openOpenID() (*apiserver.OpenID, error) {
 	o := n.config.OpenID
 	if o.Issuer == "" {

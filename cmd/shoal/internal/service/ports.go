@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// listen opens the ports for customers and for operators, and sees that the control plane's can be
-// opened.
+// listen opens the ports for customers and for operators, and checks that the control plane's can
+// be opened.
 func (n *node) listen() (err error) {
 	if cluster := &n.config.Cluster; !cluster.alone() {
 		if err := cluster.probePorts(); err != nil {
@@ -38,7 +38,7 @@ func (n *node) listen() (err error) {
 	return nil
 }
 
-// probePorts sees that the ports are free that the control plane opens later on: here it is known
+// probePorts checks that the ports that the control plane opens later are free: here it is known
 // which flag names them.
 func (c *ClusterConfig) probePorts() error {
 	for _, port := range []struct{ flag, address string }{{"--cluster-listen", c.Listen},
@@ -58,7 +58,7 @@ func (c *ClusterConfig) probePorts() error {
 	return packets.Close()
 }
 
-// closeListeners closes what nobody came to serve; a server has closed its own.
+// closeListeners closes listeners that nothing serves; a server has closed its own.
 func (n *node) closeListeners() {
 	for _, listener := range []net.Listener{n.listener, n.admin, n.ops} {
 		if listener != nil {

@@ -7,7 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// profile writes a CPU profile of the whole process when a path is given: for the bench.
+// profile writes a CPU profile of the whole process to path, if given: for the bench.
 func profile(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

@@ -23,8 +23,8 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// Bounds of a stop. A process that is alone lets its fetcher finish what is under way. Then it lets
-// each of the roles behind the fetcher finish what is in the log.
+// Bounds of a stop. A standalone process lets its fetcher finish what is under way. Then it lets
+// each role behind the fetcher finish what is in the log.
 const (
 	aloneStop     = 5 * time.Second
 	drainPatience = 2 * time.Second
@@ -110,7 +110,7 @@ func (n *node) buildIngest(context.Context) error {
 		Tracer:  n.tracer, Clock: n.clock, Point: n.point, Reader: n.reader.For(identity.Ingest)})
 	client := n.control.Client()
 	n.worker.Add(ingest.Expiry(ingest.ExpiryConfig{Store: n.services.store, Safe: client.SafeTime,
-		// Of one that a restore undid the state knows nothing, and may again.
+		// The state does not know a scraper that a restore undid, but may know it again.
 		Reruns: func(id ids.ID) bool {
 			scraper := client.View().Scraper(id)
 			return scraper == nil || scraper.ListRun
@@ -123,17 +123,17 @@ func (n *node) buildIngest(context.Context) error {
 	importing := ingest.ImportConfig{Client: client, Store: n.services.store, History: history,
 		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Disk: n.disk,
 		Point: n.point}
-	if n.services.blobs != nil { // and no interface that holds a nil pointer
+	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		importing.Files = n.services.blobs
 	}
 	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Merge(importing))
 	reading := ingest.ReExtractConfig{Client: client, Store: n.services.store, History: history,
 		IDs: n.ids, Clock: n.clock, Reader: n.reader.For(identity.Ingest), Point: n.point}
-	if n.services.blobs != nil { // and no interface that holds a nil pointer
+	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		reading.Bodies = n.services.blobs
 	}
-	if n.rates != nil { // which nodes have that fetch, or serve the API
+	if n.rates != nil { // set on nodes that fetch or serve the API
 		reading.Rates = n.rates
 	}
 	n.worker.Add(ingest.ReExtract(reading))
@@ -171,7 +171,7 @@ func (n *node) buildFetcher(context.Context) error {
 		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Point: n.point,
 		Reader: n.reader, Reading: func(p extract.Page) { poison(p.URL) },
 		BodyQuota: int64(config.BodyMB) << 20}
-	if n.services.blobs != nil { // and no interface that holds a nil pointer
+	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		settings.Bodies = n.services.blobs
 	}
 	n.fetcher = fetcher.New(settings)
@@ -224,7 +224,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		PublicURL: config.PublicURL, Mails: config.Mail.Address != "", Once: config.Once,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer}
-	if on.blobs != nil { // and no interface that holds a nil pointer
+	if on.blobs != nil { // a nil pointer would make a non-nil interface
 		settings.Blobs = on.blobs
 	}
 	if n.api, err = apiserver.New(settings); err != nil {
@@ -241,7 +241,7 @@ func (n *node) apiPart() lifecycle.Part {
 	return lifecycle.Part{Name: identity.APIServer, Run: n.serveAPI}
 }
 
-// recount holds the ledger against the page records, for an operator.
+// recount compares the ledger with the page records, for an operator.
 func (n *node) recount(ctx context.Context,
 	view *controlclient.View) iter.Seq2[apiserver.RecountedRun, error] {
 	return func(yield func(apiserver.RecountedRun, error) bool) {
@@ -268,7 +268,7 @@ func (n *node) readyPart() lifecycle.Part {
 	return lifecycle.Part{Name: readyModule, Run: n.tellReady}
 }
 
-// tellReady is the part that says that all before it have started.
+// tellReady reports that all parts before it have started.
 func (n *node) tellReady(ctx context.Context) error {
 	n.started.Store(true)
 	if n.config.Ready != nil {
@@ -278,7 +278,7 @@ func (n *node) tellReady(ctx context.Context) error {
 	return nil
 }
 
-// serveAPI makes the self-hosting customer's key before the first call is taken.
+// serveAPI makes the self-hosting customer's key before the first call is accepted.
 func (n *node) serveAPI(ctx context.Context) error {
 	if n.config.SelfKey {
 		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {

@@ -25,7 +25,7 @@ import (
 // Command is `shoal serve`.
 type Command struct{ Config }
 
-// Help teaches the command.
+// Help returns the command's help text.
 func (*Command) Help() string {
 	return `The first start makes the self-hosting customer and writes its API key to DIR/api-key; while the service runs,
 DIR/address says where. The other commands read both. SIGTERM and Ctrl-C stop it cleanly.
@@ -38,7 +38,7 @@ Examples:
   shoal serve --egress-allow 10.20.0.0/16 --max-host-rate 50     # sites of your own network, faster`
 }
 
-// Most that a log may have.
+// Upper bounds of a log.
 const (
 	maxLogMB    = 10_000
 	maxLogFiles = 100
@@ -47,10 +47,10 @@ const (
 // maxFreeMB bounds --free-mb: a terabyte.
 const maxFreeMB = 1 << 20
 
-// minBodyMB is the least of --body-mb: two packs.
+// minBodyMB is the smallest --body-mb: two packs.
 const minBodyMB = 128
 
-// Validate checks what a flag alone cannot.
+// Validate checks combinations of flags.
 func (c *Command) Validate() error {
 	for _, role := range c.Roles {
 		if !slices.Contains(identity.Roles(), role) {
@@ -115,7 +115,7 @@ func (c *Command) Validate() error {
 	return nil
 }
 
-// checkCluster refuses half of a cluster.
+// checkCluster refuses incomplete cluster settings.
 func (c *Command) checkCluster() error {
 	switch {
 	case c.Cluster.alone() && len(c.Roles) > 0 && len(c.roles()) < len(identity.Roles()):
@@ -150,7 +150,7 @@ func (c *Command) checkCluster() error {
 	return c.checkAddresses()
 }
 
-// topicPrefix leaves room for what stands behind it: Kafka takes 249 characters.
+// topicPrefix leaves room for the rest of a topic's name: Kafka allows 249 characters.
 var topicPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,200}$`)
 
 // ErrFounder refuses --bootstrap on a node without the control plane.
@@ -162,7 +162,7 @@ func isCollector(address string) bool {
 	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != ""
 }
 
-// checkAddresses refuses what no other node could be reached at: a slip there shows nowhere else.
+// checkAddresses refuses unreachable addresses: nothing else would reveal such a mistake.
 func (c *Command) checkAddresses() error {
 	for _, one := range []struct{ flag, address string }{
 		{"--cluster-listen", c.Cluster.Listen}, {"--gossip-listen", c.Cluster.GossipListen},
@@ -185,7 +185,7 @@ func (c *Command) checkAddresses() error {
 
 var errNoHost = errors.New("want HOST:PORT, with a host name or an IP address")
 
-// hostPort is the host of an address whose port is one that others can call.
+// hostPort returns the host of an address whose port others can call.
 func hostPort(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -199,13 +199,12 @@ func hostPort(address string) (string, error) {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
 
-// isHost says whether text may be a host's name or IP address.
+// isHost says whether text may be a host name or an IP address.
 func isHost(text string) bool {
 	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
 
-// roles are those that are named, each once, in the order of identity.Roles; none when none is
-// named.
+// roles returns the named roles, each once, in the order of identity.Roles; none if none is named.
 func (c *Command) roles() []string {
 	return slices.DeleteFunc(identity.Roles(),
 		func(role string) bool { return !slices.Contains(c.Roles, role) })
@@ -227,8 +226,8 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run Runner) err
 	})
 }
 
-// config is what the flags mean together: a process alone has all roles, and serves the
-// self-hosting customer.
+// config combines the flags: a standalone process has all roles, and serves the self-hosting
+// customer.
 func (c *Command) config() Config {
 	config := c.Config
 	config.Roles = c.roles()
@@ -245,8 +244,8 @@ func (c *Command) config() Config {
 // clean stop.
 type Runner func(ctx context.Context, config Config) error
 
-// Serve runs the roles until the context ends, with the address file in place as long as calls are
-// served. ready hears the base address of the API, "" without an API server.
+// Serve runs the roles until the context ends, and keeps the address file while calls are served.
+// ready gets the base address of the API, "" without an API server.
 func Serve(ctx context.Context, t *terminal.Terminal, run Runner, config Config,
 	ready func(server string)) error {
 	withdraw := func() {}

@@ -23,14 +23,14 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// Services are what the roles work on. This file is the one place that knows which implementations
-// there are: nothing else asks whether a process is alone.
+// Services are what the roles work on. Only this file knows which implementations there are:
+// nothing else asks whether a process is standalone.
 type Services struct {
 	log   stream.Log       // nil: it is not open
 	store rowstore.Store   // nil: it is not open
 	cache cache.Cache      // nil: it is not open
 	blobs *blobstore.Store // nil: it is not open, or there is none
-	// state is the control plane's, once there is one.
+	// state is the control plane's client, once there is one.
 	state atomic.Pointer[controlclient.Client]
 }
 
@@ -58,7 +58,7 @@ func (s *Services) Close() error {
 	return errors.Join(s.cache.Close(), s.log.Close(), s.store.Close(), s.blobs.Close())
 }
 
-// openLog opens the log that the settings name, and one in this process when they name none.
+// openLog opens the log that the settings name, or else an embedded one.
 func (n *node) openLog(ctx context.Context) (err error) {
 	if n.services.log == nil {
 		if n.services.log, err = n.config.Services.openLog(ctx, n); err != nil {
@@ -70,8 +70,7 @@ func (n *node) openLog(ctx context.Context) (err error) {
 	return nil
 }
 
-// openRows opens the row store that the settings name, and one in the data directory when they name
-// none.
+// openRows opens the row store that the settings name, or else one in the data directory.
 func (n *node) openRows(ctx context.Context) (err error) {
 	if n.services.store != nil {
 		return nil
@@ -83,7 +82,7 @@ func (n *node) openRows(ctx context.Context) (err error) {
 	return nil
 }
 
-// openCache opens the cache that the settings name, and one in this process when they name none.
+// openCache opens the cache that the settings name, or else an embedded one.
 func (n *node) openCache(ctx context.Context) (err error) {
 	if n.services.cache == nil {
 		if n.services.cache, err = n.config.Services.openCache(ctx, n); err != nil {
@@ -98,7 +97,7 @@ func (n *node) openCache(ctx context.Context) (err error) {
 func embeddedLog() (stream.Log, error) {
 	log, err := stream.NewMemory(stream.Config{Partitions: int(controlplane.Defaults().Shards)})
 	if err != nil {
-		return nil, err // and no interface that holds a nil pointer
+		return nil, err // a nil pointer would make a non-nil interface
 	}
 	return log, nil
 }
@@ -162,7 +161,7 @@ func (c *ServicesConfig) openCache(ctx context.Context, n *node) (cache.Cache, e
 	return redis, nil
 }
 
-// identify asks what is open who it is.
+// identify reads the identities of the open services.
 func (s *Services) identify(ctx context.Context) (shared controlplane.Services, err error) {
 	if s.log != nil {
 		if shared.Log, err = s.log.Identity(ctx); err != nil {
@@ -178,7 +177,7 @@ func (s *Services) identify(ctx context.Context) (shared controlplane.Services, 
 	return shared, nil
 }
 
-// claim marks what is open as a cluster's.
+// claim marks the open services as a cluster's.
 func (s *Services) claim(ctx context.Context, cluster ids.ID, take bool) error {
 	if s.log != nil {
 		if err := claim(ctx, "the log (--kafka-prefix)", s.log.Claim, cluster, take); err != nil {
@@ -222,14 +221,14 @@ func (s *Services) apiServers() int {
 	return max(servers, 1)
 }
 
-// watchGroups has lag know how far roles of other processes are.
+// watchGroups makes lag cover roles of other processes.
 func (s *Services) watchGroups() {
 	s.log.Watch(stream.Pages, ingest.Group)
 	s.log.Watch(stream.Receipts, billing.Group)
 }
 
-// lag is how many records each topic holds, of those of which it is known. The leader alone hears,
-// from fetchers, how far tasks were read on other machines.
+// lag is how many unread records each topic holds, where known. Only the leader knows, from
+// fetchers, how far tasks were read on other machines.
 func (s *Services) lag(ctx context.Context) map[string]int64 {
 	lag := map[string]int64{}
 	for _, topic := range stream.Topics() {
@@ -255,8 +254,8 @@ func (s *Services) lag(ctx context.Context) map[string]int64 {
 	return lag
 }
 
-// idle says whether everything that was published to a topic has been worked on. It is nil for a
-// log that outlives this process: others go on with it.
+// idle says whether everything published to a topic has been processed. It is nil for a log that
+// outlives this process, since others continue with it.
 func (s *Services) idle(topic stream.Topic) func() bool {
 	if !s.log.Embedded() {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// farLog is a log on other machines: it knows how far groups are, and nothing of other processes'
-// tails.
+// farLog is an external log: it knows how far groups are, but not the tails of other processes.
 type farLog struct{ stream.Log }
 
 func (farLog) Embedded() bool { return false }
@@ -19,7 +18,7 @@ func (farLog) Lag(topic stream.Topic) int64 {
 	return map[stream.Topic]int64{stream.Pages: 12, stream.Receipts: 3}[topic]
 }
 
-// ledBy is a control plane with that leader, whose fetchers have told what they have not read.
+// ledBy is a control plane with a given leader, whose fetchers have reported their unread tasks.
 type ledBy struct {
 	controlclient.Client
 	leader string

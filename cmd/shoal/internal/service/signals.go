@@ -18,17 +18,17 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// traceFlush is how long the end of a process waits for the collector to take the last spans.
+// traceFlush is how long the end of a process waits for the collector to accept the last spans.
 const traceFlush = 5 * time.Second
 
-// signals are what a process tells the outside.
+// signals are the logs, metrics and traces of a process.
 type signals struct {
 	metrics *telemetry.Metrics
 	log     *slog.Logger
 	level   *slog.LevelVar
-	started *atomic.Bool      // whether warnings are for the log alone
+	started *atomic.Bool      // from then on warnings only go to the log
 	tracer  *telemetry.Tracer // nil: no traces
-	ours    *telemetry.Tracer // the tracer, unless it was given
+	ours    *telemetry.Tracer // the tracer, unless the caller gave it
 }
 
 // openSignals begins the signals of a node. Its log goes to file as text, or to stderr as JSON.
@@ -65,13 +65,13 @@ func openSignals(ctx context.Context, config Config, node string, file io.Writer
 	return s, err
 }
 
-// startWarnings shows an operator, each once, what is warned of before the process serves: a broker
-// or a member that cannot be reached, above all.
+// startWarnings shows an operator the warnings before the process serves, each once. Above all
+// these are unreachable brokers or members.
 type startWarnings struct {
 	slog.Handler
 	over   *atomic.Bool
 	notice func(text string)
-	told   *sync.Map // messages: as many as the program has
+	told   *sync.Map // messages shown; the program has few
 }
 
 // Handle implements slog.Handler.
@@ -101,8 +101,8 @@ func (h startWarnings) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// logStart says what begins: its version, its roles and the settings that an operator asks for
-// first, and no secrets.
+// logStart logs the start: version, roles and the settings that an operator looks for first,
+// without secrets.
 func (n *node) logStart() {
 	c := n.config
 	settings := []any{"version", version.String(), "roles", c.Roles, "data", c.Data, "listen",
@@ -126,8 +126,7 @@ func (n *node) logStart() {
 	n.log.Info("starting", settings...)
 }
 
-// withoutSecrets is where an address leads: who signs in there, and what its query may say, is left
-// out.
+// withoutSecrets returns an address without credentials and query values.
 func withoutSecrets(address string) string {
 	if !strings.Contains(address, "://") {
 		return address[strings.LastIndexByte(address, '@')+1:]
@@ -139,9 +138,9 @@ func withoutSecrets(address string) string {
 	return parsed.Scheme + "://" + parsed.Host + parsed.Path
 }
 
-// logStop says that the process has stopped, and why when nobody told it to.
+// logStop logs that the process has stopped, and why if nobody told it to.
 func (n *node) logStop(began time.Time, err error) {
-	n.started.Store(true) // the terminal hears it from the command
+	n.started.Store(true) // the command prints the error
 	ran := n.clock.Now().Sub(began).Round(time.Millisecond)
 	if err != nil {
 		n.log.Error("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran,
@@ -151,7 +150,7 @@ func (n *node) logStop(began time.Time, err error) {
 	n.log.Info("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran)
 }
 
-// close sends the spans that wait.
+// close sends the pending spans.
 func (s *signals) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), traceFlush)
 	defer cancel()
@@ -160,23 +159,23 @@ func (s *signals) close() {
 	}
 }
 
-// forRole is the log as a role writes it.
+// forRole returns the log for a role.
 func (s *signals) forRole(role string) *slog.Logger { return telemetry.ForRole(s.log, role) }
 
-// operators is what operators may ask of this process.
+// operators are the operators' endpoints of this process.
 func (n *node) operators() telemetry.Ops {
 	return telemetry.Ops{Metrics: n.metrics, Ready: n.ready, StateHash: n.stateHash,
 		Pprof:    n.config.OpsProfiles,
 		LogLevel: n.level}
 }
 
-// stateHash is the replicated state in one value.
+// stateHash returns the hash of the replicated state.
 func (n *node) stateHash() (telemetry.StateHash, error) {
 	index, hash, err := n.control.StateHash()
 	return telemetry.StateHash{Index: index, Hash: hash}, err
 }
 
-// ready is nil when this node is registered, reaches the leader, and was not told to stop.
+// ready returns nil if this node is registered, reaches the leader, and was not told to stop.
 func (n *node) ready(ctx context.Context) error {
 	select {
 	case <-n.stopping:

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// TestStartWarningsAreShown: what is wrong at the start stands on the terminal, once, and what
-// comes later in the log alone.
+// TestStartWarningsAreShown: warnings of the start appear once on the terminal; later ones go only
+// to the log.
 func TestStartWarningsAreShown(t *testing.T) {
 	var log bytes.Buffer
 	var told []string
@@ -35,7 +35,7 @@ func TestStartWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestStartAndStopAreLogged with what an operator asks for first, and without secrets.
+// TestStartAndStopAreLogged: they name what an operator looks for first, without secrets.
 func TestStartAndStopAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	config := Config{Roles: []string{"billing"}, HostRate: 1}

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/slowdisk"
 )
 
-// buildState makes the control plane's part in this process. Log and row store are its leader's, so
-// only the role has them opened for it; whatever is open has to be the cluster's.
+// buildState makes the control plane's part in this process. Only that role opens the log and the
+// row store for its leader. Whatever is open must belong to the cluster.
 func (n *node) buildState(ctx context.Context) error {
 	shared, err := n.services.identify(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (n *node) statePart() lifecycle.Part {
 	return lifecycle.Part{Name: identity.ControlPlane, Run: n.control.Run, Ready: n.control.Ready()}
 }
 
-// stateSettings are those of the control plane's part in this process.
+// stateSettings are the settings of the control plane's part in this process.
 func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	config, cluster := &n.config, &n.config.Cluster
 	settings := controlplane.Defaults()
@@ -67,11 +67,11 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
 	settings.Backups = controlplane.Backups{Every: config.Backups.Every, Keep: config.Backups.Keep}
-	if n.services.blobs != nil { // and no interface that holds a nil pointer
+	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		settings.Blobs = n.services.blobs
 	}
 	if config.FetchTimeout > 0 {
-		// a try that was begun, and room for what surrounds it
+		// covers a try that has begun, and some margin
 		settings.FetchDeadline = 2 * config.FetchTimeout
 	}
 	if config.Lease > 0 {
@@ -92,9 +92,8 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	return settings
 }
 
-// advertised is where other nodes reach this one. That is where it was told to say, or the address
-// that it listens on. Where it listens on all addresses of the machine, it is the first that is not
-// its loopback's.
+// advertised is where other nodes reach this one: the configured address, or the one that it
+// listens on. If it listens on all addresses, it is the machine's first non-loopback address.
 func (c *ClusterConfig) advertised() string {
 	if c.Advertise != "" {
 		return c.Advertise
@@ -103,7 +102,7 @@ func (c *ClusterConfig) advertised() string {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return host
 	}
-	addresses, _ := net.InterfaceAddrs() // none: the loopback's
+	addresses, _ := net.InterfaceAddrs() // none: the loopback
 	for _, address := range addresses {
 		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
 			return network.IP.String()

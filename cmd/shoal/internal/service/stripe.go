@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// StripeFlags say who takes customers' payments, for API servers alone. All are given, or none.
+// StripeFlags configure customers' payments, for API servers only. All are given, or none.
 type StripeFlags struct {
 	KeyFile    string `group:"payments" help:"File with an API key of the Stripe account that takes top-ups; without it there are none, and 'shoal wallet adjust' stays the way." type:"path" placeholder:"FILE"`
 	SecretFile string `group:"payments" help:"File with the signing secret of the account's webhook endpoint, which is /api/subscription/webhook of this API." type:"path" placeholder:"FILE"`
@@ -22,7 +22,7 @@ func (f *StripeFlags) check() error {
 	return err
 }
 
-// open makes the provider, nil when none is configured.
+// open makes the provider, nil if none is configured.
 func (f *StripeFlags) open(by clock.Clock) (*stripe.Provider, error) {
 	given := 0
 	for _, flag := range []string{f.KeyFile, f.SecretFile, f.ReturnURL} {
@@ -52,7 +52,7 @@ func (f *StripeFlags) open(by clock.Clock) (*stripe.Provider, error) {
 	return provider, nil
 }
 
-// openPayments makes who takes payments, nil when nobody does.
+// openPayments makes the payment provider, nil if there is none.
 func (n *node) openPayments() (payment.Provider, error) {
 	provider, err := n.config.Stripe.open(n.clock)
 	if provider == nil {

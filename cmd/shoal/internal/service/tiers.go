@@ -12,15 +12,15 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// NoChromium is the value of --chromium that does without a browser.
+// NoChromium is the value of --chromium for running without a browser.
 const NoChromium = "none"
 
-// chromiumNames are what a browser is called on PATH, in the order in which it is looked for.
+// chromiumNames are the names of browsers on PATH, in the order in which they are tried.
 var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome",
 	"google-chrome-stable", "headless-shell"}
 
-// findChromium is the path of the browser of tier render: the one named, else the first on PATH; ""
-// is none.
+// findChromium returns the path of the browser for tier render: the named one, or the first on
+// PATH; "" means none.
 func findChromium(named string) string {
 	switch named {
 	case NoChromium:
@@ -35,8 +35,8 @@ func findChromium(named string) string {
 	return named
 }
 
-// openWeb makes the fetcher's way to pages. A browser that was found on PATH and does not start is
-// left out: then a scraper that needs one is refused at its launch.
+// openWeb makes the fetcher's access to pages. A browser that was found on PATH but does not start
+// is left out. Then the launch of a scraper that needs one is refused.
 func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	proxies, err := readProxies(n.config.Proxies)
 	if err != nil {
@@ -57,8 +57,8 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	return fetcher.OpenWeb(ctx, n.egress, config)
 }
 
-// readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not
-// count. "" is no file. Errors name lines, never what they hold: there are passwords in them.
+// readProxies reads the proxies of tier super, one a line; it ignores empty lines and text after #.
+// "" means no file. Errors name lines, never their content, which may hold passwords.
 func readProxies(path string) ([]*egress.Proxy, error) {
 	if path == "" {
 		return nil, nil

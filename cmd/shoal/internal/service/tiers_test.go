@@ -60,8 +60,8 @@ func TestFindChromium(t *testing.T) {
 	}
 }
 
-// TestABrowserThatDoesNotStart: one that an operator named has to start; one that was only found is
-// left out, and a launch that needs it is refused.
+// TestABrowserThatDoesNotStart: a browser that an operator named must start. One that was found on
+// PATH is left out, and a launch that needs it is refused.
 func TestABrowserThatDoesNotStart(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	path := filepath.Join(os.Getenv("PATH"), "chromium")

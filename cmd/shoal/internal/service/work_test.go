@@ -20,17 +20,17 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Of the test below.
+// Parameters of the test below.
 const (
 	openItems   = 10_000
-	loadKind    = "load" // done by a node of the test's own
+	loadKind    = "load" // done by the test's own node
 	runPages    = 20
 	runWithin   = 3 * time.Second
 	mostPerTime = 2 // commands a second
 )
 
-// TestTenThousandItemsBesideARun: background work costs few commands, however much of it is open,
-// and a small run beside it is not held up.
+// TestTenThousandItemsBesideARun: background work costs few commands, however many items are open,
+// and does not hold up a small run.
 func TestTenThousandItemsBesideARun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -50,7 +50,7 @@ func TestTenThousandItemsBesideARun(t *testing.T) {
 	before, began := l.exchanges(l.metrics), time.Now()
 	go func() {
 		defer close(ended)
-		_ = beside.Run(ctx) // it answers nil
+		_ = beside.Run(ctx) // always nil
 	}()
 	took := l.run(web)
 	for l.open() > 0 {
@@ -124,7 +124,7 @@ func startLoad(t *testing.T, web *synthweb.Web) *load {
 	return l
 }
 
-// enqueue opens the items, of a hundred customers.
+// enqueue opens the items for a hundred customers.
 func (l *load) enqueue() {
 	var callers sync.WaitGroup
 	const customers = 100
@@ -146,7 +146,7 @@ func (l *load) enqueue() {
 	}
 }
 
-// worker is another node, which does the items.
+// worker is another node that works on the items.
 func (l *load) worker(metrics *telemetry.Metrics) *work.Worker {
 	l.t.Helper()
 	boot := l.ids.New()
@@ -169,7 +169,7 @@ func (l *load) worker(metrics *telemetry.Metrics) *work.Worker {
 	return w
 }
 
-// open counts the items.
+// open counts the open items.
 func (l *load) open() int {
 	n := 0
 	l.client.View().EachWork(func(w *controlclient.WorkItem) bool {
@@ -181,7 +181,7 @@ func (l *load) open() int {
 	return n
 }
 
-// exchanges is how many turns a node had at the table of work, by its metrics.
+// exchanges is how many turns a node has had at the table of work, by its metrics.
 func (l *load) exchanges(of *telemetry.Metrics) float64 {
 	l.t.Helper()
 	families, err := of.Gather()
@@ -197,7 +197,7 @@ func (l *load) exchanges(of *telemetry.Metrics) float64 {
 	return 0
 }
 
-// run has a run of some pages made, and says how long it took, from its launch to its end.
+// run runs a small list, and returns the time from its launch to its end.
 func (l *load) run(web *synthweb.Web) time.Duration {
 	l.t.Helper()
 	who, err := l.caller.Whoami(l.t.Context())

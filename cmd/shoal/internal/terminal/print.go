@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Euros writes micros exactly: 1 EUR is 1,000,000 of them. At least two decimals, at most six.
+// Euros formats micros exactly, with two to six decimals: 1 EUR is 1,000,000 micros.
 func Euros(micros int64) string {
 	sign, amount := "", uint64(micros)
 	if micros < 0 {
@@ -25,7 +25,7 @@ func Euros(micros int64) string {
 	return sign + grouped(strconv.FormatUint(amount/1_000_000, 10)) + "." + decimals + " EUR"
 }
 
-// Count writes a number with thousands apart.
+// Count formats a number with thousands separators.
 func Count(n int64) string {
 	if n < 0 {
 		return "-" + grouped(strconv.FormatUint(-uint64(n), 10))
@@ -40,7 +40,7 @@ func grouped(digits string) string {
 	return digits
 }
 
-// Plural is a count and its noun, whose plural ends with s.
+// Plural formats a count and its noun, whose plural ends with s.
 func Plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -48,7 +48,7 @@ func Plural(n int64, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// Lasted writes a duration of whole milliseconds for people.
+// Lasted formats a duration of whole milliseconds for people.
 func Lasted(millis int64) string {
 	d := time.Duration(millis) * time.Millisecond
 	if d < time.Minute {
@@ -57,8 +57,7 @@ func Lasted(millis int64) string {
 	return d.Round(time.Second).String()
 }
 
-// Printable makes text that came from elsewhere safe for a terminal: what is not graphic becomes a
-// space.
+// Printable makes foreign text safe for a terminal: it replaces non-graphic characters with spaces.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {
@@ -79,14 +78,14 @@ func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	return printColumns(w, append([][]string{slices.Clone(header)}, rows...))
 }
 
-// PrintPairs writes names and values, but for those without a value.
+// PrintPairs writes names and values, and skips empty values.
 func PrintPairs(w io.Writer, pairs [][]string) error {
 	return printColumns(w, slices.DeleteFunc(pairs,
 		func(pair []string) bool { return pair[1] == "" }))
 }
 
-// printColumns writes rows of equally many cells in columns as wide as their widest cell; all but
-// the last column are cut at widestCell. Cells are made printable.
+// printColumns writes rows with the same number of cells in columns as wide as their widest cell.
+// It cuts all but the last column at WidestCell. Cells are made printable.
 func printColumns(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
@@ -115,7 +114,7 @@ func printColumns(w io.Writer, rows [][]string) error {
 	return nil
 }
 
-// Cut shortens text to a number of characters, the last of which then is '…'.
+// Cut shortens text to a number of characters, the last of which becomes '…'.
 func Cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -132,7 +131,7 @@ func PrintJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Moment shortens an ISO 8601 time to seconds, in UTC; other text stays as it is.
+// Moment shortens an ISO 8601 time to seconds, in UTC; other text stays unchanged.
 func Moment(iso string) string {
 	at, err := time.Parse(time.RFC3339, iso)
 	if err != nil {

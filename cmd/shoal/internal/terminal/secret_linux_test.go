@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSecretIsInterrupted: who interrupts the question for a password goes on with a terminal that
-// shows what is typed.
+// TestSecretIsInterrupted: after an interrupted password prompt the terminal echoes again.
 func TestSecretIsInterrupted(t *testing.T) {
 	person, side := openTerminal(t)
 	shows := func() bool {
@@ -37,12 +36,12 @@ func TestSecretIsInterrupted(t *testing.T) {
 	if !shows() {
 		t.Error("the terminal shows nothing any more")
 	}
-	if _, err := io.WriteString(person, "\n"); err != nil { // ends the read that is left
+	if _, err := io.WriteString(person, "\n"); err != nil { // ends the pending read
 		t.Error(err)
 	}
 }
 
-// openTerminal makes a terminal: what a person has of it, and what a program has.
+// openTerminal makes a terminal: a person's side and a program's side.
 func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

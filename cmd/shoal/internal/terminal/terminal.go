@@ -1,6 +1,5 @@
-// Package terminal is what a command of the command line talks to. It knows where results, notices
-// and errors go, how amounts and tables are printed, and with which code a command ends. It knows
-// no command.
+// Package terminal is a command's interface to its user. It knows where results, notices and errors
+// go, how amounts and tables are printed, and which exit codes exist. It knows no commands.
 package terminal
 
 import (
@@ -17,19 +16,19 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// UsualWidth is that of a terminal that does not know its own.
+// UsualWidth is the width of a terminal that does not know its own.
 const UsualWidth = 80
 
-// Terminal is what a command talks to.
+// Terminal holds a command's streams and clock.
 type Terminal struct {
 	In      io.Reader
 	Out     io.Writer // results
 	Err     io.Writer // progress, notices and errors
 	Clock   clock.Clock
-	Columns int // width of Err, where a progress line may be redrawn; 0: it is no terminal
+	Columns int // width of Err, where a progress line may be redrawn; 0: not a terminal
 }
 
-// OfProcess is the terminal of this process.
+// OfProcess returns the terminal of this process.
 func OfProcess() Terminal {
 	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Clock: clock.System{}}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil &&
@@ -39,13 +38,12 @@ func OfProcess() Terminal {
 	return t
 }
 
-// Notef writes a line for people, which scripts that read out never see.
+// Notef writes a line for people, which scripts that read Out never see.
 func (t *Terminal) Notef(format string, args ...any) {
-	_, _ = fmt.Fprintf(t.Err, format+"\n", args...) // nothing can be said when stderr is gone
+	_, _ = fmt.Fprintf(t.Err, format+"\n", args...) // an error of stderr cannot be reported
 }
 
-// Secret asks for a line that is not shown while it is typed. Where In is no terminal it reads the
-// next line of it.
+// Secret asks for a line without echo. If In is not a terminal, it reads the next line.
 func (t *Terminal) Secret(ctx context.Context, question string) (string, error) {
 	if !t.Asks() {
 		line, err := t.Line(ctx, longestSecret)
@@ -66,18 +64,18 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 		typed, err := term.ReadPassword(fd)
 		return string(typed), err
 	})
-	if ctx.Err() != nil { // nobody waits for the reader, which would have what is typed shown again
+	if ctx.Err() != nil { // the reader is abandoned, and would not restore the echo
 		err = errors.Join(err, term.Restore(fd, shown))
 	}
 	t.Notef("")
 	return line, err
 }
 
-// longestSecret bounds a line that is not shown, in bytes.
+// longestSecret bounds a secret line, in bytes.
 const longestSecret = 1000
 
-// Line reads a line, and not a byte of what follows it. At the end of the input it returns what is
-// there, and io.EOF.
+// Line reads a line, and not a byte beyond it. At the end of the input it returns what is there,
+// and io.EOF.
 func (t *Terminal) Line(ctx context.Context, most int) (string, error) {
 	return unlessDone(ctx, func() (string, error) {
 		var line []byte
@@ -95,8 +93,8 @@ func (t *Terminal) Line(ctx context.Context, most int) (string, error) {
 	})
 }
 
-// unlessDone reads what a person types, unless ctx ends. The read goes on then, until the process
-// ends: nothing else ends one.
+// unlessDone reads what a person types, unless ctx ends. Then the read continues until the process
+// ends: it cannot be cancelled.
 func unlessDone(ctx context.Context, read func() (string, error)) (string, error) {
 	type typed struct {
 		line string
@@ -115,7 +113,7 @@ func unlessDone(ctx context.Context, read func() (string, error)) (string, error
 	}
 }
 
-// Asks says whether a person sits before In.
+// Asks says whether In is a terminal with a person.
 func (t *Terminal) Asks() bool {
 	file, ok := t.In.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -129,7 +127,7 @@ const (
 	ExitRunFailed   = 3
 	ExitRunStopped  = 4
 	ExitNoAccess    = 5
-	ExitGap         = 6 // of shoal audit verify: the first finding
+	ExitGap         = 6 // of shoal audit verify: the kind of the first finding
 	ExitChanged     = 7
 	ExitForked      = 8
 	ExitOrder       = 9
@@ -140,13 +138,13 @@ const (
 // ExitError ends the command with a code.
 type ExitError struct {
 	Code int
-	Text string // "": everything has been said
+	Text string // "": everything has been printed
 }
 
 // Error implements error.
 func (e *ExitError) Error() string { return e.Text }
 
-// Usagef is an error of the command line itself.
+// Usagef is an error in the use of the command line.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Text: fmt.Sprintf(format, args...)}
 }

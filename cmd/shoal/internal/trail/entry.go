@@ -1,6 +1,6 @@
-// Package trail holds the audit trail against itself. It computes the hash of each entry anew, from
-// what the API says of it, and tells where the chain of hashes does not hold. It shares no code
-// with the server: docs/operations/audit-trail.md says what is hashed.
+// Package trail verifies the audit trail. It recomputes the hash of each entry from what the API
+// returns, and reports where the chain of hashes breaks. It shares no code with the server:
+// docs/operations/audit-trail.md specifies what is hashed.
 package trail
 
 import (
@@ -18,10 +18,10 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// Hash is SHA-256.
+// Hash is a SHA-256 hash.
 type Hash [sha256.Size]byte
 
-// String is the hash in hexadecimal digits.
+// String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -36,11 +36,11 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Entry is an entry of the trail. Its encoding, with integer keys, is what is hashed.
+// Entry is an entry of the trail. Its encoding with integer keys is what is hashed.
 type Entry struct {
 	Generation ids.ID   `cbor:"1,keyasint"`
 	Number     uint64   `cbor:"2,keyasint"`
-	Before     Hash     `cbor:"3,keyasint"` // of the entry before
+	Before     Hash     `cbor:"3,keyasint"` // of the previous entry
 	Index      uint64   `cbor:"4,keyasint"`
 	At         int64    `cbor:"5,keyasint"` // in milliseconds since 1970
 	Action     string   `cbor:"6,keyasint"`
@@ -51,11 +51,11 @@ type Entry struct {
 	Count      uint32   `cbor:"11,keyasint,omitempty"`
 	Restored   *Mark    `cbor:"12,keyasint,omitempty"`
 	FailedFrom int64    `cbor:"13,keyasint,omitempty"` // in milliseconds since 1970
-	// Stated is the hash that stands with the entry. It is not part of it.
+	// Stated is the hash that came with the entry. It is not hashed.
 	Stated Hash `cbor:"-"`
 }
 
-// Actor is who did it.
+// Actor is who made the change.
 type Actor struct {
 	Subject     string `cbor:"1,keyasint,omitempty"`
 	Key         ids.ID `cbor:"2,keyasint,omitzero"`
@@ -74,7 +74,7 @@ type Change struct {
 	After  string `cbor:"4,keyasint,omitempty"`
 }
 
-// Mark names the entry that a restore left behind as the newest.
+// Mark names the newest entry that a restore left behind.
 type Mark struct {
 	Generation ids.ID `cbor:"1,keyasint" json:"generation"`
 	Number     uint64 `cbor:"2,keyasint" json:"number"`
@@ -85,12 +85,12 @@ type Mark struct {
 var core = func() cbor.EncMode {
 	mode, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {
-		panic(fmt.Sprintf("trail: %v", err)) // constant options: a programmer's slip
+		panic(fmt.Sprintf("trail: %v", err)) // constant options: a programming error
 	}
 	return mode
 }()
 
-// Sum is the hash of what the entry says.
+// Sum computes the hash of the entry.
 func (e *Entry) Sum() Hash {
 	body, err := core.Marshal(e)
 	if err != nil {
@@ -99,7 +99,7 @@ func (e *Entry) Sum() Hash {
 	return sha256.Sum256(body)
 }
 
-// line is an entry as the API has it.
+// line is an entry in the API's format.
 type line struct {
 	Number            uint64       `json:"number"`
 	At                time.Time    `json:"at"`
@@ -133,8 +133,8 @@ type lineChange struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// Read is the entry that a JSON object of the API or of an export tells. Members that it does not
-// know are an error: they may be hashed, too.
+// Read parses an entry from a JSON object of the API or of an export. Unknown members are an error,
+// since they may be hashed, too.
 func Read(text []byte) (*Entry, error) {
 	var l line
 	reader := json.NewDecoder(bytes.NewReader(text))

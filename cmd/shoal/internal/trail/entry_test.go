@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The server's entries, with every member set and with none, are hashed here as there.
+// Entries of the server, with every member set and with none, have the same hashes here.
 func TestEntriesAreHashedAsTheServerDoes(t *testing.T) {
 	golden, err := os.ReadFile("../../../../controlplane/internal/archive/testdata/audit.golden")
 	if err != nil {
@@ -41,14 +41,14 @@ func TestEntriesAreHashedAsTheServerDoes(t *testing.T) {
 		if got := e.Sum().String(); got != sum {
 			t.Errorf("%+v has the hash %s, want %s", e, got, sum)
 		}
-		// and through the API
+		// and so through the API
 		if again := throughTheAPI(t, &e); !cmp.Equal(*again, e) {
 			t.Error(cmp.Diff(*again, e))
 		}
 	}
 }
 
-// throughTheAPI is an entry as it is read from the API's JSON.
+// throughTheAPI returns an entry after a round trip through the API's JSON.
 func throughTheAPI(t *testing.T, e *Entry) *Entry {
 	t.Helper()
 	l := line{Number: e.Number, At: time.UnixMilli(e.At), Action: e.Action,

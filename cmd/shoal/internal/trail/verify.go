@@ -6,41 +6,41 @@ import (
 	"slices"
 )
 
-// Kind is what is wrong with a trail.
+// Kind is a kind of fault in a trail.
 type Kind string
 
-// The kinds.
+// The kinds of faults.
 const (
 	Gap     Kind = "gap"     // entries are missing
-	Changed Kind = "changed" // an entry does not say what it said
-	Forked  Kind = "forked"  // entries are of another trail
-	Order   Kind = "order"   // entries stand twice, or not where they belong
+	Changed Kind = "changed" // an entry was altered
+	Forked  Kind = "forked"  // entries belong to another trail
+	Order   Kind = "order"   // entries are repeated or misplaced
 )
 
-// Finding is something wrong with the entries of Number to Upto.
+// Finding is a fault of the entries from Number to Upto.
 type Finding struct {
 	Kind         Kind
 	Number, Upto uint64
-	after        uint64 // of Order: what they stand behind; 0: they stand twice
-	known        bool   // of Gap and Forked: only the head that was known from before tells it
+	after        uint64 // of Order: the entry that they follow; 0: they are repeated
+	known        bool   // of Gap and Forked: only the previously known head reveals it
 }
 
-// Restore is a restore that the trail goes over. It is nothing wrong.
+// Restore is a restore that the trail contains. It is not a fault.
 type Restore struct {
-	Number uint64 // of its entry
-	Left   Mark   // the newest entry of what it left behind
+	Number uint64 // of the restore's entry
+	Left   Mark   // the newest entry that it left behind
 }
 
-// Head is the newest entry of a trail, as it was noted down.
+// Head is the newest entry of a trail, as noted earlier.
 type Head struct {
 	Number uint64
 	Hash   Hash
 }
 
-// Fate is what became of a head that was known from before.
+// Fate is what happened to a previously known head.
 type Fate int
 
-// The fates.
+// The fates of a head.
 const (
 	Unasked Fate = iota
 	Kept
@@ -49,16 +49,16 @@ const (
 	Lost   // a finding says why
 )
 
-// Report is what a trail is like.
+// Report is the result of a verification.
 type Report struct {
 	Entries     uint64
-	First, Last uint64 // numbers, 0 of an empty trail
+	First, Last uint64 // numbers, 0 for an empty trail
 	Head        Hash
 	Findings    []Finding // by number, maxFindings at most
-	More        uint64    // findings that found no room
+	More        uint64    // findings beyond maxFindings
 	Restores    []Restore // the first ones, maxRestores at most
 	Known       Fate
-	LeftAt      uint64 // of Behind and Unsure: the restore's number
+	LeftAt      uint64 // of Behind and Unsure: the number of the restore
 }
 
 // Bounds of what a Verifier remembers.
@@ -67,28 +67,28 @@ const (
 	maxRestores = 1_000
 	maxGaps     = 1_000
 	maxPending  = 1_000
-	// remembered entries can be told from repeats and forks when they come again; 80 bytes each.
+	// remembered is how many entries can be recognized as repeats or forks; 80 bytes each.
 	remembered = 1 << 20
 )
 
 // seen is an entry that was read.
 type seen struct{ hash, before Hash }
 
-// Verifier reads a trail in its order, one entry at a time. Its memory is bounded.
+// Verifier reads a trail in order, one entry at a time. Its memory is bounded.
 type Verifier struct {
 	report  Report
 	known   *Head
-	last    *Entry // the newest that is as it was made
-	hash    Hash   // of it
+	last    *Entry // the newest unaltered entry
+	hash    Hash   // of last
 	seen    map[uint64]seen
-	pending []uint64 // of entries behind it that are not: the numbers that they claim
+	pending []uint64 // numbers claimed by altered entries after last
 	gaps    []span
-	loose   bool // the entry before was changed, so that nothing says what follows it
+	loose   bool // the entry before was altered, so that nothing says what follows it
 }
 
 type span struct{ from, upto uint64 }
 
-// NewVerifier makes a verifier. known is a head of the trail from before, nil for none.
+// NewVerifier makes a verifier. known is a previously known head of the trail, nil for none.
 func NewVerifier(known *Head) *Verifier {
 	return &Verifier{known: known, seen: map[uint64]seen{}}
 }
@@ -137,7 +137,7 @@ func (v *Verifier) leads(e *Entry) bool {
 		(ok && back.hash == e.Before || e.Number == 1 && e.Before == Hash{})
 }
 
-// goOn takes an entry that is as it was made and stands ahead of all others.
+// goOn adds an unaltered entry whose number is higher than all before.
 func (v *Verifier) goOn(e *Entry, hash Hash) {
 	last := v.lastNumber()
 	direct := len(v.pending) == 0 && e.Number == last+1 && !v.loose
@@ -174,11 +174,11 @@ func (v *Verifier) note(e *Entry, hash Hash) {
 	}
 }
 
-// judgePending says which of the entries between the last that is as it was made and the next one
-// were changed, and which are missing. next is 0 where none follows.
+// judgePending decides which entries between the last unaltered one and the next were altered, and
+// which are missing. next is 0 if none follows.
 //
-// A changed entry may claim any number. Its place tells it where nothing is missing; its claim does
-// otherwise, if it fits.
+// An altered entry may claim any number. If nothing is missing, its position gives its number;
+// otherwise its claim does, if it fits.
 func (v *Verifier) judgePending(next uint64) {
 	last := v.lastNumber()
 	if next == 0 {
@@ -207,7 +207,7 @@ func (v *Verifier) judgePending(next uint64) {
 	v.pending = v.pending[:0]
 }
 
-// miss notes entries that may still come, late.
+// miss notes a gap; its entries may still come late.
 func (v *Verifier) miss(s span) {
 	if s.from > s.upto {
 		return
@@ -219,7 +219,7 @@ func (v *Verifier) miss(s span) {
 	v.gaps = append(v.gaps, s)
 }
 
-// late takes an entry that stands behind one with a higher number, or the same.
+// late adds an entry that comes after one with a higher or equal number.
 func (v *Verifier) late(e *Entry, hash Hash) {
 	was, known := v.seen[e.Number]
 	gap := slices.IndexFunc(v.gaps, func(s span) bool {
@@ -245,7 +245,7 @@ func (v *Verifier) late(e *Entry, hash Hash) {
 	}
 }
 
-// find notes a finding. One that goes on where another ends is part of it.
+// find records a finding, and merges it with the one directly before it.
 func (v *Verifier) find(f Finding) {
 	if n := len(v.report.Findings); n > 0 {
 		before := &v.report.Findings[n-1]
@@ -262,7 +262,7 @@ func (v *Verifier) find(f Finding) {
 	v.report.Findings = append(v.report.Findings, f)
 }
 
-// Finish says what the trail is like. Nothing may be added afterwards.
+// Finish returns the report. Nothing may be added afterwards.
 func (v *Verifier) Finish() Report {
 	v.judgePending(0)
 	for _, s := range v.gaps {
@@ -276,7 +276,7 @@ func (v *Verifier) Finish() Report {
 	return v.report
 }
 
-// lookForKnown says what became of the head that was known from before.
+// lookForKnown determines the fate of the known head.
 func (v *Verifier) lookForKnown() {
 	if v.known == nil || v.report.Known != Unasked {
 		return
@@ -301,12 +301,12 @@ func (v *Verifier) lookForKnown() {
 	if slices.ContainsFunc(v.report.Findings, func(f Finding) bool {
 		return f.Number <= v.known.Number && v.known.Number <= f.Upto
 	}) {
-		return // it is told already
+		return // already reported
 	}
 	v.find(Finding{Kind: Forked, Number: v.known.Number, Upto: v.known.Number, known: true})
 }
 
-// Sentence says a finding to a person.
+// Sentence describes a finding for a person.
 func (f Finding) Sentence() string {
 	entries, are, were, stand := fmt.Sprintf("Entry %d", f.Number), "is", "was", "stands"
 	if f.Upto > f.Number {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// chain goes on with a trail by so many entries of a generation.
+// chain extends a trail by n entries of a generation.
 func chain(r *rand.Rand, before []*Entry, generation byte, n int) []*Entry {
 	trail := slices.Clone(before)
 	for range n {
@@ -25,7 +25,7 @@ func chain(r *rand.Rand, before []*Entry, generation byte, n int) []*Entry {
 	return trail
 }
 
-// follow gives an entry its place behind a trail.
+// follow chains an entry to the end of a trail.
 func follow(e *Entry, trail []*Entry) *Entry {
 	if n := len(trail); n > 0 {
 		e.Before = trail[n-1].Stated
@@ -34,7 +34,7 @@ func follow(e *Entry, trail []*Entry) *Entry {
 	return e
 }
 
-// restore goes on behind the first kept entries of a trail with a restore and n entries.
+// restore keeps the first kept entries of a trail, and adds a restore and n entries.
 func restore(r *rand.Rand, trail []*Entry, generation byte, kept, n int) []*Entry {
 	left := trail[len(trail)-1]
 	e := &Entry{Generation: ids.ID{generation}, Number: uint64(kept + 1), Action: "restored",
@@ -56,7 +56,7 @@ func headOf(trail []*Entry) *Head {
 	return &Head{last.Number, last.Stated}
 }
 
-// damaged is a copy of an entry with something else in it.
+// damaged is a copy of an entry with one change.
 func damaged(r *rand.Rand, e *Entry) *Entry {
 	other := *e
 	other.Changes = slices.Clone(e.Changes)
@@ -85,7 +85,7 @@ func damaged(r *rand.Rand, e *Entry) *Entry {
 	return &other
 }
 
-// told is what a report finds, in short.
+// told returns a report's findings in short form.
 func told(report Report) string {
 	var found []string
 	for _, f := range report.Findings {
@@ -94,7 +94,7 @@ func told(report Report) string {
 	return strings.Join(found, ", ")
 }
 
-// Whatever was done to a trail, once, is named, at its number, and nothing else is.
+// Any single damage to a trail is found at its number, and nothing else is.
 func TestEachDamageIsNamed(t *testing.T) {
 	for seed := range uint64(4_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -125,21 +125,21 @@ func TestEachDamageIsNamed(t *testing.T) {
 			at = r.IntN(n - 1)
 			mutated[at], mutated[at+1] = trail[at+1], trail[at]
 			what, want = "swap", fmt.Sprintf("order %d-%d", at+1, at+1)
-		case 5: // part of it is replaced by that of a fork, and it goes on as it was
+		case 5: // a part is replaced with a fork's, and then it continues unchanged
 			at = r.IntN(n - 1)
-			upto := at + r.IntN(n-1-at) // the last that is replaced
+			upto := at + r.IntN(n-1-at) // the last replaced entry
 			fork := chain(r, trail[:at], 9, n-at)
 			fork[at] = follow(&Entry{Generation: generation(trail, at), Number: uint64(at + 1),
 				Action: "another"}, trail[:at])
 			fork = chain(r, fork[:at+1], fork[at].Generation[0], n-at)
 			copy(mutated[at:upto+1], fork[at:upto+1])
 			what, want = "splice", fmt.Sprintf("forked %d-%d", upto+2, upto+2)
-		case 6: // a fork stands behind it
+		case 6: // a fork is appended
 			at = 1 + r.IntN(n-1)
 			fork := chain(r, trail[:at], generation(trail, at)[0], 1+r.IntN(n))
 			mutated = append(mutated, fork[at:]...)
 			what, want = "fork", fmt.Sprintf("forked %d-%d", at+1, min(len(fork), n+1))
-		case 7: // its end was written anew
+		case 7: // its end was rewritten
 			at = r.IntN(n)
 			known = headOf(trail)
 			mutated = chain(r, trail[:at], generation(trail, at)[0], n-at+r.IntN(3))
@@ -148,7 +148,7 @@ func TestEachDamageIsNamed(t *testing.T) {
 		report := verify(mutated, known)
 		last := fmt.Sprintf("gap %d-%d", at+1, n)
 		if report.Known == Unsure && (what == "rewrite" || what == "drop" && want == last) {
-			want = "" // a restore before it has left such a number behind
+			want = "" // an earlier restore has left such a number behind
 		}
 		if got := told(report); got != want {
 			t.Fatalf("seed %d, %s at %d of %d: %s, want %s", seed, what, at+1, n, got, want)
@@ -166,13 +166,13 @@ func TestEachDamageIsNamed(t *testing.T) {
 	}
 }
 
-// generation is that in which a trail goes on behind its first entries.
+// generation is the generation in which a trail continues after its first entries.
 func generation(trail []*Entry, behind int) ids.ID {
 	return trail[max(behind, 1)-1].Generation
 }
 
-// A restore is told, not found fault with. That holds for the path that the API reads, and for a
-// file that has what was left behind, too.
+// A restore is reported, but not as a fault. That holds for the path that the API reads, and for a
+// file that includes what was left behind.
 func TestRestores(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -202,7 +202,7 @@ func TestRestores(t *testing.T) {
 			report.LeftAt > 1 {
 			t.Fatalf("seed %d: %+v", seed, report)
 		}
-		// without the restore's entry it is a fork
+		// Without the restore's entry it is a fork.
 		without := slices.Delete(slices.Clone(both), len(old), len(old)+1)
 		if len(path) > kept+1 {
 			if got := told(verify(without, nil)); !strings.HasPrefix(got, "forked") &&
@@ -210,7 +210,7 @@ func TestRestores(t *testing.T) {
 				t.Fatalf("seed %d: %s", seed, got)
 			}
 		}
-		// a restore that names another end than the one that is there is none of this trail
+		// A restore that names another end than the existing one does not belong to this trail.
 		other := *path[kept]
 		other.Restored = &Mark{left0.Generation, left.Number, Hash{1}}
 		other.Stated = other.Sum()
@@ -222,7 +222,7 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// A generation that no restore begins is a fork's.
+// A generation that no restore begins belongs to a fork.
 func TestAGenerationWithoutARestore(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	trail := chain(r, chain(r, nil, 1, 4), 2, 3)
@@ -231,7 +231,7 @@ func TestAGenerationWithoutARestore(t *testing.T) {
 	}
 }
 
-// Much damage neither passes for none, nor fills the memory.
+// Much damage is neither overlooked nor fills the memory.
 func TestManyDamages(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))

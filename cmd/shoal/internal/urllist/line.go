@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// plain reads a line of text/uri-list, without space around it: an address, or nothing. A reason
-// says why it is neither. First lines may be a table's header.
+// plain reads a trimmed line of text/uri-list: an address, or nothing. reason says why it is
+// neither. The first line may be a table's header.
 func plain(line string, first bool) (url, reason string) {
 	if line == "" || line[0] == '#' {
 		return "", ""
@@ -50,7 +50,7 @@ func ndjson(line string, first bool) (url, reason string) {
 	return *given.URL, ""
 }
 
-// refuse says what is wrong with a line, "" for nothing.
+// refuse says what is wrong with a line, "" if nothing is.
 func refuse(line string, first bool) string {
 	scheme, rest, hasColon := strings.Cut(line, ":")
 	switch {
@@ -89,7 +89,7 @@ func firstRune(text string) rune {
 	return r
 }
 
-// isScheme says whether what stands before a colon is a scheme and not a host before its port.
+// isScheme says whether the text before a colon is a scheme, not a host before its port.
 func isScheme(text string) bool {
 	if text == "" {
 		return false
@@ -102,16 +102,16 @@ func isScheme(text string) bool {
 	return true
 }
 
-// startsWithDigit says whether text is a port: no address has a digit behind its scheme.
+// startsWithDigit says whether text is a port: in an address no digit follows the scheme.
 func startsWithDigit(text string) bool {
 	return text != "" && '0' <= text[0] && text[0] <= '9'
 }
 
-// Suggest is what an address without a scheme was meant to be, and whether it is one.
+// Suggest returns the address probably meant by one without a scheme, if there is one.
 func Suggest(text string) (string, bool) {
 	_, guess, found := strings.Cut(refuse(text, false), "is it ")
 	return strings.TrimSuffix(guess, "?"), found
 }
 
-// Refuse says what is wrong with one address, "" for nothing.
+// Refuse says what is wrong with one address, "" if nothing is.
 func Refuse(text string) string { return refuse(text, false) }

@@ -1,6 +1,6 @@
-// Package urllist reads a list of addresses before it is sent. It says of each line that no server
-// would take what is wrong with it, and can leave such lines out. A list is a file of any length,
-// or standard input; memory is constant.
+// Package urllist reads a list of addresses before it is sent. It reports what is wrong with each
+// line that a server would refuse, and can leave such lines out. A list is a file of any length, or
+// standard input. Memory use is constant.
 package urllist
 
 import (
@@ -17,34 +17,34 @@ const Standard = "-"
 
 const (
 	buffer = 64 << 10
-	// maxLine is the longest line that a server takes, in bytes.
+	// maxLine is the longest line that a server accepts, in bytes.
 	maxLine = 64 << 10
 )
 
-// List is a list that was looked through.
+// List is a scanned list.
 type List struct {
 	ContentType string
 	Length      int64  // of Body, in bytes
 	Good        int64  // addresses
-	Bad         int64  // lines that are none
+	Bad         int64  // lines that are not addresses
 	First       string // the first address
 
 	file *os.File
 }
 
-// Bad is a line that is no address.
+// Bad is a line that is not an address.
 type Bad struct {
 	Line   int64 // from 1
 	Text   string
 	Reason string
 }
 
-// ErrUTF16 is the error of a list in an encoding that no line of can be read.
+// ErrUTF16 is the error of a list in UTF-16, of which no line can be read.
 var ErrUTF16 = errors.New("the list is UTF-16, as some editors and spreadsheets write it; save " +
 	"it as UTF-8, or: iconv -f UTF-16 -t UTF-8 LIST > LIST.utf8")
 
-// Open looks through a file of addresses, or standard input. Bad lines go to bad as they are found.
-// With skip they are not part of the list's body.
+// Open scans a file of addresses, or standard input. It passes bad lines to bad as they are found.
+// With skip they are left out of the list's body.
 func Open(path string, in io.Reader, skip bool, bad func(Bad)) (*List, error) {
 	l := &List{}
 	source, regular := in, false
@@ -62,7 +62,7 @@ func Open(path string, in io.Reader, skip bool, bad func(Bad)) (*List, error) {
 		}
 		source, regular = file, info.Mode().IsRegular()
 		if l.file, l.Length = file, info.Size(); !regular || skip {
-			defer func() { _ = file.Close() }() // read only: nothing is lost
+			defer func() { _ = file.Close() }() // read-only
 		}
 	}
 	var copied *bufio.Writer
@@ -72,7 +72,7 @@ func Open(path string, in io.Reader, skip bool, bad func(Bad)) (*List, error) {
 			return nil, fmt.Errorf("keep the list for sending: %w", err)
 		}
 		l.file, copied = spool, bufio.NewWriterSize(spool, buffer)
-		if err := os.Remove(spool.Name()); err != nil { // it goes with its last user
+		if err := os.Remove(spool.Name()); err != nil { // the file goes when it is closed
 			return nil, errors.Join(err, l.Close())
 		}
 	}
@@ -82,15 +82,15 @@ func Open(path string, in io.Reader, skip bool, bad func(Bad)) (*List, error) {
 	return l, nil
 }
 
-// Body is the list from its beginning. It may be asked for again.
+// Body returns the list from its beginning. It may be called again.
 func (l *List) Body() io.Reader { return io.NewSectionReader(l.file, 0, l.Length) }
 
 // Close gives up the list.
 func (l *List) Close() error { return l.file.Close() }
 
-// look goes through all lines. What is to be sent it copies, unless copied is nil.
+// look scans all lines. It copies what is to be sent to copied, unless that is nil.
 func (l *List) look(lines *bufio.Reader, copied *bufio.Writer, skip bool, bad func(Bad)) error {
-	head, _ := lines.Peek(512) // what hinders it hinders the reading, too, which tells it
+	head, _ := lines.Peek(512) // an error here recurs in the reading below, which returns it
 	if isUTF16(head) {
 		return ErrUTF16
 	}
@@ -143,8 +143,8 @@ func (l *List) look(lines *bufio.Reader, copied *bufio.Writer, skip bool, bad fu
 	return nil
 }
 
-// readLine reads a line with its end, if it has one. Of a line that is longer than a server takes
-// it keeps the beginning. An error comes with the last line, or alone.
+// readLine reads a line with its end, if it has one. Of a line longer than a server accepts it
+// keeps the beginning. An error comes with the last line, or alone.
 func readLine(lines *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = lines.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -159,7 +159,7 @@ func readLine(lines *bufio.Reader) (line []byte, long bool, err error) {
 
 var mark = []byte("\xef\xbb\xbf")
 
-// isUTF16 says whether a text begins with UTF-16's mark, or has a NUL in every other place.
+// isUTF16 says whether a text begins with a UTF-16 mark, or has NULs in every other place.
 func isUTF16(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return true

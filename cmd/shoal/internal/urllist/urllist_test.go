@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/urllist"
 )
 
-// look opens a list from a file, and from standard input, which have to be alike.
+// look opens a list from a file and from standard input, and requires equal results.
 func look(t *testing.T, text string, skip bool) (body string, list *urllist.List, bad []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
@@ -31,7 +31,7 @@ func look(t *testing.T, text string, skip bool) (body string, list *urllist.List
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // as often as it is sent
+		for range 2 { // it may be sent twice
 			sent, err := io.ReadAll(list.Body())
 			if err != nil {
 				t.Fatal(err)
@@ -150,7 +150,7 @@ func FuzzList(f *testing.F) {
 		again, err := urllist.Open(urllist.Standard, strings.NewReader(string(clean)), false,
 			func(urllist.Bad) {})
 		if err != nil {
-			return // what was left out was all that told the encoding
+			return // only the skipped lines revealed the encoding
 		}
 		if again.ContentType == list.ContentType && again.Good != good {
 			t.Errorf("%d good lines, then %d", good, again.Good)

@@ -1,5 +1,5 @@
-// Package version says which version of the program this is. The file VERSION is the one place of
-// its number. Binary, image and chart have it from there, or are held to it by a test.
+// Package version says which version of the program this is. The file VERSION is the only source of
+// its number. Binary, image and chart take it from there, or a test compares them.
 package version
 
 import (
@@ -11,7 +11,7 @@ import (
 //go:embed VERSION
 var number string
 
-// String is the version's number, and the commit when the build recorded it.
+// String returns the version's number, and the commit if the build recorded it.
 func String() string {
 	text := strings.TrimSpace(number)
 	build, ok := debug.ReadBuildInfo()

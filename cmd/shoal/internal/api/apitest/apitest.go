@@ -1,4 +1,4 @@
-// Package apitest is the API as a fake, for tests of commands that call it.
+// Package apitest is a fake of the API, for tests of commands that call it.
 package apitest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Server answers as the specification says, for one customer, and keeps what it was asked.
+// Server answers as the specification says, for one customer, and records the calls.
 type Server struct {
 	*httptest.Server
 	Mu          sync.Mutex
@@ -35,37 +35,37 @@ type Server struct {
 	Scrapers    []map[string]any
 	Jobs        []map[string]any // newest first
 	Rows        []string         // JSON documents of the newest run
-	Frames      [][]string       // of one stream connection each; the last one stays
+	Frames      [][]string       // one list per stream connection; the last one stays
 	streams     int
 	LastEventID []string
 	Balance     int64
 	Recounts    string
-	Reconciled  string             // the differences of the ledger
+	Reconciled  string             // the ledger's differences
 	Leader      string             // of the control plane, "" for none
-	Nodes       []string           // the one node, at each look; the last one stays
+	Nodes       []string           // the one node, per call; the last one stays
 	Refuse      map[string]Problem // by METHOD path; "*" for all
 	CutOff      string             // METHOD path whose answer breaks off
 	Entries     []map[string]any
-	Outcome     map[string]any // the record that a launch leaves
+	Outcome     map[string]any // the record that a launch produces
 	OnStream    func()         // called with each connection to a stream
-	Proposals   string         // JSON of what a preview answers
+	Proposals   string         // JSON that a preview answers
 	Sample      string         // JSON of a scraper's sample
-	Reason      string         // why a page gave nothing
-	Compared    []string       // runs that one is compared with
+	Reason      string         // why a page had no rows
+	Compared    []string       // the runs compared with in oddities
 	Oddities    []map[string]any
-	Source      map[string]any // what the one scraper reads; nil: lists
+	Source      map[string]any // the source of the one scraper; nil: lists
 }
 
-// DiffLines are what differs between any two runs, as jsonl.
+// DiffLines are the differences of any two runs, as jsonl.
 const DiffLines = `{"change":"ADDED","changed":[],"before":null,"after":{"sku":"d"}}
 {"change":"CHANGED","changed":["price","note"],"before":{"sku":"a","price":1},"after":{"sku":"a","price":9,"note":"new"}}
 {"change":"REMOVED","changed":[],"before":{"sku":"b"},"after":null}
 `
 
-// CSV is what the server exports as csv, whatever is asked.
+// CSV is what the server exports as csv, for every query.
 const CSV = "title,price\n\"One\",9\n"
 
-// Problem is a refusal that the server answers a call with, the first Times times.
+// Problem is the refusal of a call, for the first Times calls.
 type Problem struct {
 	Status int
 	Code   string
@@ -74,12 +74,12 @@ type Problem struct {
 	Times  int // 0: always
 }
 
-// What the server knows: one key, one run and its scraper.
+// The contents of the server: one key, one run and its scraper.
 const (
 	Key       = "svc_live_abcdefg.secret"
 	RunID     = "66f0c2a1b7d4e8f901234567"
 	ScraperID = "66f0c2a1b7d4e8f900000001"
-	SavedID   = "66f0c2a1b7d4e8f9000000bb" // of what is saved
+	SavedID   = "66f0c2a1b7d4e8f9000000bb" // of whatever is saved
 	GroupID   = "66f0c2a1b7d4e8f9000000aa" // of the group news
 )
 
@@ -97,7 +97,7 @@ func New(t *testing.T) *Server {
 	return f
 }
 
-// DataDir makes a data directory by which commands find the server.
+// DataDir makes a data directory through which commands find the server.
 func (f *Server) DataDir(t *testing.T) string {
 	dir := t.TempDir()
 	for name, line := range map[string]string{datadir.KeyFile: Key, datadir.AddressFile: f.URL} {
@@ -170,7 +170,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// refusal checks the credential, and plays what a test wants refused.
+// refusal checks the credential, and returns the refusals that a test asked for.
 func (f *Server) refusal(r *http.Request, name string) *Problem {
 	credential, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	admitted := credential == Key
@@ -194,7 +194,7 @@ func (f *Server) refusal(r *http.Request, name string) *Problem {
 	return &p
 }
 
-// claims are what a sign-in token says; its signature is the server's to check.
+// claims are the claims of a sign-in token; checking its signature is up to the server.
 type claims struct {
 	Subject string   `json:"sub"`
 	Roles   []string `json:"roles"`
@@ -202,7 +202,7 @@ type claims struct {
 
 func (c claims) Admin() bool { return slices.Contains(c.Roles, "admin") }
 
-// ClaimsOf reads a token, and nothing from what is none.
+// ClaimsOf reads a token; other text gives no claims.
 func ClaimsOf(token string) (said claims) {
 	if parts := strings.Split(token, "."); len(parts) == 3 {
 		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
@@ -211,7 +211,7 @@ func ClaimsOf(token string) (said claims) {
 	return said
 }
 
-// AddGroup adds a group that the list answers.
+// AddGroup adds a group to the list.
 func (f *Server) AddGroup(id, name string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -284,7 +284,7 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			"duplicatesDropped": 0, "status": "PENDING"}
 	case "GET /api/scraper/load-history":
 		return list(f.Jobs, len(f.Jobs))
-	case "GET /api/scraper/load-history/all": // a page for each
+	case "GET /api/scraper/load-history/all": // one page for each
 		place := 0
 		_, _ = fmt.Sscan(r.URL.Query().Get("cursor"), &place)
 		return map[string]any{"items": f.Jobs[min(place, len(f.Jobs)):min(place+1, len(f.Jobs))],
@@ -367,7 +367,7 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	return nil
 }
 
-// export serves the rows, or a csv.
+// export serves the rows as jsonl, or a csv.
 func (f *Server) export(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("format") == "csv" {
 		fmt.Fprint(w, CSV)
@@ -397,7 +397,7 @@ func (f *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Asked says whether a call begins with the text.
+// Asked says whether a recorded call begins with prefix.
 func (f *Server) Asked(prefix string) bool {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -409,7 +409,7 @@ func (f *Server) Asked(prefix string) bool {
 	return false
 }
 
-// Job is the record of run RunID in a state, with the members of more in place of its own.
+// Job is the record of run RunID in a state; the members of more replace its own.
 func Job(state string, more map[string]any) map[string]any {
 	record := map[string]any{"id": RunID, "scraperId": ScraperID, "groupId": "g1", "state": state,
 		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1,
@@ -422,13 +422,13 @@ func Job(state string, more map[string]any) map[string]any {
 	return record
 }
 
-// Impatient is the system's clock, but nobody waits for long on it.
+// Impatient is the system's clock with shortened waits.
 type Impatient struct{ clock.System }
 
-// After fires within a millisecond; a wait of 45 s and more never ends.
+// After fires within a millisecond; a wait of 45 s or more never ends.
 func (Impatient) After(d time.Duration) <-chan time.Time {
 	if d >= 45*time.Second {
-		return make(chan time.Time) // silence on a stream: never, in a test
+		return make(chan time.Time) // the silence limit of a stream: never, in a test
 	}
 	return clock.System{}.After(min(d, time.Millisecond))
 }

@@ -1,6 +1,6 @@
-// Package archive owns how closed runs and sealed ledger entries are written for the row store's
-// archive and read back, and which are next. When they are written, and when they leave the state,
-// is the leader's; who reads them is the client's.
+// Package archive owns the encoding of closed runs, sealed ledger entries and audit entries for the
+// row store's archive. It also chooses the next ones to archive. The leader decides when they are
+// written and leave the state; the client reads them.
 package archive
 
 import (
@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Path is what a view sees of the archive.
+// Path returns the part of the archive that a view sees.
 func Path(view *state.View) rowstore.Path {
 	upto := view.ArchivedTo()
 	if upto == 0 {
@@ -27,20 +27,20 @@ func Path(view *state.View) rowstore.Path {
 	return path
 }
 
-// Batch is what leaves the state together: everything sealed behind From and up to Upto.
+// Batch is what leaves the state together: everything sealed after From and up to Upto.
 type Batch struct {
 	Generation ids.ID // of the state
 	From, Upto uint64
 	Runs       []rowstore.PastRun
 	Entries    []rowstore.PastEntry
-	// Cuts are where the batch may be parted, ascending: each is the index of a command that sealed
-	// something, the last is Upto.
+	// Cuts are the indexes at which the batch may be split, ascending: those of commands that
+	// sealed something. The last one is Upto.
 	Cuts []uint64
-	More bool // something sealed follows
+	More bool // more is sealed after Upto
 }
 
-// Next is the next batch of a view, of about so many runs and entries, 2 or more; without any, Upto
-// is From. What one command has sealed is not parted.
+// Next returns the next batch of a view, of about most runs and most entries; most is 2 or more. It
+// never splits what one command sealed. If nothing is sealed, Upto is From.
 func Next(view *state.View, most int) (Batch, error) {
 	b := Batch{From: view.ArchivedTo()}
 	b.Upto = b.From
@@ -61,7 +61,7 @@ func Next(view *state.View, most int) (Batch, error) {
 	if len(entries) > 0 {
 		b.Upto = max(b.Upto, entries[len(entries)-1].Created)
 	}
-	// Of a row that is not whole the last index may have more.
+	// A list of length most may lack some of its last index.
 	if len(runs) == most {
 		b.Upto, b.More = min(b.Upto, runs[most-1].Index-1), true
 	}
@@ -89,7 +89,7 @@ func Next(view *state.View, most int) (Batch, error) {
 	return b, nil
 }
 
-// addRun adds a run with its ledger entry. A trial that delivered nothing has none.
+// addRun adds a run with its ledger entry. A trial that delivered nothing has no entry.
 func (b *Batch) addRun(view *state.View, job *state.Job) error {
 	run, err := EncodeRun(view.GenerationAt(job.Index), job)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *Batch) addEntry(view *state.View, entry *state.Entry, sealed uint64) er
 	return err
 }
 
-// EncodeRun is a closed run as the archive keeps it.
+// EncodeRun encodes a closed run for the archive.
 func EncodeRun(generation ids.ID, job *state.Job) (rowstore.PastRun, error) {
 	body, err := codec.New().Marshal(job)
 	if err != nil {
@@ -122,7 +122,7 @@ func EncodeRun(generation ids.ID, job *state.Job) (rowstore.PastRun, error) {
 		Charged: job.Charged, Body: body}, nil
 }
 
-// DecodeRun is the run that a record keeps.
+// DecodeRun decodes a run of the archive.
 func DecodeRun(record rowstore.PastRecord) (*state.Job, error) {
 	job := &state.Job{}
 	if err := codec.New().Unmarshal(record.Body, job); err != nil {
@@ -131,7 +131,7 @@ func DecodeRun(record rowstore.PastRecord) (*state.Job, error) {
 	return job, nil
 }
 
-// EncodeEntry is a sealed entry as the archive keeps it.
+// EncodeEntry encodes a sealed entry for the archive.
 func EncodeEntry(generation ids.ID, sealed uint64, entry *state.Entry) (rowstore.PastEntry, error) {
 	body, err := codec.New().Marshal(entry)
 	if err != nil {
@@ -141,7 +141,7 @@ func EncodeEntry(generation ids.ID, sealed uint64, entry *state.Entry) (rowstore
 		Customer: entry.Customer, Created: entry.Created, Body: body}, nil
 }
 
-// DecodeEntry is the entry that a record keeps.
+// DecodeEntry decodes an entry of the archive.
 func DecodeEntry(record rowstore.PastEntry) (*state.Entry, error) {
 	entry := &state.Entry{}
 	if err := codec.New().Unmarshal(record.Body, entry); err != nil {

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// AuditPath is what a view sees of the audit trail in the archive. Entries of the path that stand
-// in the state stand beyond the trail's Archived, whoever looks.
+// AuditPath returns the part of the archived audit trail that a view sees. Entries that are still
+// in the state are numbered above the trail's Archived in every view.
 func AuditPath(view *state.View) rowstore.Path {
 	var path rowstore.Path
 	if view.Cluster() == nil {
@@ -23,15 +23,15 @@ func AuditPath(view *state.View) rowstore.Path {
 	return path
 }
 
-// AuditBatch is part of the audit trail that leaves the state together: entries of one generation,
-// without a gap.
+// AuditBatch is a part of the audit trail that leaves the state together: entries of one generation
+// without gaps.
 type AuditBatch struct {
 	Generation ids.ID
 	Entries    []rowstore.AuditRecord
-	More       bool // further entries follow
+	More       bool // more entries follow
 }
 
-// NextAudit are the first entries of a view, at most so many.
+// NextAudit returns the first entries of a view, at most most.
 func NextAudit(view *state.View, most int) (b AuditBatch, err error) {
 	view.EachAudit(func(e *state.AuditEntry) bool {
 		if len(b.Entries) == 0 {
@@ -50,7 +50,7 @@ func NextAudit(view *state.View, most int) (b AuditBatch, err error) {
 	return b, err
 }
 
-// EncodeAudit is an entry of the audit trail as the archive keeps it.
+// EncodeAudit encodes an entry of the audit trail for the archive.
 func EncodeAudit(e *state.AuditEntry) (rowstore.AuditRecord, error) {
 	body, err := codec.New().Marshal(e)
 	if err != nil {
@@ -61,7 +61,7 @@ func EncodeAudit(e *state.AuditEntry) (rowstore.AuditRecord, error) {
 		Customer: e.Customer, Body: body}, nil
 }
 
-// DecodeAudit is the entry that a record keeps.
+// DecodeAudit decodes an entry of the archive.
 func DecodeAudit(record rowstore.AuditRecord) (*state.AuditEntry, error) {
 	e := &state.AuditEntry{}
 	if err := codec.New().Unmarshal(record.Body, e); err != nil {

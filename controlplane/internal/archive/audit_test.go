@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
-// What an entry of the audit trail is hashed as is promised (docs/operations/audit-trail.md): a
-// trail is verified years later, by programs of others. So the file never changes but for further
-// lines. The command line's own program is held to it, too.
+// The hashed form of an entry is a promise (docs/operations/audit-trail.md): other people's
+// programs verify a trail years later. So the golden file only ever grows by lines. A test of the
+// command line's own program uses it, too.
 func TestHashesOfTheTrailStay(t *testing.T) {
 	const name = "testdata/audit.golden"
 	full := &state.AuditEntry{}

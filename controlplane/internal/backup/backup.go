@@ -1,11 +1,10 @@
-// Package backup owns the file that a cluster's state is saved in: what stands in it, and how to
-// tell that it is whole. What the state's bytes mean is the state's; when one is taken, and what
-// happens when one is put back, is decided elsewhere.
+// Package backup owns the file format of a saved cluster state, and the check that a file is
+// complete. Package state defines the state's bytes. Other packages decide when a backup is taken,
+// and what happens at a restore.
 //
-// A file is the eight bytes of magic, a header and pieces, and the SHA-256 of everything before the
-// digest. Each piece has its length before it as four bytes (big-endian); a piece of length 0 is
-// the last. So it can be written and read as a stream, and one that was cut off or damaged anywhere
-// is not taken for a backup.
+// A file has the eight bytes of magic, a header, pieces, and the SHA-256 of everything before the
+// digest. Each piece follows its length, four bytes (big-endian); a piece of length 0 is the last.
+// So a file can be streamed, and Read refuses one that is cut off or damaged anywhere.
 package backup
 
 import (
@@ -22,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Format is the version that is written. Every version ever released stays readable (testdata).
+// Format is the version written. Every version ever released stays readable (testdata).
 const Format = 1
 
 const (
@@ -32,20 +31,20 @@ const (
 	piece     = 256 << 10
 )
 
-// Header says what a backup is of.
+// Header describes a backup.
 type Header struct {
 	Format  int    `cbor:"1,keyasint"`
 	Cluster ids.ID `cbor:"2,keyasint"`
 	Shards  uint16 `cbor:"3,keyasint"`
-	Index   uint64 `cbor:"4,keyasint"` // Raft index up to which everything is in it
+	Index   uint64 `cbor:"4,keyasint"` // Raft index of the newest command included
 	Term    uint64 `cbor:"5,keyasint"`
 	Taken   int64  `cbor:"6,keyasint"` // Unix milliseconds
 }
 
-// ErrDamaged is wrapped by the errors of Read that the file is to blame for.
+// ErrDamaged is wrapped by errors of Read whose cause is the file.
 var ErrDamaged = errors.New("not a whole backup")
 
-// Write writes a backup of what state writes.
+// Write writes a backup of the bytes that state writes.
 func Write(w io.Writer, h Header, state func(io.Writer) error) error {
 	h.Format = Format
 	header, err := codec.New().Marshal(h)
@@ -76,7 +75,7 @@ func Write(w io.Writer, h Header, state func(io.Writer) error) error {
 	return nil
 }
 
-// pieces writes each Write as pieces.
+// pieces splits each Write into pieces.
 type pieces struct{ w io.Writer }
 
 func (p *pieces) put(data []byte) error {
@@ -102,8 +101,8 @@ func (p *pieces) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// Read reads a backup to its end and copies the state's bytes into state. Nothing may be done with
-// them unless it returns nil.
+// Read reads a backup to its end and copies the state's bytes to state. Use them only if it returns
+// nil.
 func Read(r io.Reader, state io.Writer) (Header, error) {
 	sum := sha256.New()
 	from := &reader{r: bufio.NewReaderSize(r, 1<<16), sum: sum}
@@ -157,7 +156,7 @@ func (r *reader) full(into []byte) error {
 	return nil
 }
 
-// next reads a piece; it is good until the next one.
+// next reads a piece, which is valid until the next call.
 func (r *reader) next(most uint32) ([]byte, error) {
 	var length [4]byte
 	if err := r.full(length[:]); err != nil {
@@ -174,7 +173,7 @@ func (r *reader) next(most uint32) ([]byte, error) {
 	return data, r.full(data)
 }
 
-// end holds what was read against its digest, and finds nothing behind it.
+// end checks the digest, and that nothing follows it.
 func (r *reader) end() error {
 	want := r.sum.Sum(nil)
 	digest := make([]byte, sha256.Size)

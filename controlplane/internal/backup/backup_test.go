@@ -73,7 +73,7 @@ func TestCutOffOrDamagedIsRefused(t *testing.T) {
 
 var errBroken = errors.New("broken")
 
-// Whose fault it is decides what an administrator is told.
+// The cause decides what an administrator is told.
 func TestOthersFaultsAreNotTheFiles(t *testing.T) {
 	file := written(t, sample(), []byte("state"))
 	if _, err := Read(iotest.ErrReader(errBroken), io.Discard); !errors.Is(err, errBroken) ||

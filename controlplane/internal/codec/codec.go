@@ -1,6 +1,6 @@
-// Package codec owns how commands, their results and snapshots are written: CBOR in its core
-// deterministic form, with integer keys. So equal values have equal bytes on every node, and
-// unknown members of newer writers are passed over.
+// Package codec owns the encoding of commands, their results and snapshots: core deterministic CBOR
+// with integer keys. So equal values have equal bytes on every node, and decoding ignores unknown
+// members of newer writers.
 package codec
 
 import (
@@ -14,16 +14,14 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// How deep values may be nested. The bounds of commands decide what an entry of the log does, so
-// they are part of its format. Every version must have the same ones.
+// The most levels of nesting. Whether a command decodes decides what a log entry does. So the
+// bounds of commands are part of the log's format, and every version must have the same ones.
 const (
-	// CommandLevels is of commands with their envelopes: the 32 of a request's body, and as many
-	// for what is around it.
+	// CommandLevels is for commands with envelopes: 32 for a request's body, and 32 around it.
 	CommandLevels = 64
-	// FirstCommandLevels is what nodes of cluster version 1 read of commands.
+	// FirstCommandLevels is what cluster version 1 accepts for commands.
 	FirstCommandLevels = 32
-	// StateLevels is of everything else. What commands bring gets a record, a result or a message
-	// around it.
+	// StateLevels is for everything else: records, results and messages wrap what commands contain.
 	StateLevels = 96
 )
 
@@ -33,18 +31,18 @@ type Codec struct {
 	dec cbor.DecMode
 }
 
-// New makes the codec of the state, of results and of messages. Decoding bounds nesting to
-// StateLevels, and arrays and maps to 4,194,304 members, like that of the others.
+// New makes the codec of state, results and messages. Decoding bounds nesting to StateLevels. Like
+// all codecs here, it bounds arrays and maps to 4,194,304 members.
 func New() *Codec { return newCodec(StateLevels, cbor.UTF8RejectInvalid) }
 
-// NewForCommands makes the codec of what stands in the log.
+// NewForCommands makes the codec of the log.
 func NewForCommands() *Codec { return newCodec(CommandLevels, cbor.UTF8RejectInvalid) }
 
-// NewForFirstCommands makes the codec by which nodes of cluster version 1 read the log.
+// NewForFirstCommands makes the codec with which cluster version 1 reads the log.
 func NewForFirstCommands() *Codec { return newCodec(FirstCommandLevels, cbor.UTF8RejectInvalid) }
 
-// NewLenient makes a codec that reads what earlier versions wrote and could not read: text that is
-// not UTF-8, and nesting to 65,535 levels. Nothing that it reads may become state.
+// NewLenient makes a codec for data that earlier versions wrote and could not read: text that is
+// not UTF-8, and nesting to 65,535 levels. What it reads must never become state.
 func NewLenient() *Codec { return newCodec(math.MaxUint16, cbor.UTF8DecodeInvalid) }
 
 func newCodec(levels int, text cbor.UTF8Mode) *Codec {
@@ -62,17 +60,17 @@ func newCodec(levels int, text cbor.UTF8Mode) *Codec {
 	return &Codec{enc: enc, dec: dec}
 }
 
-// Marshal encodes a value. Text that is not UTF-8 is mended.
+// Marshal encodes a value. It repairs text that is not UTF-8.
 func (c *Codec) Marshal(value any) ([]byte,
 	error) {
 	return c.enc.Marshal(utf8text.MendText(value))
 }
 
-// Write encodes a value whose text is UTF-8 at the end of a buffer.
+// Write appends the encoding of a value whose text is UTF-8 to a buffer.
 func (c *Codec) Write(to *bytes.Buffer, value any) error { return c.enc.MarshalToBuffer(value, to) }
 
 // Unmarshal decodes into a pointer.
 func (c *Codec) Unmarshal(data []byte, into any) error { return c.dec.Unmarshal(data, into) }
 
-// Modes are the underlying encoder and decoder, for streams.
+// Modes returns the underlying encoder and decoder, for streams.
 func (c *Codec) Modes() (cbor.EncMode, cbor.DecMode) { return c.enc, c.dec }

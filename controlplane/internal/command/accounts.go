@@ -5,8 +5,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// CreateAccountPayload makes an account, and its customer where that is not there. One of the same
-// id that is there is the answer. Faults: email_taken, limit_reached (100 of a customer).
+// CreateAccountPayload makes an account, and its customer if there is none. If the id exists, the
+// answer is that account. Faults: email_taken, limit_reached (100 of a customer).
 type CreateAccountPayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Email    string `cbor:"2,keyasint"`
@@ -14,9 +14,9 @@ type CreateAccountPayload struct {
 	Password string `cbor:"4,keyasint"` // its hash
 	Admin    bool   `cbor:"5,keyasint,omitempty"`
 	Entry    ids.ID `cbor:"6,keyasint"` // of the free grant
-	// Renews says that an issuer tells how the account is now: one that is there becomes so. Its
-	// sessions end where its password or its role is another one. It keeps its e-mail address where
-	// the new one is another account's.
+	// Renews says that an issuer reports the account's current data: an existing account is
+	// updated. If its password or role changes, its sessions end. It keeps its e-mail address if
+	// another account has the new one.
 	Renews bool `cbor:"7,keyasint,omitempty" since:"2"`
 }
 
@@ -27,14 +27,14 @@ func (CreateAccountPayload) Declaration() Declaration {
 
 func (CreateAccountPayload) yields(state.Account) {}
 
-// OpenSessionPayload begins a session of an account. Beyond 20 of an account the one goes that was
-// not used for longest. Faults: unauthorized when the account's password is not the one that was
-// checked any more, account_disabled, customer_blocked.
+// OpenSessionPayload opens a session of an account. Beyond 20 per account, the least recently used
+// one is removed. Faults: unauthorized when the account's password is no longer the checked one,
+// account_disabled, customer_blocked.
 type OpenSessionPayload struct {
 	Account  ids.ID     `cbor:"1,keyasint"`
 	Password string     `cbor:"2,keyasint"` // the hash that was checked
 	Hash     state.Hash `cbor:"3,keyasint"` // of the session's secret
-	// Life is how long it lasts at most, in milliseconds; 0: as long as any.
+	// Life is its longest life, in milliseconds; 0: the general one.
 	Life int64 `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
@@ -45,7 +45,7 @@ func (OpenSessionPayload) Declaration() Declaration {
 
 func (OpenSessionPayload) yields(state.Session) {}
 
-// EndSessionsPayload ends a session of an account, or all of them. What is not there has ended.
+// EndSessionsPayload ends a session of an account, or all of them. A missing session has ended.
 type EndSessionsPayload struct {
 	Account ids.ID     `cbor:"1,keyasint"`
 	Hash    state.Hash `cbor:"2,keyasint,omitzero"` // zero: all
@@ -58,8 +58,8 @@ func (EndSessionsPayload) Declaration() Declaration {
 
 func (EndSessionsPayload) yields(None) {}
 
-// TouchSessionsPayload notes when sessions were used. What has ended stays so, and an older time
-// than the one that is known changes nothing.
+// TouchSessionsPayload records when sessions were used. It ignores ended sessions, and times older
+// than the recorded one.
 type TouchSessionsPayload struct {
 	Sessions []SessionTouch `cbor:"1,keyasint"`
 }
@@ -77,16 +77,16 @@ func (TouchSessionsPayload) Declaration() Declaration {
 
 func (TouchSessionsPayload) yields(None) {}
 
-// SetPasswordPayload gives an account another password, and ends its sessions but one. What it has
-// already changes nothing. Faults: unauthorized when the account is gone, or its password is not
-// the one that was checked any more.
+// SetPasswordPayload changes an account's password, and ends its sessions except one. If the
+// account already has the password, nothing changes. Faults: unauthorized when the account is gone,
+// or its password is no longer the checked one.
 type SetPasswordPayload struct {
 	Account  ids.ID `cbor:"1,keyasint"`
 	Was      string `cbor:"2,keyasint"` // the hash that was checked
 	Password string `cbor:"3,keyasint"` // the new hash
 	// Keep is the session that stays; zero: none.
 	Keep state.Hash `cbor:"4,keyasint,omitzero"`
-	// Expels removes its passkeys, too: one may be of who knew the password.
+	// Expels also removes its passkeys, since one may belong to a person who knew the password.
 	Expels bool `cbor:"5,keyasint,omitempty"`
 }
 
@@ -97,8 +97,8 @@ func (SetPasswordPayload) Declaration() Declaration {
 
 func (SetPasswordPayload) yields(None) {}
 
-// DisableAccountPayload keeps an account from signing in and ends its sessions, or lets it sign in
-// again. One that is disabled keeps its time. Faults: not_found.
+// DisableAccountPayload disables an account and ends its sessions, or enables it again. A disabled
+// account keeps its DisabledAt. Faults: not_found.
 type DisableAccountPayload struct {
 	Account ids.ID `cbor:"1,keyasint"`
 	Enable  bool   `cbor:"2,keyasint,omitempty"`
@@ -111,8 +111,8 @@ func (DisableAccountPayload) Declaration() Declaration {
 
 func (DisableAccountPayload) yields(None) {}
 
-// RemoveAccountPayload removes an account and ends its sessions. Its customer stays, and what that
-// has. One that is not there is removed already.
+// RemoveAccountPayload removes an account and ends its sessions. Its customer stays, with
+// everything it owns. A missing account is already removed.
 type RemoveAccountPayload struct {
 	Account ids.ID `cbor:"1,keyasint"`
 }

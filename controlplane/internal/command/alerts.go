@@ -8,14 +8,14 @@ import (
 // Bounds of alerts.
 const (
 	MaxAlertKinds    = 3   // ADDED, REMOVED, CHANGED
-	MaxAlertKey      = 5   // members
+	MaxAlertKey      = 5   // fields
 	MaxAlertExamples = 10  // rows of a notice
-	MaxAlertText     = 200 // bytes of an example, or of why there is none
+	MaxAlertText     = 200 // bytes of an example, or of the message
 )
 
-// TellChangesPayload tells of a run what changed since the one before it, or, with a message, why
-// the two were not compared. It ends the work that found that out. Without that work it changes
-// nothing, so what changed is told once.
+// TellChangesPayload reports what changed since the run before, or, with a message, why the two
+// were not compared. It ends the work that found it out. Without that work it changes nothing, so
+// changes are reported once.
 type TellChangesPayload struct {
 	Customer string           `cbor:"1,keyasint"`
 	Job      ids.ID           `cbor:"2,keyasint"`

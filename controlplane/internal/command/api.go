@@ -30,11 +30,11 @@ type MintKeyPayload struct {
 	Hash     [32]byte    `cbor:"4,keyasint"`
 	Name     string      `cbor:"5,keyasint"`
 	Scope    model.Scope `cbor:"6,keyasint"`
-	// ExpiresAt is from when the key is refused, in Unix milliseconds; 0: it does not expire.
+	// ExpiresAt is when the key expires, in Unix milliseconds; 0: never.
 	ExpiresAt int64 `cbor:"7,keyasint,omitempty" since:"2"`
 }
 
-// Needs implements Needing: a key that is to expire does.
+// Needs implements Needing for keys with an expiry.
 func (p MintKeyPayload) Needs() uint32 {
 	if p.ExpiresAt != 0 {
 		return KeysExpireSince
@@ -52,7 +52,7 @@ func (MintKeyPayload) Declaration() Declaration {
 
 func (MintKeyPayload) yields(state.Key) {}
 
-// RevokeKeyPayload removes a key. It answers the key as it was. Faults: key_not_found.
+// RevokeKeyPayload removes a key and answers it. Faults: key_not_found.
 type RevokeKeyPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	ID       ids.ID `cbor:"2,keyasint"`
@@ -65,15 +65,15 @@ func (RevokeKeyPayload) Declaration() Declaration {
 
 func (RevokeKeyPayload) yields(state.Key) {}
 
-// KeyTouch says when a key was last used, in Unix milliseconds, and from where.
+// KeyTouch says when a key was last used, in Unix milliseconds, and from which address.
 type KeyTouch struct {
 	ID ids.ID `cbor:"1,keyasint"`
 	At int64  `cbor:"2,keyasint"`
-	// Address is of at most 39 characters; "": it is not known.
+	// Address has at most 39 characters; "": unknown.
 	Address string `cbor:"3,keyasint,omitempty" since:"2"`
 }
 
-// TouchKeysPayload records the last uses of keys, gathered over a minute.
+// TouchKeysPayload records the last uses of keys, collected over a minute.
 type TouchKeysPayload struct {
 	Keys []KeyTouch `cbor:"1,keyasint"`
 }
@@ -96,21 +96,20 @@ type PutGroupPayload struct {
 	DataTable           string `cbor:"5,keyasint"`
 	StartType           string `cbor:"6,keyasint"`
 	ShouldMatchProducts bool   `cbor:"7,keyasint,omitempty"`
-	// Filled says that the request named less than this: the rest is the group's as it was.
+	// Filled says that the request left members out; the proposer filled them from the group.
 	Filled bool `cbor:"9,keyasint,omitempty" since:"2"`
-	// Retention is how many of the newest runs of each scraper keep their rows, 0: as many as the
-	// scraper says.
+	// Retention is how many of each scraper's newest runs keep their rows, 0: the scraper decides.
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
-	// Cap is how many groups the customer's plan allows; nil: as many as anybody may have.
+	// Cap bounds the customer's groups by its plan; nil: only the general limit.
 	Cap *PlanCap `cbor:"11,keyasint,omitempty" since:"2"`
 	// Zone is the time zone of its starts, "": UTC.
 	Zone string `cbor:"12,keyasint,omitempty" since:"2"`
-	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
+	// Quarantine delays its runs: they count once COMPLETED, and unusual ones once released.
 	Quarantine bool `cbor:"13,keyasint,omitempty" since:"2"`
-	// Alerts says which changes from run to run its customer is told of, nil: none.
+	// Alerts says which changes between runs its customer is told of, nil: none.
 	Alerts *state.Alerts `cbor:"14,keyasint,omitempty" since:"2"`
-	// Left are the members that the request left out. They stay as they are by now, whatever else
-	// is here: another request may have changed them since the proposer looked.
+	// Left lists the members that the request left out. They keep their current values, since
+	// another request may have changed them after the proposer looked.
 	Left GroupMembers `cbor:"15,keyasint,omitempty" since:"2"`
 }
 
@@ -137,8 +136,7 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
-// Needs implements Needing: a group with a retention, a time zone, quarantine or alerts
-// does.
+// Needs implements Needing for groups with a retention, a time zone, quarantine or alerts.
 func (p PutGroupPayload) Needs() uint32 {
 	if p.Retention != 0 || p.Zone != "" || p.Quarantine || p.Alerts != nil {
 		return max(RetentionSince, LaunchesSince, state.AlertsSince)
@@ -146,7 +144,7 @@ func (p PutGroupPayload) Needs() uint32 {
 	return 1
 }
 
-// RetentionSince is the first cluster version in which newer runs replace older ones.
+// RetentionSince is the first cluster version in which new runs replace older ones.
 const RetentionSince = 2
 
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
@@ -161,7 +159,7 @@ type PutScraperPayload struct {
 	Spec     model.Scraper `cbor:"5,keyasint"`
 	ListRun  bool          `cbor:"6,keyasint,omitempty"`
 	Tag      string        `cbor:"7,keyasint,omitempty"`
-	// Cap is how many scrapers the customer's plan allows; nil: as many as anybody may have.
+	// Cap bounds the customer's scrapers by its plan; nil: only the general limit.
 	Cap *PlanCap `cbor:"8,keyasint,omitempty" since:"2"`
 }
 
@@ -172,7 +170,7 @@ func (PutScraperPayload) Declaration() Declaration {
 
 func (PutScraperPayload) yields(state.Scraper) {}
 
-// Needs implements Needing: a scraper that starts by itself does.
+// Needs implements Needing for scrapers with a schedule.
 func (p PutScraperPayload) Needs() uint32 {
 	if p.Spec.Schedule != "" || p.Spec.ScheduleTimezone != "" {
 		return LaunchesSince
@@ -180,8 +178,8 @@ func (p PutScraperPayload) Needs() uint32 {
 	return 1
 }
 
-// PutRetentionPayload sets how many of the newest runs of a customer's scraper keep their rows. It
-// is 1 or more; 0: all. Faults: scraper_not_found, invalid_request below 0.
+// PutRetentionPayload sets how many of a scraper's newest runs keep their rows, 1 or more; 0: all.
+// Faults: scraper_not_found, invalid_request below 0.
 type PutRetentionPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`
@@ -195,10 +193,10 @@ func (PutRetentionPayload) Declaration() Declaration {
 
 func (PutRetentionPayload) yields(state.Scraper) {}
 
-// DeleteScraperPayload removes a customer's scraper and stops its runs. Records of runs stay. So do
-// rows, unless the query is WithData. Token is that of the preview, "" for any that holds. Faults:
-// scraper_not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached (the rows of 10,000
-// scrapers of the customer are being removed).
+// DeleteScraperPayload removes a customer's scraper and stops its runs. Run records stay. Rows
+// stay, too, unless the query is WithData. Token is the preview's, "" accepts any valid preview.
+// Faults: scraper_not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached (the rows of
+// 10,000 scrapers of the customer are being removed).
 type DeleteScraperPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`
@@ -211,12 +209,12 @@ func (DeleteScraperPayload) Declaration() Declaration {
 
 func (DeleteScraperPayload) yields(None) {}
 
-// ScraperDeletesSince is the first cluster version in which scrapers are deleted, and
-// previews of that are noted.
+// ScraperDeletesSince is the first cluster version that deletes scrapers, and records previews of
+// that.
 const ScraperDeletesSince = 2
 
 // ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that
-// stream a body or go outside. List is the link list that the call takes in. Faults:
+// stream a body or call other services. List is the link list that the call receives. Faults:
 // idempotency_in_flight, idempotency_key_reused, idempotency_keys_exhausted.
 type ClaimCallPayload struct {
 	List ids.ID `cbor:"1,keyasint"`
@@ -231,8 +229,8 @@ func (ClaimCallPayload) Declaration() Declaration {
 
 func (ClaimCallPayload) yields(*state.Claim) {}
 
-// RenewClaimsPayload keeps a claim under way from expiring. A claim whose call has ended without a
-// word is renewed by nobody, and expires.
+// RenewClaimsPayload keeps claims under way from expiring. If a call ends without a result, nobody
+// renews its claim, and it expires.
 type RenewClaimsPayload struct {
 	Node string `cbor:"1,keyasint"`
 	Boot ids.ID `cbor:"2,keyasint"`
@@ -247,7 +245,7 @@ func (RenewClaimsPayload) Declaration() Declaration {
 
 func (RenewClaimsPayload) yields(None) {}
 
-// ReleaseClaimPayload drops the envelope's claim of a call that failed before its effect.
+// ReleaseClaimPayload drops the envelope's claim after the call failed before its effect.
 type ReleaseClaimPayload struct{}
 
 // Declaration implements Payload.
@@ -257,12 +255,12 @@ func (ReleaseClaimPayload) Declaration() Declaration {
 
 func (ReleaseClaimPayload) yields(None) {}
 
-// LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made
-// in the same step (a list run). A run that only money pays for, of a customer who never topped up,
-// has failed at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN,
-// scraper_already_running, WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not
-// closed), type_not_runnable (no price). Also scraper_changed (Charge is of another endpoint than
-// the recipe's), customer_blocked, plan_limit_reached, and trial_limit_reached of a trial.
+// LaunchRunPayload makes a run of a finished link list. With NewScraper it also makes the run's
+// scraper (a list run). If only money can pay for the run and the customer never topped up, the run
+// fails at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
+// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed),
+// type_not_runnable (no price). Also scraper_changed (Charge is of another endpoint than the
+// recipe's), customer_blocked, plan_limit_reached, and trial_limit_reached of a trial.
 type LaunchRunPayload struct {
 	Job        ids.ID             `cbor:"1,keyasint"`
 	Entry      ids.ID             `cbor:"2,keyasint"` // its ledger entry
@@ -276,32 +274,32 @@ type LaunchRunPayload struct {
 	Tiers         model.TierSet `cbor:"9,keyasint"`
 	MaxCharge     *int64        `cbor:"10,keyasint,omitempty"` // micros, 0 or more
 	IgnoresRobots bool          `cbor:"11,keyasint,omitempty"`
-	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not
-	// traced. It is no state.
+	// Trace is the call's span, for the leader that sees the run begin; nil: the run is not traced.
+	// It is not stored in the state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
 	// Charge and Daily are those of the run's endpoint.
 	Charge model.Charge      `cbor:"13,keyasint,omitzero"`
 	Daily  model.DailyLimits `cbor:"14,keyasint,omitzero"`
 	Trial  *Trial            `cbor:"20,keyasint,omitempty"`
-	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper
-	// keeps it with its recipe.
+	// Search is the current engine of a scraper of the type SEARCH_ENGINE_SEARCH. The scraper
+	// stores it with its recipe.
 	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
-	// Rest says that the list is what a rerun left of one that was given before.
+	// Rest says that a rerun cut the list down to the rest of a list given before.
 	Rest bool `cbor:"22,keyasint,omitempty" since:"2"`
 }
 
-// Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs
-// Scraper has; Scraper, which may be zero, and Group are for the ledger alone.
+// Trial makes the run a sample or a preview. It runs its own recipe, beside any runs of Scraper.
+// Scraper, which may be zero, and Group only serve the ledger.
 type Trial struct {
 	Source model.Source `cbor:"1,keyasint"`
 	Recipe model.Recipe `cbor:"2,keyasint"` // of one page
 	Group  ids.ID       `cbor:"3,keyasint,omitempty"`
 	// the caller's key of the scope LLM_READ; zero: another credential
 	Key ids.ID `cbor:"4,keyasint,omitempty"`
-	// Same names all that decides what comes of the trial; zero: it is nobody else's.
+	// Same is a hash of everything that decides the trial's outcome; zero: it is not shared.
 	Same state.Hash `cbor:"5,keyasint,omitzero" since:"2"`
-	// Joins says that the same trial of the customer does, under way or just delivered. It is the
-	// answer then, and nothing is launched.
+	// Joins accepts an identical trial of the customer that is under way or has just delivered.
+	// Then that one is the answer, and nothing is launched.
 	Joins bool `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
@@ -321,11 +319,11 @@ type Launched struct {
 	Dropped uint32         `cbor:"5,keyasint,omitempty"`
 	State   model.JobState `cbor:"6,keyasint"`
 	Queued  int64          `cbor:"7,keyasint"`           // Unix milliseconds
-	Message string         `cbor:"8,keyasint,omitempty"` // why it has failed at once
+	Message string         `cbor:"8,keyasint,omitempty"` // why it failed at once
 }
 
-// StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is
-// final at once, they drain and close by themselves. Faults: not_found.
+// StopRunPayload stops the scraper's active runs, or only the run Job. Their state is final at
+// once; they then drain and close. Faults: not_found.
 type StopRunPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`
@@ -363,7 +361,7 @@ func (AdjustWalletPayload) yields(state.Entry) {}
 // PutPricesPayload makes a new version of the price table. Faults: prices_changed.
 type PutPricesPayload struct {
 	Rows price.List `cbor:"1,keyasint"`
-	// Version is the newest that there may be; 0: whichever there is.
+	// Version is the required newest version; 0: any.
 	Version uint32 `cbor:"2,keyasint,omitempty" since:"2"`
 }
 

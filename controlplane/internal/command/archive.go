@@ -2,14 +2,14 @@ package command
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DropArchivedPayload says that the archive has everything sealed up to Upto, durably. It takes all
-// that out of the state but for the newest few of each customer. It changes nothing unless
-// Generation is that of the state and From how far it knew the archive to be.
+// DropArchivedPayload says that the archive durably has everything sealed up to Upto. It removes
+// that from the state, except for each customer's newest few. It changes nothing unless Generation
+// is the state's and From is the index archived so far.
 type DropArchivedPayload struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	From       uint64 `cbor:"2,keyasint"`
 	Upto       uint64 `cbor:"3,keyasint"`
-	// Keep is how many runs, and how many entries, of each customer stay.
+	// Keep is how many runs, and how many entries, of each customer stay in the state.
 	Keep uint32 `cbor:"4,keyasint,omitempty"`
 }
 

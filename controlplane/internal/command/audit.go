@@ -2,9 +2,9 @@ package command
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DropAuditPayload says that the archive has the entries of the audit trail that a generation has
-// numbered From to Upto, durably. It takes them out of the state. It changes nothing unless From is
-// the generation's first entry there.
+// DropAuditPayload says that the archive durably has a generation's audit entries numbered From to
+// Upto. It removes them from the state. It changes nothing unless From is the generation's first
+// entry there.
 type DropAuditPayload struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	From       uint64 `cbor:"2,keyasint"`
@@ -18,12 +18,12 @@ func (DropAuditPayload) Declaration() Declaration {
 
 func (DropAuditPayload) yields(None) {}
 
-// NoteSignInPayload has the audit trail tell of a sign-in by the actor of the command. Those that
-// fail are summed by minute and address, and told when the minute is over.
+// NoteSignInPayload records a sign-in by the command's actor in the audit trail. Failures are
+// counted by minute and address, and recorded when the minute has passed.
 type NoteSignInPayload struct {
 	Failed bool `cbor:"1,keyasint,omitempty"`
-	// Action is what an entry of its own is called: sign-in, sign-out and their like, 1 to 64
-	// bytes; of no use when it Failed.
+	// Action names the entry: sign-in, sign-out and the like, 1 to 64 bytes. It is unused when
+	// Failed.
 	Action string `cbor:"2,keyasint,omitempty"`
 }
 

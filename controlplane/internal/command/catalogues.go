@@ -5,12 +5,12 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// maxAdmin bounds the subject of an admin, in bytes.
+// maxAdmin bounds an admin's subject, in bytes.
 const maxAdmin = 256
 
-// BeginCataloguePayload has background work of the same id look at a file of products, which is
-// durably in the blob store under that id. The file that was being looked at until now is given up.
-// One whose id is there changes nothing. Faults: out_of_space, invalid_request.
+// BeginCataloguePayload makes background work of the same id check a file of products, which is
+// durably in the blob store under that id. The file being checked until now is given up. If the id
+// exists, nothing changes. Faults: out_of_space, invalid_request.
 type BeginCataloguePayload struct {
 	ID     ids.ID `cbor:"1,keyasint"`
 	Format string `cbor:"2,keyasint"`
@@ -25,9 +25,9 @@ func (BeginCataloguePayload) Declaration() Declaration {
 
 func (BeginCataloguePayload) yields(state.Catalogue) {}
 
-// EndCataloguePayload says that a catalogue is whole, or with Message why it never will be. A whole
-// one takes the place of the one before in this step. The first word stands; one about a file that
-// is looked at no more changes nothing.
+// EndCataloguePayload says that a catalogue's file is valid, or with Message why it is not. A valid
+// catalogue replaces the previous one in this step. The first outcome stands. It is ignored if the
+// file is no longer being checked.
 type EndCataloguePayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Products uint64 `cbor:"2,keyasint,omitempty"`
@@ -41,5 +41,5 @@ func (EndCataloguePayload) Declaration() Declaration {
 
 func (EndCataloguePayload) yields(None) {}
 
-// AdminOf is the subject of an admin with at most as many bytes as records keep.
+// AdminOf cuts an admin's subject to the bytes that records keep.
 func AdminOf(subject string) string { return subject[:min(len(subject), maxAdmin)] }

@@ -2,9 +2,8 @@ package command
 
 import "shoal.dev/shoal/controlplane/internal/state"
 
-// BlockCustomerPayload has a customer's credentials refused from now on, and no run of it launched.
-// Runs that were launched before go on. One that is blocked already stays blocked as it is. Faults:
-// not_found.
+// BlockCustomerPayload blocks a customer's credentials, and launches of its runs, from now on. Runs
+// already launched continue. An existing block stays as it is. Faults: not_found.
 type BlockCustomerPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	By       string `cbor:"2,keyasint"` // the admin's subject
@@ -17,8 +16,7 @@ func (BlockCustomerPayload) Declaration() Declaration {
 
 func (BlockCustomerPayload) yields(state.Customer) {}
 
-// UnblockCustomerPayload takes a block back. Where there is none it changes nothing. Faults:
-// not_found.
+// UnblockCustomerPayload removes a block, if there is one. Faults: not_found.
 type UnblockCustomerPayload struct {
 	Customer string `cbor:"1,keyasint"`
 }

@@ -3,12 +3,11 @@ package command
 import "shoal.dev/shoal/pkg/ids"
 
 // DeleteGroupPayload removes a customer's group, stops the runs in it and deletes its scrapers,
-// categories and shares.
-// Records of runs stay. So do rows, unless the query is WithData: then all that the group has go.
-// Nobody sees the scrapers from then on; one command removes at most 200 of them, so
-// DeleteMembersPayload goes on. Token is that of the preview, "" for any that holds. Faults:
-// not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached (1,000 deleted groups of the
-// customer are being removed).
+// categories and shares. Run records stay. Rows stay, too, unless the query is WithData: then all
+// rows of the group are removed. The scrapers disappear from all reads at once. One command removes
+// at most 200 of them, and DeleteMembersPayload the others. Token is the preview's, "" accepts any
+// valid preview. Faults: not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached
+// (1,000 deleted groups of the customer are being removed).
 type DeleteGroupPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`
@@ -21,8 +20,7 @@ func (DeleteGroupPayload) Declaration() Declaration {
 
 func (DeleteGroupPayload) yields(None) {}
 
-// DeleteMembersPayload removes at most 200 scrapers of a deleted group. Any other group stays as it
-// is.
+// DeleteMembersPayload removes at most 200 scrapers of a deleted group. It ignores other groups.
 type DeleteMembersPayload struct {
 	Group ids.ID `cbor:"1,keyasint"`
 }
@@ -34,8 +32,8 @@ func (DeleteMembersPayload) Declaration() Declaration {
 
 func (DeleteMembersPayload) yields(None) {}
 
-// ForgetGroupPayload drops the note of a deleted group of which the row store has nothing any more
-// that should go. It changes nothing while the group has scrapers.
+// ForgetGroupPayload drops the mark of a deleted group once the row store has removed its rows. It
+// changes nothing while the group has scrapers.
 type ForgetGroupPayload struct {
 	Group ids.ID `cbor:"1,keyasint"`
 }

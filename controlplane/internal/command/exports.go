@@ -7,16 +7,16 @@ import (
 
 // Bounds of kept exports.
 const (
-	MaxExports       = 20       // of a customer
-	MaxExportBytes   = 8 << 30  // of the files of a customer together
+	MaxExports       = 20       // per customer
+	MaxExportBytes   = 8 << 30  // of all files of a customer
 	MaxExportRequest = 48 << 10 // bytes of a request
-	MaxExportGroups  = 1_000    // in which the rows of one lie
-	maxExportText    = 500      // bytes of why one failed
+	MaxExportGroups  = 1_000    // that hold the rows of an export
+	maxExportText    = 500      // bytes of an error message
 )
 
-// AskExportPayload has rows written to a file that is kept, by an item of background work that has
-// the same id. One whose id is there changes nothing. Faults: limit_reached, out_of_space,
-// invalid_request, customer_blocked.
+// AskExportPayload makes background work of the same id write rows to a file, which is kept for a
+// while. If the id exists, nothing changes. Faults: limit_reached, out_of_space, invalid_request,
+// customer_blocked.
 type AskExportPayload struct {
 	ID       ids.ID   `cbor:"1,keyasint"`
 	Customer string   `cbor:"2,keyasint"`
@@ -24,7 +24,7 @@ type AskExportPayload struct {
 	Request  []byte   `cbor:"4,keyasint"`
 	Owner    string   `cbor:"5,keyasint"`
 	Groups   []ids.ID `cbor:"6,keyasint"`
-	Kept     int64    `cbor:"7,keyasint"` // for so many milliseconds
+	Kept     int64    `cbor:"7,keyasint"` // milliseconds
 }
 
 // Declaration implements Payload.
@@ -34,9 +34,9 @@ func (AskExportPayload) Declaration() Declaration {
 
 func (AskExportPayload) yields(state.Export) {}
 
-// EndExportPayload says that the file of an export is durably in the blob store, or that it never
-// will be: Code is not "". The first word stands. It answers the export as it is then. A file that
-// would give the customer more bytes than it may have is none. Faults: not_found.
+// EndExportPayload says that an export's file is durably in the blob store, or, with a Code, that
+// it failed. The first outcome stands. It answers the export afterwards. A file beyond the
+// customer's bytes makes the export fail. Faults: not_found.
 type EndExportPayload struct {
 	ID     ids.ID `cbor:"1,keyasint"`
 	Blob   ids.ID `cbor:"2,keyasint,omitempty"`
@@ -54,7 +54,7 @@ func (EndExportPayload) Declaration() Declaration {
 
 func (EndExportPayload) yields(state.Export) {}
 
-// Shortened is a text with at most as many bytes as an export keeps.
+// Shortened cuts a text to the bytes that an export keeps.
 func Shortened(text string) string { return text[:min(len(text), maxExportText)] }
 
 // DropExportPayload removes an export of a customer, with its background work. Faults: not_found.

@@ -5,8 +5,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// GiveFeedbackPayload keeps what a customer tells the operators, for 400 days. The oldest of a
-// customer makes room beyond 200, and the oldest of all beyond 10,000. Faults: unauthorized for a
+// GiveFeedbackPayload keeps a customer's message to the operators for 400 days. Beyond 200 of a
+// customer its oldest is removed, beyond 10,000 the oldest of all. Faults: unauthorized for a
 // customer that does not exist, feedback_limit_reached (10 a UTC day).
 type GiveFeedbackPayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`

@@ -6,9 +6,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// IssueCodePayload makes a code for a program, in the name of who has signed in. It is good for a
-// minute and once. One of the same hash that is there is the answer. Beyond 20 of an account the
-// oldest one goes. Faults: unauthorized when the session has ended, customer_blocked.
+// IssueCodePayload makes a code for a program, on behalf of a signed-in person. It is valid for a
+// minute, and once. If the hash exists, the answer is that code. Beyond 20 per account the oldest
+// is removed. Faults: unauthorized when the session has ended, customer_blocked.
 type IssueCodePayload struct {
 	Hash     state.Hash  `cbor:"1,keyasint"`
 	Session  state.Hash  `cbor:"2,keyasint"`
@@ -27,18 +27,17 @@ func (IssueCodePayload) Declaration() Declaration {
 
 func (IssueCodePayload) yields(state.GrantCode) {}
 
-// RedeemCodePayload makes a grant of a code. The answer has no id where it makes none. That is so
-// when there is no such code, its minute is over, or it is not this program's. Whoever shows a code
-// uses it up, and a second one ends the grant that it became. Beyond 20 of an account the grant
-// goes that was not used for longest.
+// RedeemCodePayload exchanges a code for a grant. If the code is unknown, expired or another
+// program's, the answer has no id. Any use of a code uses it up, and a second use ends the grant
+// made from it. Beyond 20 grants per account the least recently used one is removed.
 type RedeemCodePayload struct {
 	Hash     state.Hash `cbor:"1,keyasint"`
 	Client   state.Hash `cbor:"2,keyasint"`
-	Redirect state.Hash `cbor:"3,keyasint,omitzero"`  // zero: the program does not say
-	Verifier state.Hash `cbor:"4,keyasint"`           // the hash of what the program has shown
-	Resource string     `cbor:"5,keyasint,omitempty"` // "": that of the code
+	Redirect state.Hash `cbor:"3,keyasint,omitzero"`  // zero: the program did not send it
+	Verifier state.Hash `cbor:"4,keyasint"`           // the hash of the program's verifier
+	Resource string     `cbor:"5,keyasint,omitempty"` // "": the code's
 	Grant    ids.ID     `cbor:"6,keyasint"`
-	Family   state.Hash `cbor:"7,keyasint"` // of the new tokens, as are these
+	Family   state.Hash `cbor:"7,keyasint"` // hash of the new tokens, as are the next two
 	Refresh  state.Hash `cbor:"8,keyasint"`
 	Access   state.Hash `cbor:"9,keyasint"`
 }
@@ -50,14 +49,14 @@ func (RedeemCodePayload) Declaration() Declaration {
 
 func (RedeemCodePayload) yields(state.Grant) {}
 
-// RefreshGrantPayload gives a grant other tokens for the refresh token that is good. The one before
-// it gets the same answer for 30 s, as the first may have been lost. Any other one of the family
-// ends the grant: somebody has stolen it. The answer has no id where there are no tokens.
+// RefreshGrantPayload gives a grant new tokens for its current refresh token. The previous one gets
+// the same answer for 30 s, since the first answer may have been lost. Any other token of the
+// family was stolen, and ends the grant. Without new tokens the answer has no id.
 type RefreshGrantPayload struct {
 	Family   state.Hash `cbor:"1,keyasint"`
-	Was      state.Hash `cbor:"2,keyasint"` // the refresh token that was shown
+	Was      state.Hash `cbor:"2,keyasint"` // the refresh token that the program sent
 	Client   state.Hash `cbor:"3,keyasint"`
-	Refresh  state.Hash `cbor:"4,keyasint"` // the new one, which follows from the one that was shown
+	Refresh  state.Hash `cbor:"4,keyasint"` // the new one, derived from the one sent
 	Access   state.Hash `cbor:"5,keyasint"`
 	Resource string     `cbor:"6,keyasint,omitempty"` // "": the grant's
 }
@@ -69,7 +68,7 @@ func (RefreshGrantPayload) Declaration() Declaration {
 
 func (RefreshGrantPayload) yields(state.Grant) {}
 
-// EndGrantPayload ends a grant of a customer. One that is not there has ended.
+// EndGrantPayload ends a grant of a customer. A missing grant has ended.
 type EndGrantPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Grant    ids.ID `cbor:"2,keyasint"`

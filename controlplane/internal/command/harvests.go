@@ -7,17 +7,17 @@ import (
 
 // Bounds of harvests.
 const (
-	MaxHarvestCap  = 500_000 // addresses of one
-	MaxHarvests    = 1_000   // of a customer that are remembered
-	MaxHarvestsOn  = 10      // of a customer that are under way
+	MaxHarvestCap  = 500_000 // addresses per harvest
+	MaxHarvests    = 1_000   // kept per customer
+	MaxHarvestsOn  = 10      // under way per customer
 	HarvestKept    = 24 * 60 * 60 * 1000
-	maxHarvestURL  = 8_192 // bytes of its address
-	maxHarvestCall = 1_024 // bytes of what names the call
+	maxHarvestURL  = 8_192 // bytes of the start address
+	maxHarvestCall = 1_024 // bytes of the call's operation and key
 )
 
-// AskHarvestPayload has the sitemaps of a scraper's site read, by an item of background work that
-// has the same id. One whose id is there changes nothing. Operation and Key name the call. Faults:
-// scraper_not_found, harvest_running, limit_reached, out_of_space, invalid_request.
+// AskHarvestPayload makes background work of the same id read the sitemaps of a scraper's site. If
+// the id exists, nothing changes. Operation and Key name the call. Faults: scraper_not_found,
+// harvest_running, limit_reached, out_of_space, invalid_request.
 type AskHarvestPayload struct {
 	ID           ids.ID `cbor:"1,keyasint"`
 	Customer     string `cbor:"2,keyasint"`
@@ -36,14 +36,14 @@ func (AskHarvestPayload) Declaration() Declaration {
 
 func (AskHarvestPayload) yields(state.Harvest) {}
 
-// Fits says whether the texts of the payload are as long as they may be.
+// Fits reports whether the payload's texts are within their bounds.
 func (p *AskHarvestPayload) Fits() bool {
 	return len(p.URL) <= maxHarvestURL && len(p.Operation)+len(p.Key) <= maxHarvestCall
 }
 
-// EndHarvestPayload says that a harvest has ended, all that it found being in the row store. Or
-// nothing could be read: Code is not "". The first word stands. A failure frees the key of the call
-// that asked, so that the same call may ask again. One that there is not changes nothing.
+// EndHarvestPayload says that a harvest has ended and everything it found is in the row store, or,
+// with a Code, that nothing could be read. The first outcome stands. A failure frees the call's
+// key, so that the call may be repeated. An unknown harvest is ignored.
 type EndHarvestPayload struct {
 	ID     ids.ID `cbor:"1,keyasint"`
 	Count  uint32 `cbor:"2,keyasint,omitempty"`
@@ -58,9 +58,9 @@ func (EndHarvestPayload) Declaration() Declaration {
 
 func (EndHarvestPayload) yields(None) {}
 
-// ForgetHarvestsPayload says that the row store has nothing of some harvests any more. Those whose
-// call may come again are remembered for HarvestKept after their end, by their count alone. It is
-// told of them once more then. One that there is not changes nothing.
+// ForgetHarvestsPayload says that the row store has wiped some harvests. A harvest whose call may
+// be repeated is kept for HarvestKept after its end, with only its count. Then it must be reported
+// once more. Unknown harvests are ignored.
 type ForgetHarvestsPayload struct {
 	Harvests []ids.ID `cbor:"1,keyasint"`
 }

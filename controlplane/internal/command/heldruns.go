@@ -5,11 +5,10 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// MaxWhy is how many bytes say why a run is held back.
+// MaxWhy bounds the reason why a run is held back, in bytes.
 const MaxWhy = 500
 
-// ReleaseRunPayload has a run of the customer count as others do again. One that is not held back
-// changes nothing.
+// ReleaseRunPayload releases a run of the customer that is held back. It ignores any other run.
 type ReleaseRunPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Job      ids.ID `cbor:"2,keyasint"`
@@ -22,7 +21,7 @@ func (ReleaseRunPayload) Declaration() Declaration {
 
 func (ReleaseRunPayload) yields(None) {}
 
-// Needs implements Needing: a run that is held back does.
+// Needs implements Needing for runs that are held back.
 func (p CloseRunPayload) Needs() uint32 {
 	if p.Odd != "" {
 		return state.HeldRunsSince

@@ -8,22 +8,22 @@ import (
 
 // Bounds of uploads.
 const (
-	// MaxOpenImports and MaxImports are how many uploads a customer has that are open, and together
-	// with those whose replaced rows are being removed.
+	// MaxOpenImports bounds a customer's open uploads. MaxImports also counts those whose replaced
+	// rows are being removed.
 	MaxOpenImports = 20
 	MaxImports     = 1_000
-	MaxAllImports  = 1_000 // open ones of all customers
-	MaxHidden      = 256   // runs that one upload replaces at once
+	MaxAllImports  = 1_000 // open uploads of all customers
+	MaxHidden      = 256   // runs that one upload may replace
 	MaxUploadBytes = 200_000_000
-	maxMessage     = 500 // bytes of why one failed
+	maxMessage     = 500 // bytes of an error message
 )
 
-// BeginImportPayload makes a run of the rows of a file, which is durably in the blob store under
-// the run's id. An item of background work of that id imports it. With NewScraper the run's scraper
-// is made in the same step. One whose run is there changes nothing. Faults: KEY_COLUMN_REQUIRED of
-// a protected scraper without Key, invalid_request of one that is too long, scraper_not_found,
-// ALREADY_RUNNING, NAME_TAKEN, INGEST_CAPACITY, INGEST_CAPACITY_GLOBAL, out_of_space,
-// customer_blocked, GROUP_NOT_FOUND, limit_reached, plan_limit_reached.
+// BeginImportPayload makes a run from the rows of a file, which is durably in the blob store under
+// the run's id. Background work of that id imports it. With NewScraper it also makes the run's
+// scraper. If the run exists, nothing changes. Faults: KEY_COLUMN_REQUIRED of a protected scraper
+// without Key, invalid_request of one that is too long, scraper_not_found, ALREADY_RUNNING,
+// NAME_TAKEN, INGEST_CAPACITY, INGEST_CAPACITY_GLOBAL, out_of_space, customer_blocked,
+// GROUP_NOT_FOUND, limit_reached, plan_limit_reached.
 type BeginImportPayload struct {
 	Job        ids.ID             `cbor:"1,keyasint"`
 	Customer   string             `cbor:"2,keyasint"`
@@ -31,10 +31,10 @@ type BeginImportPayload struct {
 	NewScraper *PutScraperPayload `cbor:"4,keyasint,omitempty"`
 	Format     string             `cbor:"5,keyasint"`
 	Bytes      int64              `cbor:"6,keyasint"`
-	// Heavy says that few such uploads are imported at a time.
+	// Heavy says that only a few such uploads may be imported at a time.
 	Heavy bool `cbor:"7,keyasint,omitempty"`
-	// Key is the column by which a protected scraper's rows are told apart. It counts for its first
-	// protected upload alone: then it is fixed. Asked is what the call named.
+	// Key is the column that identifies a protected scraper's rows. Only the first protected upload
+	// sets it; then it is fixed. Asked is the column that the call named.
 	Key   string `cbor:"8,keyasint,omitempty"`
 	Asked string `cbor:"9,keyasint,omitempty"`
 }
@@ -50,11 +50,11 @@ func (BeginImportPayload) yields(BegunImport) {}
 type BegunImport struct {
 	Job     ids.ID `cbor:"1,keyasint"`
 	Scraper ids.ID `cbor:"2,keyasint"`
-	// Key is the column by which its rows are added, "": they replace those that are there.
+	// Key is the column by which its rows are merged, "": they replace the existing ones.
 	Key string `cbor:"3,keyasint,omitempty"`
 }
 
-// AdvanceImportPayload says how many rows of an upload are stored, if that is news and it is open.
+// AdvanceImportPayload updates the number of stored rows of an open upload.
 type AdvanceImportPayload struct {
 	Job   ids.ID `cbor:"1,keyasint"`
 	Items uint64 `cbor:"2,keyasint"`
@@ -67,17 +67,17 @@ func (AdvanceImportPayload) Declaration() Declaration {
 
 func (AdvanceImportPayload) yields(None) {}
 
-// EndImportPayload ends an upload: all of its rows are stored and it is sealed, or Message says why
-// it never will be. The first word stands; one about an upload that is not open changes nothing.
+// EndImportPayload ends an upload: all its rows are stored and it is sealed, or Message says why it
+// failed. The first outcome stands. An upload that is not open is ignored.
 type EndImportPayload struct {
 	Job   ids.ID `cbor:"1,keyasint"`
 	Items uint64 `cbor:"2,keyasint,omitempty"` // rows
-	// Hides are the scraper's runs whose rows it replaces, at most MaxHidden: no read shows them
+	// Hides lists the scraper's runs whose rows it replaces, at most MaxHidden. No read shows them
 	// from now on.
 	Hides   []ids.ID `cbor:"3,keyasint,omitempty"`
 	Message string   `cbor:"4,keyasint,omitempty"`
-	// Key is the column by which its rows were added. Rows of an upload that got another one
-	// meanwhile are not those that are to be shown: nothing changes.
+	// Key is the column by which its rows were merged. If the upload has got another key meanwhile,
+	// the rows are wrong and nothing changes.
 	Key string `cbor:"5,keyasint,omitempty"`
 }
 
@@ -88,8 +88,8 @@ func (EndImportPayload) Declaration() Declaration {
 
 func (EndImportPayload) yields(None) {}
 
-// ForgetImportsPayload says that the row store has no row any more that these uploads hide. Others,
-// and those that are open, stay.
+// ForgetImportsPayload says that the row store has removed all rows that these uploads hide. It
+// ignores other uploads, and open ones.
 type ForgetImportsPayload struct {
 	Jobs []ids.ID `cbor:"1,keyasint"`
 }
@@ -101,12 +101,12 @@ func (ForgetImportsPayload) Declaration() Declaration {
 
 func (ForgetImportsPayload) yields(None) {}
 
-// PutUploadLimitsPayload sets the most that files of a customer may have, in bytes; 0: as much as
-// of anybody. Faults: not_found, invalid_request below 0 or beyond MaxUploadBytes.
+// PutUploadLimitsPayload bounds the size of a customer's files, in bytes; 0: the general bound.
+// Faults: not_found, invalid_request below 0 or beyond MaxUploadBytes.
 type PutUploadLimitsPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Bytes    int64  `cbor:"2,keyasint,omitempty"`
-	Sheet    int64  `cbor:"3,keyasint,omitempty"` // of a spreadsheet
+	Sheet    int64  `cbor:"3,keyasint,omitempty"` // for a spreadsheet
 }
 
 // Declaration implements Payload.
@@ -116,13 +116,13 @@ func (PutUploadLimitsPayload) Declaration() Declaration {
 
 func (PutUploadLimitsPayload) yields(state.Customer) {}
 
-// MessageOfImport is why an upload failed, with at most as many bytes as a run keeps.
+// MessageOfImport cuts an error message to the bytes that a run keeps.
 func MessageOfImport(text string) string { return text[:min(len(text), maxMessage)] }
 
-// MaxOpenRuns is how many runs of a customer are not closed.
+// MaxOpenRuns bounds a customer's runs that are not closed.
 const MaxOpenRuns = 1_000
 
-// RoomForImport refuses an upload as one too many of the customer's, or of all customers'.
+// RoomForImport refuses an upload beyond the bounds per customer, or of all customers.
 func RoomForImport(v *state.View, customer string) error {
 	all, open := v.Imports(customer), 0
 	for _, i := range all {

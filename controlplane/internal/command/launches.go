@@ -9,43 +9,43 @@ import (
 
 // Bounds of a LaunchRunsPayload.
 const (
-	// MaxRunsAtOnce is how many runs one command makes: as many as a customer may have open.
+	// MaxRunsAtOnce is how many runs one command makes: a customer's bound of open runs.
 	MaxRunsAtOnce = 1_000
-	// MaxSkips is how many scrapers that were passed over one command names. They stand in the
-	// record of an idempotency key, too: 1,000 take 17 KB of it, and as many runs 50.
+	// MaxSkips is how many skipped scrapers one command names. They are also in the idempotency
+	// record: 1,000 skips take 17 KB of it, and 1,000 runs 50 KB.
 	MaxSkips = 1_000
 )
 
 // LaunchesSince is the first cluster version in which groups are launched.
 const LaunchesSince = 2
 
-// LaunchRunsPayload makes runs of scrapers of one group, all in one step. What the state refuses of
-// them is skipped, with the reason. Faults: not_found, customer_blocked.
+// LaunchRunsPayload launches scrapers of one group in one step. Those that the state refuses are
+// skipped, with the reason. Faults: not_found, customer_blocked.
 type LaunchRunsPayload struct {
 	Customer string     `cbor:"1,keyasint"`
-	Group    ids.ID     `cbor:"2,keyasint,omitempty"` // zero: the scrapers are of any groups
+	Group    ids.ID     `cbor:"2,keyasint,omitempty"` // zero: scrapers of any groups
 	Runs     []GroupRun `cbor:"3,keyasint,omitempty"` // at most MaxRunsAtOnce
 	// Engines are the search engines that the runs name.
 	Engines []model.SearchEngine `cbor:"4,keyasint,omitempty"`
-	// Skipped are the scrapers that the proposer has passed over, at most MaxSkips; Unnamed counts
-	// those beyond.
+	// Skipped lists the scrapers that the proposer has skipped, at most MaxSkips. Unnamed counts
+	// the others.
 	Skipped []SkippedScraper `cbor:"5,keyasint,omitempty"`
 	Unnamed uint32           `cbor:"6,keyasint,omitempty"`
-	// Item is the background work that the runs are of; nil: a call's.
+	// Item is the background work that launches the runs; nil: a call does.
 	Item *LaunchItem `cbor:"7,keyasint,omitempty"`
 }
 
-// LaunchItem is the background work of a LaunchRunsPayload, which moves it on in the same step. A
-// command that does not begin where the item is changes nothing.
+// LaunchItem is the background work of a LaunchRunsPayload, which advances it in the same step. A
+// command whose From is not the item's cursor changes nothing.
 type LaunchItem struct {
 	ID   ids.ID `cbor:"1,keyasint"`
 	From []byte `cbor:"2,keyasint,omitempty"` // the item's cursor before
 	Upto []byte `cbor:"3,keyasint,omitempty"` // and after
-	Done bool   `cbor:"4,keyasint,omitempty"` // nothing is left: the item goes
+	Done bool   `cbor:"4,keyasint,omitempty"` // nothing is left: the item is removed
 }
 
-// GroupRun is one run of a LaunchRunsPayload. What it has in common with LaunchRunPayload means the
-// same.
+// GroupRun is one run of a LaunchRunsPayload. The fields that LaunchRunPayload has, too, have the
+// same meaning.
 type GroupRun struct {
 	Job           ids.ID            `cbor:"1,keyasint"`
 	Entry         ids.ID            `cbor:"2,keyasint"`
@@ -90,8 +90,8 @@ type GroupJob struct {
 	Queued  int64 // Unix milliseconds
 }
 
-// StopGroupPayload stops the active runs of all scrapers of a group: their state is final at once,
-// they drain and close by themselves. Faults: not_found.
+// StopGroupPayload stops the active runs of all scrapers of a group. Their state is final at once;
+// they then drain and close. Faults: not_found.
 type StopGroupPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Group    ids.ID `cbor:"2,keyasint"`
@@ -104,7 +104,7 @@ func (StopGroupPayload) Declaration() Declaration {
 
 func (StopGroupPayload) yields(LaunchedRuns) {}
 
-// SkipFor is the reason to skip a scraper whose launch had a fault.
+// SkipFor returns the reason to skip a scraper whose launch failed.
 func SkipFor(err error) state.SkipReason {
 	switch fault.CodeOf(err) {
 	case fault.ScraperAlreadyRunning:
@@ -125,25 +125,25 @@ func SkipFor(err error) state.SkipReason {
 	return state.SkipInvalid
 }
 
-// MaxMoves is how many schedules one command moves on.
+// MaxMoves is how many schedules one command advances.
 const MaxMoves = 500
 
-// MoveSchedulesPayload says when schedules start next, and makes background work of the starts that
-// are due: all in one step. A schedule that has changed or moved on since is left as it is. So is
-// one that is due while its customer has too much of that work.
+// MoveSchedulesPayload sets when schedules start next, and makes background work of the due starts,
+// in one step. It ignores a schedule that has changed or advanced since. It also ignores a due
+// schedule whose customer has too much of that work.
 type MoveSchedulesPayload struct {
 	Moves []ScheduleMove `cbor:"1,keyasint"` // at most MaxMoves
 }
 
-// ScheduleMove moves one schedule on. Times are Unix milliseconds.
+// ScheduleMove advances one schedule. Times are Unix milliseconds.
 type ScheduleMove struct {
 	Target ids.ID `cbor:"1,keyasint"`
 	Set    uint64 `cbor:"2,keyasint"`           // as the schedule has it
 	From   int64  `cbor:"3,keyasint,omitempty"` // the start that was next
-	To     int64  `cbor:"4,keyasint"`           // the start that is next
-	Start  int64  `cbor:"5,keyasint,omitempty"` // that is due; 0: none is
-	Missed uint32 `cbor:"6,keyasint,omitempty"` // starts from From on that are too old
-	Item   ids.ID `cbor:"7,keyasint,omitempty"` // id of the work that it may become
+	To     int64  `cbor:"4,keyasint"`           // the next start from now on
+	Start  int64  `cbor:"5,keyasint,omitempty"` // the start that is due; 0: none
+	Missed uint32 `cbor:"6,keyasint,omitempty"` // starts from From on that are too late
+	Item   ids.ID `cbor:"7,keyasint,omitempty"` // id of the work, if there is any
 }
 
 // Declaration implements Payload.
@@ -153,8 +153,8 @@ func (MoveSchedulesPayload) Declaration() Declaration {
 
 func (MoveSchedulesPayload) yields(None) {}
 
-// ArrangeGroupsPayload has groups start by their start types that do not yet: a version of the
-// cluster without schedules had made them.
+// ArrangeGroupsPayload gives schedules to groups that were made by a cluster version without
+// schedules.
 type ArrangeGroupsPayload struct {
 	Groups []ids.ID `cbor:"1,keyasint"`
 }
@@ -166,7 +166,7 @@ func (ArrangeGroupsPayload) Declaration() Declaration {
 
 func (ArrangeGroupsPayload) yields(None) {}
 
-// PutStartTypePayload says how a group starts. Faults: not_found.
+// PutStartTypePayload sets how a group starts. Faults: not_found.
 type PutStartTypePayload struct {
 	Customer  string `cbor:"1,keyasint"`
 	Group     ids.ID `cbor:"2,keyasint"`

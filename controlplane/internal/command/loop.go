@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep
-// no result.
+// The payloads that the loop and the cluster itself propose. They are idempotent by nature, and
+// their results are not kept.
 
 // CreateClusterPayload is the first command of a cluster. A second one changes nothing.
 type CreateClusterPayload struct {
@@ -18,7 +18,7 @@ type CreateClusterPayload struct {
 	Prices     price.List `cbor:"5,keyasint"`           // the first price table
 	Log        string     `cbor:"6,keyasint,omitempty"` // the leader's, as in RegisterNodePayload
 	Rows       string     `cbor:"7,keyasint,omitempty"`
-	// Version is the cluster's from its beginning.
+	// Version is the cluster's first version.
 	Version uint32 `cbor:"8,keyasint,omitempty" since:"2"`
 }
 
@@ -41,9 +41,9 @@ func (ActivateVersionPayload) Declaration() Declaration {
 
 func (ActivateVersionPayload) yields(None) {}
 
-// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. One
-// that works on another log or row store than the cluster (the first node's) is refused with
-// other_services. What it fetches and stores would be charged and never be seen.
+// RegisterNodePayload registers a started process, and drops the claims of its earlier starts. A
+// node with another log or row store than the cluster's (the first node's) is refused with
+// other_services. What it fetches and stores would be charged, but never be seen.
 type RegisterNodePayload struct {
 	Name     string   `cbor:"1,keyasint"`
 	Boot     ids.ID   `cbor:"2,keyasint"`
@@ -51,11 +51,11 @@ type RegisterNodePayload struct {
 	Address  string   `cbor:"4,keyasint,omitempty"`
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"`
-	// how the log names itself, "" for a process's own
+	// name of its log, "" if one process owns it
 	Log    string `cbor:"7,keyasint,omitempty"`
-	Rows   string `cbor:"8,keyasint,omitempty"` // how the row store does
-	Rebind bool   `cbor:"9,keyasint,omitempty"` // these are the cluster's from now on
-	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
+	Rows   string `cbor:"8,keyasint,omitempty"` // name of its row store
+	Rebind bool   `cbor:"9,keyasint,omitempty"` // makes these names the cluster's
+	// Tiers are the tiers that its fetcher supports; 0: plain only.
 	Tiers model.TierSet `cbor:"10,keyasint,omitempty"`
 }
 
@@ -66,12 +66,12 @@ func (RegisterNodePayload) Declaration() Declaration {
 
 func (RegisterNodePayload) yields(None) {}
 
-// RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases,
-// its calls under way expire. A node that is there after all registers again. One that is not
-// known, or was started again since, is left alone.
+// RemoveNodePayload removes a node that is gone for good. Its shards move by the rules of leases,
+// and its calls under way expire. If the node comes back after all, it registers again. An unknown
+// node, or another start of the node, is left alone.
 type RemoveNodePayload struct {
 	Name string `cbor:"1,keyasint"`
-	Boot ids.ID `cbor:"2,keyasint"` // the start of it that is meant
+	Boot ids.ID `cbor:"2,keyasint"` // the start to remove
 }
 
 // Declaration implements Payload.
@@ -81,18 +81,18 @@ func (RemoveNodePayload) Declaration() Declaration {
 
 func (RemoveNodePayload) yields(None) {}
 
-// ShardChange gives a shard to a node, or names who comes next.
+// ShardChange sets a shard's owner, or its next owner.
 type ShardChange struct {
 	Number uint16 `cbor:"1,keyasint"`
 	Owner  string `cbor:"2,keyasint,omitempty"`
 	Next   string `cbor:"3,keyasint,omitempty"`
-	// Epoch is the epoch that the change was planned against: at another one it changes nothing.
+	// Epoch is the shard's epoch in the plan. At another epoch the change is ignored.
 	Epoch uint64 `cbor:"4,keyasint"`
-	// Planned says that the owner has let go of the shard: all that it began there is in the log.
+	// Planned says that the owner has released the shard: everything it began there is in the log.
 	Planned bool `cbor:"5,keyasint,omitempty"`
 }
 
-// AssignShardsPayload changes who fetches what. A change of owner raises the shard's epoch.
+// AssignShardsPayload changes the owners of shards. A change of owner raises the shard's epoch.
 type AssignShardsPayload struct {
 	Changes []ShardChange `cbor:"1,keyasint"`
 }
@@ -104,7 +104,7 @@ func (AssignShardsPayload) Declaration() Declaration {
 
 func (AssignShardsPayload) yields(None) {}
 
-// TickPayload lets the stamp's time expire what has come due: claims, stored results.
+// TickPayload expires what is due by the stamp, such as claims and stored results.
 type TickPayload struct{}
 
 // Declaration implements Payload.
@@ -114,8 +114,8 @@ func (TickPayload) Declaration() Declaration {
 
 func (TickPayload) yields(None) {}
 
-// DrainNodePayload sets whether a node's fetcher is to hand over its shards and to get none. It
-// holds until it is taken back, also over restarts of the node. Faults: not_found.
+// DrainNodePayload sets whether a node's fetcher hands over its shards and gets no new ones. It
+// stays set over restarts of the node until it is reset. Faults: not_found.
 type DrainNodePayload struct {
 	Name     string `cbor:"1,keyasint"`
 	Draining bool   `cbor:"2,keyasint,omitempty"`
@@ -128,22 +128,22 @@ func (DrainNodePayload) Declaration() Declaration {
 
 func (DrainNodePayload) yields(None) {}
 
-// WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out
-// or closed are passed over.
+// WindowRun lists the seqs of one run to be dispatched, in the dispatcher's order. Seqs that are
+// out or closed are skipped.
 type WindowRun struct {
 	Job  ids.ID   `cbor:"1,keyasint"`
 	Seqs []uint32 `cbor:"2,keyasint,omitempty"`
-	// Domains are, of a run with daily limits, the domains of Seqs by their hashes; 0: nothing is
-	// read there.
+	// Domains lists, for a run with daily limits, the hashed domains of Seqs; 0: the seq reads
+	// nothing.
 	Domains []uint64 `cbor:"3,keyasint,omitempty"`
-	// Priced are, of a run whose price table has rows of domains, the places of those of Seqs
-	// (price.Places); 0: none. The leader chooses, since the domain of a host goes by a list of
-	// public suffixes, which nodes of two releases have differently.
+	// Priced lists, for a run with price rows of domains, the places of the rows of Seqs
+	// (price.Places); 0: none. The leader chooses them. A host's domain depends on the list of
+	// public suffixes, which may differ between releases.
 	Priced []byte `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
-// ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach;
-// run by run in the order given.
+// ExtendWindowPayload dispatches units, each with its reservation, as far as wallet and cap allow.
+// It takes the runs in the given order.
 type ExtendWindowPayload struct {
 	Runs []WindowRun `cbor:"1,keyasint"`
 }
@@ -155,7 +155,7 @@ func (ExtendWindowPayload) Declaration() Declaration {
 
 func (ExtendWindowPayload) yields(Window) {}
 
-// Grant is a seq that went out.
+// Grant is a dispatched seq.
 type Grant struct {
 	DispatchRef
 	Attempt uint8
@@ -163,28 +163,27 @@ type Grant struct {
 	Budget  uint32              // pages
 	From    *model.Continuation // nil: from page 0
 	Limited bool                // a daily limit is reached
-	Domain  string              // price row of its domain, "": it has none
+	Domain  string              // price row of its domain, "": none
 }
 
-// Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back
-// instead.
+// Window answers ExtendWindowPayload and RedispatchPayload: what was dispatched, and what was given
+// back.
 type Window struct {
 	Grants []Grant
-	// Refused are seqs that money did not reach, or that wait for reads under a daily limit; they
-	// stay set aside.
+	// Refused lists seqs that money does not cover, or that wait under a daily limit. They stay set
+	// aside.
 	Refused []SeqRef
 	Gone    []SeqRef
 }
 
-// SeqRef names a seq of a run. Closed says that it is done with; otherwise it is set aside again.
+// SeqRef names a seq of a run. Closed says that it is closed; otherwise it is set aside again.
 type SeqRef struct {
 	Job    ids.ID
 	Seq    uint32
 	Closed bool
 }
 
-// Settled answers SettlePayload: the seqs that are not out any more, and how many units were
-// settled by it.
+// Settled answers SettlePayload: the seqs that are no longer out, and how many units it settled.
 type Settled struct {
 	Gone      []SeqRef
 	Delivered int
@@ -211,13 +210,13 @@ type DispatchRef struct {
 	Number uint64 `cbor:"3,keyasint"`
 }
 
-// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end.
-// Of a running run each goes out again under a new number with Attempt one higher; of an ended run
-// it is given back. A dispatch that is not the unit's newest changes nothing.
+// RedispatchPayload handles dispatches that are lost, or that a leader never sent because the run
+// ended. In a running run each is dispatched again, with a new number and Attempt one higher. In an
+// ended run it is given back. A dispatch that is not the unit's newest is ignored.
 type RedispatchPayload struct {
 	Lost []DispatchRef `cbor:"1,keyasint"`
-	// Moved: dispatches numbered up to it were laid down by a planned move of their shard
-	// (Shard.Moved), which is no attempt.
+	// Moved: a planned move of the shard laid down the dispatches numbered up to it (Shard.Moved).
+	// They do not count as attempts.
 	Moved uint64 `cbor:"2,keyasint,omitempty"`
 }
 
@@ -228,11 +227,11 @@ func (RedispatchPayload) Declaration() Declaration {
 
 func (RedispatchPayload) yields(Window) {}
 
-// CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which
-// nothing is out. Its sets are dropped. Otherwise it changes nothing.
+// CloseRunPayload seals a run and drops its sets. Nothing of the run may be out, and nothing set
+// aside unless the run has ended. Otherwise it changes nothing.
 type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
-	// Odd says why the run is held back if it is complete and its group wants that; "": it is not.
+	// Odd says why to hold a complete run back, if its group wants that; "": it is not held back.
 	Odd string `cbor:"2,keyasint,omitempty" since:"2"`
 }
 
@@ -243,8 +242,7 @@ func (CloseRunPayload) Declaration() Declaration {
 
 func (CloseRunPayload) yields(None) {}
 
-// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any
-// more.
+// ForgetUndonePayload forgets undone runs whose rows the row store has removed.
 type ForgetUndonePayload struct {
 	Jobs []ids.ID `cbor:"1,keyasint"`
 }

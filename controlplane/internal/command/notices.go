@@ -5,11 +5,11 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// ReadNoticesPayload notes that a customer has read a notice, or all of them. Faults: not_found.
+// ReadNoticesPayload marks a notice, or all notices, as read. Faults: not_found.
 type ReadNoticesPayload struct {
 	Customer string `cbor:"1,keyasint"`
-	ID       ids.ID `cbor:"2,keyasint,omitzero"`  // zero: all that there are
-	Unread   bool   `cbor:"3,keyasint,omitempty"` // it is to be read again; with an ID alone
+	ID       ids.ID `cbor:"2,keyasint,omitzero"`  // zero: all
+	Unread   bool   `cbor:"3,keyasint,omitempty"` // marks it as unread; only with an ID
 }
 
 // Declaration implements Payload.
@@ -19,8 +19,8 @@ func (ReadNoticesPayload) Declaration() Declaration {
 
 func (ReadNoticesPayload) yields(state.Inbox) {}
 
-// PreferNoticesPayload sets how a customer is told of events; others stay as they are.
-// Faults: limit_reached, when there are more preferences than events.
+// PreferNoticesPayload sets how a customer is told of some events; others stay as they are. Faults:
+// limit_reached, when there are more preferences than events.
 type PreferNoticesPayload struct {
 	Customer string             `cbor:"1,keyasint"`
 	Set      []state.Preference `cbor:"2,keyasint"`
@@ -33,10 +33,10 @@ func (PreferNoticesPayload) Declaration() Declaration {
 
 func (PreferNoticesPayload) yields(state.Inbox) {}
 
-// TakeMailsPayload takes e-mails that are due, so that nothing joins them any more. Those that were
-// taken before and are due again are among them. Nothing is sent by it.
+// TakeMailsPayload takes the e-mails that are due, so that no notice joins them any more. They
+// include those that were taken before and are due again. It sends nothing.
 type TakeMailsPayload struct {
-	Most uint32 `cbor:"1,keyasint"` // e-mails; 100 at most
+	Most uint32 `cbor:"1,keyasint"` // e-mails, at most 100
 }
 
 // Declaration implements Payload.
@@ -46,18 +46,18 @@ func (TakeMailsPayload) Declaration() Declaration {
 
 func (TakeMailsPayload) yields([]state.Mail) {}
 
-// RecordMailsPayload notes what became of e-mails that were taken, and of letters that were due.
-// What is not known any more is passed over.
+// RecordMailsPayload records the outcome of e-mails that were taken and of letters that were due.
+// Unknown ones are skipped.
 type RecordMailsPayload struct {
-	Done  []ids.ID    `cbor:"1,keyasint,omitempty"` // sent, or refused for good
+	Done  []ids.ID    `cbor:"1,keyasint,omitempty"` // sent, or finally refused
 	Later []MailLater `cbor:"2,keyasint,omitempty"`
 }
 
-// MailLater is an e-mail that is tried again.
+// MailLater is an e-mail to be tried again.
 type MailLater struct {
 	ID    ids.ID `cbor:"1,keyasint"`
-	After int64  `cbor:"2,keyasint"` // milliseconds from the command's time on
-	// Untried says that the server failed, not the e-mail: it only goes behind the others.
+	After int64  `cbor:"2,keyasint"` // milliseconds after the command's time
+	// Untried says that the mail server failed, not the e-mail: it only goes behind the others.
 	Untried bool `cbor:"3,keyasint,omitempty"`
 }
 
@@ -68,8 +68,8 @@ func (RecordMailsPayload) Declaration() Declaration {
 
 func (RecordMailsPayload) yields(None) {}
 
-// PutThresholdPayload sets below which balance a customer's wallet is low. A balance that is below
-// it already is no news. Faults: unauthorized for a customer that does not exist.
+// PutThresholdPayload sets the low-balance threshold of a customer's wallet. A balance already
+// below it causes no notice. Faults: unauthorized for a customer that does not exist.
 type PutThresholdPayload struct {
 	Customer  string `cbor:"1,keyasint"`
 	Threshold int64  `cbor:"2,keyasint,omitempty"` // micros, not below 0

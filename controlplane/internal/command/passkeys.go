@@ -5,9 +5,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// AddPasskeyPayload gives an account a passkey. One of the same id that is there is the answer.
-// Faults: unauthorized when the account's password is not the one that was checked any more,
-// passkey_taken, limit_reached (20 of an account).
+// AddPasskeyPayload adds a passkey to an account. If the id exists, the answer is that passkey.
+// Faults: unauthorized when the account's password is no longer the checked one, passkey_taken,
+// limit_reached (20 of an account).
 type AddPasskeyPayload struct {
 	ID         ids.ID `cbor:"1,keyasint"`
 	Account    ids.ID `cbor:"2,keyasint"`
@@ -26,7 +26,7 @@ func (AddPasskeyPayload) Declaration() Declaration {
 
 func (AddPasskeyPayload) yields(state.Passkey) {}
 
-// RemovePasskeyPayload removes a passkey of an account. One that is not there is removed already.
+// RemovePasskeyPayload removes a passkey of an account. A missing passkey is already removed.
 type RemovePasskeyPayload struct {
 	Account ids.ID `cbor:"1,keyasint"`
 	Passkey ids.ID `cbor:"2,keyasint"`
@@ -39,10 +39,10 @@ func (RemovePasskeyPayload) Declaration() Declaration {
 
 func (RemovePasskeyPayload) yields(None) {}
 
-// UsePasskeyPayload begins a session by an answer of a passkey that was checked. Beyond 20 sessions
-// of an account the one goes that was not used for longest. Faults: unauthorized when the passkey
-// is gone, the challenge was answered before, or the count says that there are two of it;
-// account_disabled, customer_blocked.
+// UsePasskeyPayload opens a session after a passkey's answer was verified. Beyond 20 sessions per
+// account the least recently used one is removed. Faults: unauthorized when the passkey is gone,
+// the challenge was answered before, or the count shows a copy of it; account_disabled,
+// customer_blocked.
 type UsePasskeyPayload struct {
 	Passkey ids.ID     `cbor:"1,keyasint"`
 	Asked   int64      `cbor:"2,keyasint"` // when its challenge was made

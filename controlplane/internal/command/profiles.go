@@ -5,16 +5,16 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// SignUpPayload gives a customer that has not signed up its profile. With Entry it makes a customer
-// that is not there, and its wallet, as OpenCustomerPayload does. The customer has agreed to the
-// user agreement. Faults: customer_exists when it has signed up, email_taken when another customer
-// has, unauthorized when it is not there and has no Entry.
+// SignUpPayload makes the profile of a customer that has not signed up. With Entry it also makes a
+// missing customer and its wallet, as OpenCustomerPayload does. The customer has agreed to the user
+// agreement. Faults: customer_exists when it has signed up, email_taken when another customer has,
+// unauthorized when it does not exist and has no Entry.
 type SignUpPayload struct {
 	Customer  string `cbor:"1,keyasint"`
 	Email     string `cbor:"2,keyasint"`
 	Firstname string `cbor:"3,keyasint"`
 	Lastname  string `cbor:"4,keyasint"`
-	// Entry is the ledger entry of the free grant; zero: the customer is there.
+	// Entry is the ledger entry of the free grant; zero: the customer exists.
 	Entry ids.ID `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
@@ -25,7 +25,7 @@ func (SignUpPayload) Declaration() Declaration {
 
 func (SignUpPayload) yields(state.Profile) {}
 
-// RenameCustomerPayload changes the name of a customer, which has agreed to the user agreement.
+// RenameCustomerPayload changes the name of a customer, who has agreed to the user agreement.
 type RenameCustomerPayload struct {
 	Customer  string `cbor:"1,keyasint"`
 	Firstname string `cbor:"2,keyasint"`
@@ -39,8 +39,8 @@ func (RenameCustomerPayload) Declaration() Declaration {
 
 func (RenameCustomerPayload) yields(state.Profile) {}
 
-// ChangeInfoPayload changes what a customer keeps in its profile: it removes keys, then sets some.
-// A key that is not there is removed already. Faults: limit_reached (100 keys, 65,536 bytes).
+// ChangeInfoPayload changes the info in a customer's profile: it removes keys, then sets some. A
+// missing key is already removed. Faults: limit_reached (100 keys, 65,536 bytes).
 type ChangeInfoPayload struct {
 	Customer string       `cbor:"1,keyasint"`
 	Remove   []string     `cbor:"2,keyasint,omitempty"`

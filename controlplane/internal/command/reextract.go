@@ -6,10 +6,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// BeginReExtractPayload makes a run of the kept bodies of another run, read by a recipe. An item of
-// background work of the run's id reads them. It needs no money. In all else it is as an upload: it
-// has no list and no entry, and its rows are seen when it is whole. One whose run is there changes
-// nothing. Faults: scraper_not_found, scraper_already_running, INGEST_CAPACITY,
+// BeginReExtractPayload makes a run from the kept bodies of another run, read by a recipe.
+// Background work of the run's id reads them. It needs no money. Otherwise it is like an upload: it
+// has no list and no entry, and its rows are visible once it is complete. If the run exists,
+// nothing changes. Faults: scraper_not_found, scraper_already_running, INGEST_CAPACITY,
 // INGEST_CAPACITY_GLOBAL, out_of_space, customer_blocked.
 type BeginReExtractPayload struct {
 	Job      ids.ID       `cbor:"1,keyasint"`
@@ -27,16 +27,16 @@ func (BeginReExtractPayload) Declaration() Declaration {
 
 func (BeginReExtractPayload) yields(Launched) {}
 
-// ReExtracted is what came of the pages of a run that are read anew.
+// ReExtracted counts the outcomes of a run whose pages are extracted again.
 type ReExtracted struct {
-	Success   uint32 `cbor:"1,keyasint,omitempty"` // as state.Job has them
+	Success   uint32 `cbor:"1,keyasint,omitempty"` // as in state.Job
 	Errors    uint32 `cbor:"2,keyasint,omitempty"`
 	Items     uint64 `cbor:"3,keyasint,omitempty"`
 	Pages     uint64 `cbor:"4,keyasint,omitempty"`
 	Delivered uint64 `cbor:"5,keyasint,omitempty"`
 }
 
-// AdvanceReExtractPayload says how far a run of kept bodies is, if that is news and it is open.
+// AdvanceReExtractPayload updates the counts of an open run of kept bodies.
 type AdvanceReExtractPayload struct {
 	Job  ids.ID      `cbor:"1,keyasint"`
 	Done ReExtracted `cbor:"2,keyasint"`
@@ -49,9 +49,8 @@ func (AdvanceReExtractPayload) Declaration() Declaration {
 
 func (AdvanceReExtractPayload) yields(None) {}
 
-// EndReExtractPayload ends a run of kept bodies: all of its pages are stored and it is sealed, or
-// Message says why it never will be. The first word stands; one about a run that is not open
-// changes nothing.
+// EndReExtractPayload ends a run of kept bodies: all its pages are stored and it is sealed, or
+// Message says why it failed. The first outcome stands. A run that is not open is ignored.
 type EndReExtractPayload struct {
 	Job     ids.ID      `cbor:"1,keyasint"`
 	Done    ReExtracted `cbor:"2,keyasint"`

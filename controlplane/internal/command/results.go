@@ -7,21 +7,21 @@ import (
 
 // Bounds of results.
 const (
-	MaxResultArgs = 4 << 10 // bytes of what a result's work is told
-	MaxKeyColumns = 256     // columns that one command tells
-	MaxKeyColumn  = 1_024   // bytes of the name of one: 256 characters
+	MaxResultArgs = 4 << 10 // bytes of a result's work arguments
+	MaxKeyColumns = 256     // columns in one command
+	MaxKeyColumn  = 1_024   // bytes of a column's name: 256 characters
 )
 
-// KeyColumn is the column of a scraper's rows that a matching setup uses.
+// KeyColumn is the column of a scraper that a matching setup uses.
 type KeyColumn struct {
 	Scraper ids.ID `cbor:"1,keyasint"`
 	Column  string `cbor:"2,keyasint"`
 }
 
 // ProtectGroupPayload says that a group has a matching setup, and which columns it uses. From then
-// on no file of the group's scrapers that have data replaces rows. Of each scraper the first column
-// stands. A group that there is not, and scrapers that are none of its uploads, are passed over.
-// Faults: invalid_request beyond MaxKeyColumns or MaxKeyColumn.
+// on, no file replaces rows of the group's scrapers that have data. Each scraper keeps its first
+// column. Unknown groups, and scrapers that are not uploads of the group, are ignored. Faults:
+// invalid_request beyond MaxKeyColumns or MaxKeyColumn.
 type ProtectGroupPayload struct {
 	Group   ids.ID      `cbor:"1,keyasint"`
 	Columns []KeyColumn `cbor:"2,keyasint,omitempty"`
@@ -34,9 +34,9 @@ func (ProtectGroupPayload) Declaration() Declaration {
 
 func (ProtectGroupPayload) yields(None) {}
 
-// FixKeyPayload says by which column an upload's rows are added, whose scraper was protected after
-// it began. The scraper's first word stands. An upload that is not open or has a key, and one whose
-// scraper is not protected, stay as they are.
+// FixKeyPayload sets the key column of an upload whose scraper was protected after the upload
+// began. The scraper's first key stands. It ignores an upload that is not open or has a key, or
+// whose scraper is not protected.
 type FixKeyPayload struct {
 	Job    ids.ID `cbor:"1,keyasint"`
 	Column string `cbor:"2,keyasint"`
@@ -49,16 +49,16 @@ func (FixKeyPayload) Declaration() Declaration {
 
 func (FixKeyPayload) yields(None) {}
 
-// BeginResultPayload makes a run whose rows are made of a group's, by an item of background work of
-// a kind that has the run's id. The run is of an internal scraper in the group's sibling. Either is
-// made with the ids given if it is not there. A run that is Matched gives the group a matching
-// setup, in the same step. One whose run is there changes nothing. It ends as an upload does
-// (EndImportPayload). Faults: not_found, ALREADY_RUNNING, INGEST_CAPACITY, INGEST_CAPACITY_GLOBAL,
-// out_of_space, customer_blocked, invalid_request.
+// BeginResultPayload makes a run whose rows are made from a group's, by background work with the
+// run's id. The run belongs to an internal scraper in the group's sibling. If either is missing, it
+// is made with the given id. A run that is Matched also gives the group a matching setup. If the
+// run exists, nothing changes. It ends as an upload does (EndImportPayload). Faults: not_found,
+// ALREADY_RUNNING, INGEST_CAPACITY, INGEST_CAPACITY_GLOBAL, out_of_space, customer_blocked,
+// invalid_request.
 type BeginResultPayload struct {
 	Job        ids.ID     `cbor:"1,keyasint"`
 	Customer   string     `cbor:"2,keyasint"`
-	Group      ids.ID     `cbor:"3,keyasint"` // whose rows it is made of
+	Group      ids.ID     `cbor:"3,keyasint"` // the group whose rows it uses
 	Made       state.Made `cbor:"4,keyasint"`
 	Kind       string     `cbor:"5,keyasint"` // of the work
 	NewGroup   ids.ID     `cbor:"6,keyasint"`

@@ -5,8 +5,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// PutSchemaPayload replaces the schema Known if it is the customer's, a global one if Customer is
-// "". Otherwise it makes a new one under ID. Type and version name a global one as well. Faults:
+// PutSchemaPayload replaces the schema Known if it is the customer's, or a global one if Customer
+// is "". Otherwise it makes a new one with ID. Type and version also identify a global one. Faults:
 // limit_reached (200 schemas a customer, 1,000 global ones), schema_validation_failed when another
 // global schema has the type and version.
 type PutSchemaPayload struct {
@@ -31,37 +31,36 @@ func (PutSchemaPayload) Declaration() Declaration {
 
 func (PutSchemaPayload) yields(state.Schema) {}
 
-// Deletion is what a destructive call is about: the same in its preview and in its commit
+// Deletion describes a destructive call, in the same way in its preview and its commit
 // (specification 4.10).
 type Deletion struct {
 	Customer  string `cbor:"1,keyasint"`
 	Operation string `cbor:"2,keyasint"` // id of the operation that commits
 	Target    ids.ID `cbor:"3,keyasint"`
-	// what of the query changes the effect, in one spelling
+	// the part of the query that changes the effect, normalized
 	Query string `cbor:"4,keyasint,omitempty"`
-	// Rows is how many rows hang on the target, as whoever asks counted them: those of runs that
-	// are closed.
+	// Rows is how many rows of closed runs the target has, as the proposer counted them.
 	Rows int64 `cbor:"5,keyasint,omitempty" since:"2"`
-	// Run is of a target that is a run; nil: it is none.
+	// Run describes a target that is a run; nil: it is another.
 	Run *DeletedRun `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
-// WithData is the query of a deletion that takes the rows, too.
+// WithData is the query of a deletion that also removes the rows.
 const WithData = "withData=true"
 
-// Operations that have a preview. Each has its dependants in fsm.
+// Operations that have a preview. The counts of each cascade are in fsm.
 const (
 	OpDeleteSchema  = "svc_delete_customer_schema"
 	OpDeleteScraper = "svc_delete_scraper"
 	OpDeleteRun     = "svc_delete_run_data"
 	OpDeleteGroup   = "svc_delete_group"
-	// OpRemoveCustomer is of the customer itself: it has no other target.
+	// OpRemoveCustomer targets the customer itself.
 	OpRemoveCustomer = "svc_admin_remove_customer"
 )
 
-// PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets
-// the deletion through once, within 5 minutes, as long as nothing that hangs on the target changes.
-// Faults: those of the deletion for a target that is not there.
+// PreviewDeletePayload records that the customer was shown what a deletion does. Its token permits
+// the deletion once, within 5 minutes, unless the target's cascade changes. Faults: those of the
+// deletion for a missing target.
 type PreviewDeletePayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint"` // random
@@ -75,7 +74,7 @@ func (PreviewDeletePayload) Declaration() Declaration {
 func (PreviewDeletePayload) yields(state.Preview) {}
 
 // DeleteSchemaPayload removes a customer's schema. Scrapers that refer to it stay, and fail at
-// their next run. Token is that of the preview, "" for any that holds. Faults: schema_not_found,
+// their next run. Token is the preview's, "" accepts any valid preview. Faults: schema_not_found,
 // PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
 type DeleteSchemaPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`

@@ -5,14 +5,14 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of a customer's scrapers, so that no customer fills the replicated state.
+// Bounds of a customer's scrapers, so that no customer can fill the replicated state.
 const (
 	MaxScrapers = 100_000
-	// MaxScraperBytes is of scrapers with their recipes; one more may reach beyond.
+	// MaxScraperBytes bounds scrapers with their recipes; the last one may exceed it.
 	MaxScraperBytes = 256 << 20
 )
 
-// RoomForScraper refuses a scraper as one more than the customer, or its plan, may have.
+// RoomForScraper refuses a scraper beyond the customer's bounds, or its plan's.
 func RoomForScraper(v *state.View, customer string, by *PlanCap) error {
 	count := CountScrapers(v, customer)
 	if count >= MaxScrapers {
@@ -24,7 +24,7 @@ func RoomForScraper(v *state.View, customer string, by *PlanCap) error {
 	return RoomForRecipe(v, customer)
 }
 
-// RoomForRecipe refuses what adds to the scrapers of a customer that take all that they may.
+// RoomForRecipe refuses additions to scrapers that have reached MaxScraperBytes.
 func RoomForRecipe(v *state.View, customer string) error {
 	known := v.Customer(customer)
 	if known == nil || known.ScraperBytes < MaxScraperBytes {
@@ -34,7 +34,7 @@ func RoomForRecipe(v *state.View, customer string) error {
 		MaxScraperBytes>>20)
 }
 
-// CountScrapers counts a customer's. Those that the service makes itself are nobody's.
+// CountScrapers counts a customer's scrapers, without those that the service makes itself.
 func CountScrapers(v *state.View, customer string) (count int) {
 	for _, group := range v.Groups(customer) {
 		if group.Of.IsZero() {

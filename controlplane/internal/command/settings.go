@@ -6,39 +6,38 @@ import "shoal.dev/shoal/controlplane/internal/state"
 const (
 	MaxRateFigures   = 64
 	MaxRateClassName = 64                // bytes
-	MaxRateCount     = 1_000_000         // calls of a figure
+	MaxRateCount     = 1_000_000         // calls per figure
 	MaxRateMillis    = 86_400_000        // 24 hours
 	MaxThreshold     = 1_000_000_000_000 // micros
 	MaxHeavyImports  = 16
 	MaxUploadSeconds = 3_600
 	MaxHoldMinutes   = 1_440 // a file is kept for a day
 	MaxPlans         = 16
-	MaxPlanTerms     = 32         // features of a plan, and limits
+	MaxPlanTerms     = 32         // features of a plan, and also limits
 	MaxPlanText      = 64         // bytes of a name
-	MaxPlanCents     = 10_000_000 // a month: 100,000 EUR
+	MaxPlanCents     = 10_000_000 // per month: 100,000 EUR
 	MaxPlanLimit     = 1_000_000_000
 )
 
-// PutSettingsPayload changes the operators' settings: what it names, and nothing else. It answers
-// the settings behind it. One that changes nothing leaves the revision as it is. Faults:
-// invalid_request.
+// PutSettingsPayload changes the operators' settings that it names, and no others. It answers the
+// settings afterwards. Without a change the revision stays. Faults: invalid_request.
 type PutSettingsPayload struct {
 	By string `cbor:"1,keyasint,omitempty"` // the admin's subject
-	// BillingOff switches wallet billing off, or on; nil: as it is.
+	// BillingOff switches wallet billing off, or on; nil: unchanged.
 	BillingOff *bool `cbor:"2,keyasint,omitempty"`
-	// Threshold is of new wallets, in micros; nil: as it is. Below 0: that of the program.
+	// Threshold is for new wallets, in micros; nil: unchanged. Below 0: the program's own.
 	Threshold *int64 `cbor:"3,keyasint,omitempty"`
-	// Rates and CustomerRates replace all figures, by class, ascending; nil: as they are.
+	// Rates and CustomerRates replace all figures, by class, ascending; nil: unchanged.
 	Rates         *[]state.RateFigure `cbor:"4,keyasint,omitempty"`
 	CustomerRates *[]state.RateFigure `cbor:"5,keyasint,omitempty"`
-	// SignUp lets people make accounts for themselves, or not; nil: as it is.
+	// SignUp sets whether people may make their own accounts; nil: unchanged.
 	SignUp *bool `cbor:"6,keyasint,omitempty"`
-	// Uploads replaces the figures of uploads; nil: as they are.
+	// Uploads replaces the figures of uploads; nil: unchanged.
 	Uploads *state.UploadFigures `cbor:"7,keyasint,omitempty"`
-	// HistoryDays are how long an ended run stays in the history; nil: as it is. 0: as each leader
-	// was started.
+	// HistoryDays is how long an ended run stays in the history; nil: unchanged. 0: each leader's
+	// own figure.
 	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
-	// Plans replaces the catalogue of plans; nil: as it is. None are no catalogue.
+	// Plans replaces the catalogue of plans, which must not be empty; nil: unchanged.
 	Plans *[]state.Plan `cbor:"9,keyasint,omitempty"`
 }
 
@@ -49,10 +48,10 @@ func (PutSettingsPayload) Declaration() Declaration {
 
 func (PutSettingsPayload) yields(state.Settings) {}
 
-// SeedPlansPayload brings the catalogue of plans that a server was started with. It counts where
-// the settings have none, and changes nothing elsewhere: so the first server decides for all, and
-// what an operator has set stays. It is no change of the settings by an operator, so the revision
-// stays. It answers the settings behind it. Faults: invalid_request.
+// SeedPlansPayload proposes the catalogue of plans that a server was started with. It only takes
+// effect if the settings have none. So the first server decides for all, and an operator's
+// catalogue stays. The revision stays, since no operator made the change. It answers the settings
+// afterwards. Faults: invalid_request.
 type SeedPlansPayload struct {
 	Plans []state.Plan `cbor:"1,keyasint"`
 }

@@ -5,15 +5,15 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// ShareGroupPayload shares a customer's group with whoever has the e-mail addresses, for reading.
-// Who has it already keeps it. All are added or none. Faults: not_found (the group is not the
-// customer's), invalid_request (an address is the customer's own). Also limit_reached (100
-// addresses a group, 2,000 a customer, 1,000 groups an address) and plan_limit_reached.
+// ShareGroupPayload lets the owners of e-mail addresses read a customer's group. Existing shares
+// stay. All are added or none. Faults: not_found (the group is not the customer's), invalid_request
+// (an address is the customer's own). Also limit_reached (100 addresses a group, 2,000 a customer,
+// 1,000 groups an address) and plan_limit_reached.
 type ShareGroupPayload struct {
 	Customer string   `cbor:"1,keyasint"`
 	Group    ids.ID   `cbor:"2,keyasint"`
 	Emails   []string `cbor:"3,keyasint"` // each at most 254 bytes
-	// Cap is how many shares the customer's plan allows; nil: as many as anybody may have.
+	// Cap bounds the customer's shares by its plan; nil: only the general limit.
 	Cap *PlanCap `cbor:"4,keyasint,omitempty"`
 }
 

@@ -7,14 +7,14 @@ import (
 
 // Bounds of sites.
 const (
-	MaxSites            = 1_000      // of a customer
-	MaxSiteLinks        = 1_000_000  // of a site
-	MaxSiteLinksInTotal = 10_000_000 // of a customer's sites together
+	MaxSites            = 1_000      // per customer
+	MaxSiteLinks        = 1_000_000  // per site
+	MaxSiteLinksInTotal = 10_000_000 // of all sites of a customer
 )
 
-// PutSitePayload gives a scraper the links that a finished version in the row store has. A scraper
-// has one site, which keeps its id: ID is that of a new one, or what the caller named (Named).
-// Faults: scraper_not_found, not_found (the site named is none of this scraper), limit_reached.
+// PutSitePayload gives a scraper the links of a finished version in the row store. A scraper has
+// one site, which keeps its id. ID is for a new site, or is the one that the caller named (Named).
+// Faults: scraper_not_found, not_found (the site named is not this scraper's), limit_reached.
 type PutSitePayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Named    bool   `cbor:"2,keyasint,omitempty"`
@@ -32,8 +32,8 @@ func (PutSitePayload) Declaration() Declaration {
 
 func (PutSitePayload) yields(state.Site) {}
 
-// DeleteSitePayload removes a site of a customer, if there is one of that id. Its links are
-// nobody's from then on.
+// DeleteSitePayload removes a customer's site, if the id exists. Nobody owns its links from then
+// on.
 type DeleteSitePayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`

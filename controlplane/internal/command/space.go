@@ -5,9 +5,9 @@ import "shoal.dev/shoal/controlplane/internal/state"
 // MaxShortBytes bounds NoteSpacePayload.Short.
 const MaxShortBytes = 1_000
 
-// NoteSpacePayload says whose disks have less than their floor, for operators; "": there is room.
-// While there is none, nothing new is taken in and nothing is sent out (state.Cluster.Short).
-// Faults: invalid_request.
+// NoteSpacePayload says, for operators, which disks have less than their minimum of free space; "":
+// all have enough. Otherwise no new work is accepted and nothing is dispatched
+// (state.Cluster.Short). Faults: invalid_request.
 type NoteSpacePayload struct {
 	Short string `cbor:"1,keyasint,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// PlanCap is how many of a thing a customer may have by its plan. The caller looked it up: the
+// PlanCap bounds the number of one thing by a customer's plan. The caller looks it up, since the
 // catalogue of plans is the operator's.
 type PlanCap struct {
 	Plan string `cbor:"1,keyasint"`
@@ -14,7 +14,7 @@ type PlanCap struct {
 	Most int    `cbor:"3,keyasint"`
 }
 
-// Allows refuses one more than the plan allows. A customer without a plan has no cap: nil.
+// Allows refuses one more than the plan allows. A nil cap allows everything.
 func (c *PlanCap) Allows(count int) error {
 	if c == nil || count < c.Most {
 		return nil
@@ -22,9 +22,9 @@ func (c *PlanCap) Allows(count int) error {
 	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", c.Plan, c.Most, c.Name)
 }
 
-// BeginMovePayload claims a customer's subscription for a change that goes to the payment provider:
-// there is one at a time, for two minutes at most. Its revision is a new one. Faults: unauthorized
-// for a customer that does not exist, subscription_change_in_flight.
+// BeginMovePayload claims a customer's subscription while a change is made at the payment provider.
+// There is one claim at a time, for two minutes at most. It gets a new revision. Faults:
+// unauthorized for a customer that does not exist, subscription_change_in_flight.
 type BeginMovePayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Move     ids.ID `cbor:"2,keyasint"` // a new one
@@ -52,14 +52,14 @@ func (OpenCheckoutPayload) Declaration() Declaration {
 
 func (OpenCheckoutPayload) yields(state.Subscription) {}
 
-// TellContractPayload says how a contract stands at the payment provider, by an event of it or in
-// the answer to a Move. It says how things are, not what to add, so it comes to the same in any
-// order and number. What it answers has the contracts that are still to be ended there. Faults:
-// unauthorized for a customer that does not exist.
+// TellContractPayload reports a contract's state at the payment provider, from an event or from the
+// answer to a Move. It reports states, not changes, so order and repetition do not matter. Its
+// answer has the contracts still to be ended there. Faults: unauthorized for a customer that does
+// not exist.
 type TellContractPayload struct {
 	Customer string         `cbor:"1,keyasint"`
 	Contract state.Contract `cbor:"2,keyasint"`
-	Move     ids.ID         `cbor:"3,keyasint,omitempty"` // it ends; zero: an event
+	Move     ids.ID         `cbor:"3,keyasint,omitempty"` // the move to end; zero: an event
 }
 
 // Declaration implements Payload.
@@ -69,7 +69,7 @@ func (TellContractPayload) Declaration() Declaration {
 
 func (TellContractPayload) yields(state.Subscription) {}
 
-// EndMovePayload ends a move that changed nothing. One that is not under way is ended already.
+// EndMovePayload ends a move that changed nothing. A move that is not under way has ended.
 type EndMovePayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Move     ids.ID `cbor:"2,keyasint"`
@@ -95,7 +95,7 @@ func (ChooseFreePayload) Declaration() Declaration {
 
 func (ChooseFreePayload) yields(state.Subscription) {}
 
-// EndCheckoutPayload says that nobody can pay in a checkout any more. One that is not known has
+// EndCheckoutPayload says that nobody can pay in a checkout any more. An unknown checkout has
 // ended.
 type EndCheckoutPayload struct {
 	Customer string `cbor:"1,keyasint"`
@@ -109,9 +109,9 @@ func (EndCheckoutPayload) Declaration() Declaration {
 
 func (EndCheckoutPayload) yields(None) {}
 
-// PutInvoicePayload says how an invoice stands at the payment provider, in any order and number.
-// Beyond 1,000 of a customer the oldest makes room. Faults: unauthorized for a customer that does
-// not exist.
+// PutInvoicePayload reports an invoice's state at the payment provider, in any order and
+// repetition. Beyond 1,000 per customer the oldest is removed. Faults: unauthorized for a customer
+// that does not exist.
 type PutInvoicePayload struct {
 	Invoice state.Invoice `cbor:"1,keyasint"`
 }

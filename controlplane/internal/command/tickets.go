@@ -5,8 +5,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// IssueTicketPayload makes a ticket, which is good for a minute and once. One of the same hash that
-// is there is the answer. Beyond 20 of a customer the oldest one goes. Faults: unauthorized when
+// IssueTicketPayload makes a ticket, which is valid for a minute, and once. If the hash exists, the
+// answer is that ticket. Beyond 20 per customer the oldest is removed. Faults: unauthorized when
 // the customer does not exist.
 type IssueTicketPayload struct {
 	Hash     state.Hash `cbor:"1,keyasint"`
@@ -26,8 +26,7 @@ func (IssueTicketPayload) Declaration() Declaration {
 
 func (IssueTicketPayload) yields(state.Ticket) {}
 
-// TakeTicketPayload takes a ticket, which nobody can take again. Faults: unauthorized when there is
-// none, or its minute is over.
+// TakeTicketPayload uses a ticket up. Faults: unauthorized when there is none, or it has expired.
 type TakeTicketPayload struct {
 	Hash state.Hash `cbor:"1,keyasint"`
 }

@@ -5,12 +5,12 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TopUpsSince is the first cluster version in which customers pay in through a provider.
+// TopUpsSince is the first cluster version with top-ups through a provider.
 const TopUpsSince = 2
 
-// OpenTopUpPayload records a session that the payment provider has made for a customer, and answers
-// where it is paid. A session that is known stays as it is. Faults: unauthorized for a customer
-// that does not exist, limit_reached (100 open ones a customer).
+// OpenTopUpPayload records a payment provider's session for a customer, and answers where it is
+// paid. A known session stays as it is. Faults: unauthorized for a customer that does not exist,
+// limit_reached (100 open ones a customer).
 type OpenTopUpPayload struct {
 	Session  string `cbor:"1,keyasint"` // the provider's id, 1 to 255 bytes
 	Customer string `cbor:"2,keyasint"`
@@ -32,13 +32,13 @@ type OpenedTopUp struct {
 	URL     string `cbor:"2,keyasint"`
 }
 
-// PayTopUpPayload says that a session was paid: the customer is credited, once for each session,
-// whatever state it was in. Where there is no such customer, or the money is in another currency,
-// the top-up is UNMATCHED. Faults: amount_overflow.
+// PayTopUpPayload says that a session was paid. It credits the customer once per session, whatever
+// the session's state. For an unknown customer, or money in another currency, the top-up is
+// UNMATCHED. Faults: amount_overflow.
 type PayTopUpPayload struct {
 	Session  string `cbor:"1,keyasint"`
 	Payment  string `cbor:"2,keyasint,omitempty"` // the provider's id of the payment
-	Customer string `cbor:"3,keyasint"`           // unless the session was opened for another
+	Customer string `cbor:"3,keyasint"`           // ignored if the session was opened for another
 	Amount   int64  `cbor:"4,keyasint"`           // micros; 0: paid in another currency
 	Entry    ids.ID `cbor:"5,keyasint"`           // its ledger entry
 }
@@ -53,15 +53,15 @@ func (PayTopUpPayload) yields(PaidTopUp) {}
 // PaidTopUp answers PayTopUpPayload.
 type PaidTopUp struct {
 	TopUp state.TopUp `cbor:"1,keyasint"`
-	// Waiting are reversals of the payment that were told before it: each has to be told again.
+	// Waiting lists the payment's reversals reported before it. Each must be reported again.
 	Waiting []state.Reversal `cbor:"2,keyasint,omitempty"`
 }
 
-// EndTopUpPayload says that an open session ended without a payment. It changes nothing of one that
-// is not open, or not known.
+// EndTopUpPayload says that an open session ended without a payment. It ignores unknown sessions,
+// and those that are not open.
 type EndTopUpPayload struct {
 	Session string `cbor:"1,keyasint"`
-	Failed  bool   `cbor:"2,keyasint,omitempty"` // else it has expired
+	Failed  bool   `cbor:"2,keyasint,omitempty"` // otherwise it expired
 }
 
 // Declaration implements Payload.
@@ -71,15 +71,15 @@ func (EndTopUpPayload) Declaration() Declaration {
 
 func (EndTopUpPayload) yields(None) {}
 
-// ReverseTopUpPayload says that money of a payment went back, and how much of it came back after
-// all, which is final. The wallet follows, once for each, and may fall below zero. Before the
-// payment is known it only remembers. Faults: amount_overflow.
+// ReverseTopUpPayload says that money of a payment went back, and how much of it returned for good.
+// The wallet is adjusted once for each, and may fall below zero. Until the payment is known, the
+// reversal only waits. Faults: amount_overflow.
 type ReverseTopUpPayload struct {
 	ID      string `cbor:"1,keyasint"` // the provider's, of the refund or dispute
 	Payment string `cbor:"2,keyasint"`
 	Amount  int64  `cbor:"3,keyasint"`           // micros, above 0
-	Back    int64  `cbor:"4,keyasint,omitempty"` // micros of it that came back, Amount at most
-	Entry   ids.ID `cbor:"5,keyasint"`           // the ledger entry, if there is one to be made
+	Back    int64  `cbor:"4,keyasint,omitempty"` // micros of it that returned, at most Amount
+	Entry   ids.ID `cbor:"5,keyasint"`           // the ledger entry, if one is made
 }
 
 // Declaration implements Payload.

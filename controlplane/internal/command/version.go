@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Newest is the version up to which this binary can apply.
+// Newest is the newest version that this binary can apply.
 const Newest uint32 = 2
 
-// sinceOf is the version that has a member of a struct.
+// sinceOf returns the version that introduced a struct's member.
 func sinceOf(field reflect.StructField) uint32 {
 	tag, tagged := field.Tag.Lookup("since")
 	if !tagged {
@@ -22,7 +22,7 @@ func sinceOf(field reflect.StructField) uint32 {
 	return uint32(version)
 }
 
-// Grew says whether a payload of the type, or what it holds, has members that version 1 had not.
+// Grew reports whether a payload type, or a type in it, has members that version 1 lacks.
 func Grew(t reflect.Type) bool { return grew(t, nil) }
 
 func grew(t reflect.Type, within []reflect.Type) bool {
@@ -44,7 +44,7 @@ func grew(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// Trim is a payload without the members that a version has not. The payload itself stays as it is.
+// Trim returns a copy of the payload without members that are newer than version.
 func Trim(payload Payload, version uint32) Payload {
 	trimmed := reflect.New(reflect.TypeOf(payload)).Elem()
 	trimmed.Set(reflect.ValueOf(payload))
@@ -52,7 +52,7 @@ func Trim(payload Payload, version uint32) Payload {
 	return trimmed.Interface().(Payload)
 }
 
-// trim changes a value that can be set; what it refers to is copied before.
+// trim zeroes newer members of a settable value. It copies what the value refers to.
 func trim(v reflect.Value, version uint32) {
 	if !grew(v.Type(), nil) {
 		return

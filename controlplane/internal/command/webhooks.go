@@ -6,15 +6,15 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// PutWebhookPayload makes a webhook, or changes where it goes and of what it tells. One that is
-// switched off fails what is pending. Faults: limit_reached (10 a customer), not_found.
+// PutWebhookPayload makes a webhook, or changes its address and its events. Switching it off fails
+// its pending deliveries. Faults: limit_reached (10 a customer), not_found.
 type PutWebhookPayload struct {
 	ID       ids.ID        `cbor:"1,keyasint"`
 	Customer string        `cbor:"2,keyasint"`
 	URL      string        `cbor:"3,keyasint"`
 	Events   []model.Event `cbor:"4,keyasint"`
 	Off      bool          `cbor:"5,keyasint,omitempty"`
-	// Secret is that of a new one, random; none: it is there already.
+	// Secret is random, for a new webhook; none: the webhook exists.
 	Secret []byte `cbor:"6,keyasint,omitempty"`
 }
 
@@ -25,13 +25,13 @@ func (PutWebhookPayload) Declaration() Declaration {
 
 func (PutWebhookPayload) yields(state.Webhook) {}
 
-// RotateWebhookPayload gives a webhook another secret. The former one signs beside it for a while,
-// and what was former before does not any more. Faults: not_found.
+// RotateWebhookPayload gives a webhook a new secret. The former one also signs for a while, and the
+// one before it no longer does. Faults: not_found.
 type RotateWebhookPayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
 	Secret   []byte `cbor:"3,keyasint"`
-	Overlap  int64  `cbor:"4,keyasint,omitempty"` // milliseconds from the command's time on
+	Overlap  int64  `cbor:"4,keyasint,omitempty"` // milliseconds after the command's time
 }
 
 // Declaration implements Payload.
@@ -54,19 +54,19 @@ func (DeleteWebhookPayload) Declaration() Declaration {
 
 func (DeleteWebhookPayload) yields(None) {}
 
-// RecordDeliveriesPayload notes what became of deliveries. What ended meanwhile, or was tried by
-// another sender, is passed over.
+// RecordDeliveriesPayload records the outcome of deliveries. It skips those that have ended, or
+// that another sender has tried.
 type RecordDeliveriesPayload struct {
 	Tried []TriedDelivery `cbor:"1,keyasint"`
 }
 
-// TriedDelivery is one try.
+// TriedDelivery is one attempt.
 type TriedDelivery struct {
 	Webhook ids.ID `cbor:"1,keyasint"`
 	Message ids.ID `cbor:"2,keyasint"`
-	Tries   uint32 `cbor:"3,keyasint,omitempty"` // before this one
-	Status  uint16 `cbor:"4,keyasint,omitempty"` // of the answer; 0: none came
-	Error   string `cbor:"5,keyasint,omitempty"` // at most 200 bytes; "": it went through
+	Tries   uint32 `cbor:"3,keyasint,omitempty"` // before this attempt
+	Status  uint16 `cbor:"4,keyasint,omitempty"` // of the answer; 0: none
+	Error   string `cbor:"5,keyasint,omitempty"` // at most 200 bytes; "": delivered
 }
 
 // Declaration implements Payload.
@@ -76,8 +76,8 @@ func (RecordDeliveriesPayload) Declaration() Declaration {
 
 func (RecordDeliveriesPayload) yields(None) {}
 
-// SendDeliveryPayload has a webhook's message sent anew, under the id that it had, or a test that
-// is new. Faults: not_found, limit_reached for a test when too many deliveries are pending.
+// SendDeliveryPayload sends a webhook's message again under its old id, or sends a new test.
+// Faults: not_found, limit_reached for a test when too many deliveries are pending.
 type SendDeliveryPayload struct {
 	Webhook  ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`

@@ -40,8 +40,8 @@ func TestAccounts(t *testing.T) {
 	b.refused(other, fault.LimitReached)
 }
 
-// A session begins with the password that was checked. It goes with its sign-out, with the one of
-// all, when it is one too many, and when nobody uses it.
+// A session needs the checked password. It ends by its own sign-out, by a sign-out of all, as one
+// too many, and when nobody uses it.
 func TestSessions(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -58,7 +58,7 @@ func TestSessions(t *testing.T) {
 	for n := range byte(maxSessions) {
 		b.now += 10
 		b.must(opening(n + 1))
-		b.must(opening(n + 1)) // again
+		b.must(opening(n + 1)) // a repeat
 	}
 	first := b.view().Session(state.Hash{1})
 	b.must(command.TouchSessionsPayload{Sessions: []command.SessionTouch{
@@ -101,8 +101,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A repeated command of a sign-in does not bring back what a sign-out ended meanwhile, nor does a
-// repeated sign-out end what began since.
+// Repeating a sign-in does not restore a session that a sign-out ended meanwhile. Repeating a
+// sign-out does not end newer sessions.
 func TestRepeatedSignInsAndSignOuts(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -145,7 +145,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// A password is changed by who knows the one of now. All other sessions end, once.
+// Changing a password needs the current one. It ends all other sessions, once.
 func TestPasswordsAreChanged(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -173,7 +173,7 @@ func TestPasswordsAreChanged(t *testing.T) {
 	b.must(next)
 	told := len(b.trail())
 	b.now++
-	b.must(set) // again
+	b.must(set) // a repeat
 	if len(b.view().Sessions(ann.ID)) != 2 || b.view().Account(ann.ID).PasswordAt != 500 ||
 		len(b.trail()) != told {
 		t.Error("a repeat changes something")
@@ -186,8 +186,8 @@ func TestPasswordsAreChanged(t *testing.T) {
 	}
 }
 
-// A disabled account has no session, a removed one is gone, and what came before does not come
-// back with repeats.
+// A disabled account has no session, and a removed one is gone. Repeats of earlier commands bring
+// nothing back.
 func TestAccountsAreDisabledAndRemoved(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -206,7 +206,7 @@ func TestAccountsAreDisabledAndRemoved(t *testing.T) {
 	b.refused(opening(2), fault.AccountDisabled)
 	b.must(enable)
 	b.must(opening(2))
-	b.by(anAdmin, first, disable) // a repeat of before
+	b.by(anAdmin, first, disable) // a repeat of an earlier command
 	b.must(enable)
 	if a := b.view().Account(ann.ID); a.DisabledAt != 0 || len(b.view().Sessions(ann.ID)) != 1 {
 		t.Errorf("%+v", a)
@@ -232,7 +232,7 @@ func TestAccountsAreDisabledAndRemoved(t *testing.T) {
 	}
 }
 
-// What lets in no more is noted, so that no restore brings it back.
+// Revocations are marked, so that no restore undoes them.
 func TestRemovalsAreNoted(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)

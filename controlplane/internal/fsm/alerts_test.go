@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// alerted is a scraper in a group whose customer is told of changes.
+// alerted makes a scraper in a group whose customer is told of changes.
 func (b *bench) alerted(name string) (scraper ids.ID) {
 	b.t.Helper()
 	scraper = b.product(name)
@@ -27,7 +27,7 @@ func (b *bench) alerts(scraper ids.ID, alerts *state.Alerts) command.PutGroupPay
 		DataTable: group.DataTable, StartType: group.StartType, Alerts: alerts}
 }
 
-// A run that is complete is compared by one item of work, and what it finds is told once.
+// A complete run is compared by one item of work, and its changes are reported once.
 func TestChangesAreToldOnce(t *testing.T) {
 	b := newBench(t)
 	scraper := b.alerted("Shop")
@@ -67,7 +67,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 	}
 }
 
-// Runs that are stopped or failed are not compared, nor are those of groups without alerts.
+// Stopped and failed runs are not compared, nor are runs of groups without alerts.
 func TestWhatIsNotCompared(t *testing.T) {
 	b := newBench(t)
 	plain, alerted := b.product("Plain"), b.alerted("Shop")
@@ -82,7 +82,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
-// Alerts have so many kinds, and so many members of the key.
+// The number of kinds and of key fields is bounded.
 func TestAlertsAreBounded(t *testing.T) {
 	b := newBench(t)
 	scraper := b.alerted("Shop")
@@ -94,8 +94,8 @@ func TestAlertsAreBounded(t *testing.T) {
 	}
 }
 
-// Uploads and runs of kept bodies are compared, too, once they are complete. What a protected
-// upload adds stays in the same run, so there is nothing to compare.
+// Complete uploads and runs of kept bodies are compared, too. A protected upload adds to the same
+// run, so there is nothing to compare.
 func TestRunsWithoutPagesAreCompared(t *testing.T) {
 	b := newBench(t)
 	scraper := b.alerted("Shop")

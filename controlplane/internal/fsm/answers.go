@@ -12,16 +12,16 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// answer is how the results of a command are kept in idempotency records. Who repeats a call sends
-// the same request: what the result says after it is not kept.
+// answer says how idempotency records keep a command's results. A repeated call sends the same
+// request, so a record omits what that determines.
 type answer struct {
-	// keep is what is kept of a result; false: its payload does not say enough.
+	// keep returns the part of a result to keep; false: the payload does not determine the rest.
 	keep func(payload command.Payload, result any) (any, bool)
-	// remake is the result, of a call that was applied at a state time.
+	// remake rebuilds the result of a call that was applied at a state time.
 	remake func(c *codec.Codec, data []byte, payload command.Payload, at int64) (any, error)
 }
 
-// answers are those of all commands whose results are large.
+// answers returns the answers of all commands with large results.
 func answers() map[command.Number]answer {
 	all := map[command.Number]answer{}
 	add(all, keepGroup, remakeGroup)
@@ -48,17 +48,17 @@ func add[P command.Of[R], R, K any](all map[command.Number]answer, keep func(P, 
 			if err := c.Unmarshal(data, &kept); err != nil {
 				return nil, err
 			}
-			given, _ := payload.(P) // a claimed launch is replayed to its claim, and needs none
+			given, _ := payload.(P) // a replayed launch claim needs no payload
 			return remake(given, kept, at), nil
 		},
 	}
 }
 
-// lookUp is the result of a command that was applied before, as the state has it now.
+// lookUp reads the result of an already applied command from the current state.
 type lookUp func(tx *state.Tx, payload command.Payload) (any, error)
 
-// lookUps are those of commands that change little of something large. What is kept of their
-// results for a proposer that did not hear them says only that they were applied.
+// lookUps returns the lookups of commands that change a little of something large. For a proposer
+// that missed their result, the state only records that they were applied.
 func lookUps() map[command.Number]lookUp {
 	profile := func(tx *state.Tx, customer string) (state.Profile, error) {
 		known, err := changedProfile(tx, customer)
@@ -71,7 +71,7 @@ func lookUps() map[command.Number]lookUp {
 		command.PutRetentionPayload{}.Declaration().Number: func(tx *state.Tx,
 			payload command.Payload) (any, error) {
 			scraper, err := retained(tx, payload.(command.PutRetentionPayload))
-			scraper.Content = state.Hash{} // the record's alone
+			scraper.Content = state.Hash{} // only the record has it
 			return scraper, err
 		},
 		command.RenameCustomerPayload{}.Declaration().Number: func(tx *state.Tx,
@@ -85,14 +85,14 @@ func lookUps() map[command.Number]lookUp {
 	}
 }
 
-// looksUp says whether nothing is kept of a result for a proposer that did not hear it.
+// looksUp reports whether nothing is kept of a result for a proposer that missed it.
 func (m *FSM) looksUp(tx *state.Tx, payload command.Payload, result Result) bool {
 	return result.Err == nil && tx.ClusterVersion() >= state.BriefSince &&
 		m.lookUps[payload.Declaration().Number] != nil
 }
 
-// brief is what a record keeps of a result. It is nil when the record has to keep all of it,
-// because the result is not what would be made again.
+// brief returns what a record keeps of a result. It is nil when the record must keep all of it,
+// because remaking it would give another result.
 func (m *FSM) brief(tx *state.Tx, payload command.Payload, result Result) []byte {
 	how, known := m.answers[payload.Declaration().Number]
 	if !known || result.Err != nil || tx.ClusterVersion() < state.BriefSince {
@@ -117,7 +117,7 @@ func (m *FSM) brief(tx *state.Tx, payload command.Payload, result Result) []byte
 	return data
 }
 
-// replay is the answer of a record to the same call.
+// replay returns a record's answer to a repeated call.
 func (m *FSM) replay(claim *state.Claim, payload command.Payload) Result {
 	if claim.Kept == nil {
 		return m.load(claim.Number, claim.Result, claim.Fault)
@@ -131,7 +131,7 @@ func (m *FSM) replay(claim *state.Claim, payload command.Payload) Result {
 	return m.remake(claim.Number, claim.Kept, payload, claim.Expires-claimKeptMillis)
 }
 
-// remake is the result of which a record kept a part.
+// remake rebuilds a result from the part that a record kept.
 func (m *FSM) remake(number uint16, kept []byte, payload command.Payload, at int64) Result {
 	value, err := m.answers[command.Number(number)].remake(m.codec, kept, payload, at)
 	if err != nil {
@@ -140,14 +140,14 @@ func (m *FSM) remake(number uint16, kept []byte, payload command.Payload, at int
 	return Result{Value: value}
 }
 
-// tag is an endpoint's tag: the number of a well-known one, or its text.
+// tag is an endpoint's tag: the number of a well-known tag, or its text.
 type tag struct {
 	_      struct{} `cbor:",toarray"`
 	Number uint8
 	Text   string
 }
 
-// wellKnown are the tags that have numbers, from 1. Append only.
+// wellKnown lists the tags with numbers, from 1. Append only.
 func wellKnown() []string {
 	return []string{model.ProductPageTag, model.ProductListTag, model.SearchTag,
 		model.WebsiteContacts}
@@ -287,7 +287,7 @@ func remakeWebhook(p command.PutWebhookPayload, k keptWebhook, at int64) state.W
 	return w
 }
 
-// keptProfile is of a customer that had said nothing of itself before it signed up.
+// keptProfile is for a customer that had no profile before it signed up.
 type keptProfile struct {
 	_ struct{} `cbor:",toarray"`
 }

@@ -14,15 +14,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// mostKept is what a record with a result may take beside the customer's name, in bytes of a
-// snapshot.
+// mostKept bounds a record with a result in a snapshot, in bytes, besides the customer's name.
 const mostKept = 100
 
-// bodyKept is what the hash of a streamed body may take more.
+// bodyKept is what the hash of a streamed body may add.
 const bodyKept = 10
 
-// TestRecordsAreBrief: whatever a call made, and however much it said, its record is small. It
-// answers the same call as the first time, even when what it made has changed since.
+// TestRecordsAreBrief: a call's record is small, whatever the call made or said. It gives a repeat
+// the first answer, even when the result has changed since.
 func TestRecordsAreBrief(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	spec := model.Scraper{Name: long, Type: model.SingleProduct,
@@ -153,8 +152,8 @@ func TestRecordsAreBrief(t *testing.T) {
 	}
 }
 
-// TestLargeResultsAreLookedUp: what changes little of something large leaves little for who did not
-// hear the answer. Who proposes it again hears how things are, and changes nothing.
+// TestLargeResultsAreLookedUp: a command that changes a little of something large keeps little for
+// a proposer that missed the answer. Repeating it answers the current state, and changes nothing.
 func TestLargeResultsAreLookedUp(t *testing.T) {
 	c := calls{trials: newTrialsWith(t, 0, 0)}
 	long := strings.Repeat("x", 4_000)
@@ -212,8 +211,8 @@ func TestLargeResultsAreLookedUp(t *testing.T) {
 	}
 }
 
-// TestRecordsKeepWhatTheRequestDoesNotSay: an update that names only some of a group is answered
-// with the others as they were.
+// TestRecordsKeepWhatTheRequestDoesNotSay: an update that names only some members of a group is
+// answered with the others as they were.
 func TestRecordsKeepWhatTheRequestDoesNotSay(t *testing.T) {
 	c := calls{trials: newTrialsWith(t, 0, 0)}
 	put := command.PutGroupPayload{ID: c.group, Customer: customer, Name: "as it was",
@@ -225,8 +224,7 @@ func TestRecordsKeepWhatTheRequestDoesNotSay(t *testing.T) {
 	}
 }
 
-// TestRecordsAreBoundedInBytes: at the bound the next call is told to wait, and only what is gone
-// makes room.
+// TestRecordsAreBoundedInBytes: at the bound the next call must wait, until records have expired.
 func TestRecordsAreBoundedInBytes(t *testing.T) {
 	c := calls{trials: newTrialsWith(t, 0, 0)}
 	fill := func(bytes int) {
@@ -251,8 +249,8 @@ func TestRecordsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestRecordsOfBeforeAreAnswered: a call that was made, or claimed, before its cluster had brief
-// records is completed and answered afterwards.
+// TestRecordsOfBeforeAreAnswered: a call made or claimed before its cluster had brief records is
+// completed and answered afterwards.
 func TestRecordsOfBeforeAreAnswered(t *testing.T) {
 	d := newDefiner(t, 1)
 	owner, group := d.owner(1)

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of who signs in.
+// Bounds of accounts and sessions.
 const (
 	maxAccounts = 100 // of a customer
 	maxSessions = 20  // of an account
@@ -37,11 +37,11 @@ func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account,
 	account := state.Account{ID: p.ID, Email: p.Email, Customer: p.Customer, Password: p.Password,
 		Admin: p.Admin, CreatedAt: tx.Now}
 	tx.PutAccount(&account)
-	dropLetters(tx, account.Email) // which make one
+	dropLetters(tx, account.Email) // letters that would make the account
 	return account, nil
 }
 
-// renewAccount makes an account what its issuer says of it now. One that is disabled stays so.
+// renewAccount updates an account with its issuer's data. A disabled account stays disabled.
 func renewAccount(tx *state.Tx, known *state.Account,
 	p *command.CreateAccountPayload) state.Account {
 	next := *known
@@ -77,7 +77,7 @@ func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, err
 
 func errPasswordChanged() error { return fault.New(fault.Unauthorized, "the password was changed") }
 
-// signsIn says why an account does not sign in.
+// signsIn returns the reason why an account cannot sign in, or nil.
 func signsIn(tx *state.Tx, account *state.Account) error {
 	if account.DisabledAt != 0 {
 		return fault.New(fault.AccountDisabled, "the operator of the service has disabled this "+
@@ -90,8 +90,8 @@ func signsIn(tx *state.Tx, account *state.Account) error {
 	return nil
 }
 
-// beginSession opens a session of an account, in the place of the one that was not used for longest
-// where there are too many.
+// beginSession opens a session of an account. If there are too many, it removes the least recently
+// used one.
 func beginSession(tx *state.Tx, account *state.Account, hash state.Hash,
 	life int64) state.Session {
 	for open := tx.Sessions(account.ID); len(open) >= maxSessions; open = open[1:] {
@@ -142,7 +142,7 @@ func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// signOut ends the sessions of an account but one; zero: all. What it has granted ends with them.
+// signOut ends the sessions of an account except keep (zero: all), and ends its grants.
 func signOut(tx *state.Tx, account ids.ID, keep state.Hash) {
 	endGrants(tx, account)
 	for _, session := range tx.Sessions(account) {
@@ -180,7 +180,7 @@ func removeAccount(tx *state.Tx, p command.RemoveAccountPayload) (command.None, 
 	return command.None{}, nil
 }
 
-// dropAccount removes an account for good. What lets it in is the caller's to end.
+// dropAccount removes an account for good. The caller ends its sessions, letters and passkeys.
 func dropAccount(tx *state.Tx, account *state.Account) {
 	tx.RemoveAccount(account)
 	noteRevoked(tx, account.ID)
@@ -199,8 +199,8 @@ func touchSessions(tx *state.Tx, p command.TouchSessionsPayload) (command.None, 
 	return command.None{}, nil
 }
 
-// expireSessions forgets sessions that were idle for too long, a bounded number at a time. One that
-// is used to its very end goes within SessionIdleMillis after it.
+// expireSessions removes sessions idle for too long, a bounded number at a time. A session used
+// until its end is removed within SessionIdleMillis after it.
 func expireSessions(tx *state.Tx) {
 	var ended []*state.Session
 	tx.SessionsByUse(func(s *state.Session) bool {

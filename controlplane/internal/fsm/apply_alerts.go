@@ -11,11 +11,11 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// maxAlertWork bounds the runs of a customer that wait to be compared. Beyond, what changed is not
-// told: the customer has thousands of notices that nobody reads.
+// maxAlertWork bounds a customer's runs that wait to be compared. Beyond it changes are not
+// reported: the customer has thousands of unread notices.
 const maxAlertWork = 1_000
 
-// checkAlerts refuses what no group may have.
+// checkAlerts refuses alerts beyond the bounds.
 func checkAlerts(a *state.Alerts) error {
 	if a == nil {
 		return nil
@@ -31,8 +31,8 @@ func checkAlerts(a *state.Alerts) error {
 	return nil
 }
 
-// watchRun has a run that counts from now on compared with the one before it, if its group wants
-// that.
+// watchRun has a run compared with the one before, if its group wants that. It is called when a run
+// begins to count.
 func watchRun(tx *state.Tx, customer string, job, scraper ids.ID) {
 	of := tx.Scraper(scraper)
 	if of == nil || of.Customer != customer || tx.ClusterVersion() < state.AlertsSince {
@@ -48,7 +48,7 @@ func watchRun(tx *state.Tx, customer string, job, scraper ids.ID) {
 		State: state.WorkReady, At: tx.Now, Created: tx.Now, Advanced: tx.Now})
 }
 
-// watchEnded is watchRun of a run that has ended, if it is complete and nobody's trial.
+// watchEnded calls watchRun for an ended run that is complete and not a trial.
 func watchEnded(tx *state.Tx, job *state.Job) {
 	if job.State == model.Completed && !job.Trial() {
 		watchRun(tx, job.Customer, job.ID, job.Scraper)
@@ -82,7 +82,7 @@ func tellChanges(tx *state.Tx, p command.TellChangesPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// alertText is a text with as many bytes as a notice keeps of it.
+// alertText cuts a text to the bytes that a notice keeps.
 func alertText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), command.MaxAlertText)], "")
 }

@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// maxPassed bounds how many records that have to stay are passed over in search of old ones that
-// may go. What is not found so goes with a later command.
+// maxPassed bounds the records that are passed over, because they must stay, in search of removable
+// ones. A later command removes what this one misses.
 const maxPassed = 256
 
 func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, error) {
@@ -47,14 +47,14 @@ func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, er
 		if tx.Customer(customer).Removed() {
 			keep = 0
 		}
-		dropEntries(tx, customer, keep) // before their runs: these say whether they may go
+		dropEntries(tx, customer, keep) // before their runs, which say whether they may go
 		dropRuns(tx, customer, keep)
 	}
 	return command.None{}, nil
 }
 
-// countArchived notes on a wallet that the archive has one entry more. Entries come in the order in
-// which they were sealed, so the newest says it all.
+// countArchived counts one more archived entry on its wallet. The last sealed one gives both
+// figures.
 func countArchived(tx *state.Tx, entry *state.Entry) {
 	wallet := *tx.Wallet(entry.Customer)
 	// Entries may come in another order than they were sealed in.
@@ -65,7 +65,7 @@ func countArchived(tx *state.Tx, entry *state.Entry) {
 	tx.PutWallet(&wallet)
 }
 
-// dropRuns takes a customer's archived runs out of the state, but for the newest.
+// dropRuns removes a customer's archived runs from the state, except the newest.
 func dropRuns(tx *state.Tx, customer string, keep int) {
 	kept := map[*state.Job]bool{}
 	tx.CustomerJobs(customer, func(job *state.Job) bool {
@@ -88,7 +88,7 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	for _, job := range gone {
 		tx.RemoveJob(job)
 		if job.Unlisted() {
-			continue // no trial is a scraper's, and a stopped upload is none of its runs any more
+			continue // a trial is not a scraper's run, nor is a stopped upload
 		}
 		if scraper := summed[job.Scraper]; scraper != nil {
 			scraper.Past = scraper.Past.Add(job, scraper, tx.DeletedRun(job.ID) != nil)
@@ -98,17 +98,17 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 			summed[job.Scraper] = &scraper
 		}
 	}
-	for _, scraper := range summed { // each write is of another record: order does not matter
+	for _, scraper := range summed { // each write is to another record: order does not matter
 		tx.PutScraper(scraper)
 	}
 }
 
-// lent says whether a trial has just ended: who asks for the same is answered by it.
+// lent reports whether a trial ended so recently that it still answers identical ones.
 func lent(tx *state.Tx, job *state.Job) bool {
 	return job.Same != (state.Hash{}) && tx.Now < job.Finished+state.SameMillis
 }
 
-// dropEntries takes a customer's archived entries out of the state, but for the newest.
+// dropEntries removes a customer's archived entries from the state, except the newest.
 func dropEntries(tx *state.Tx, customer string, keep int) {
 	kept := map[*state.Entry]bool{}
 	tx.Entries(customer, func(entry *state.Entry) bool {

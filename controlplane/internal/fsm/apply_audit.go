@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxAuditWaiting bounds the entries of the audit trail that wait for the archive, as far as
-	// customers make them: beyond it no keys are made.
+	// maxAuditWaiting bounds the audit entries that wait for the archive because of customers.
+	// Beyond it no keys are made.
 	maxAuditWaiting = 100_000
 	maxActionBytes  = 64
 )
 
-// audit writes the entry of the audit trail that a command deserves.
+// audit writes the command's entry in the audit trail, if it has one.
 func audit(tx *state.Tx, env *command.Envelope, payload command.Payload) {
 	action := actionOf(payload)
 	if env.Actor != nil {
@@ -26,8 +26,8 @@ func audit(tx *state.Tx, env *command.Envelope, payload command.Payload) {
 	tx.Audit(action)
 }
 
-// actionOf names a command that nobody called for: move-schedules for MoveSchedulesPayload. The
-// names stand in golden files, so that they stay what they are.
+// actionOf names a command without an API call: move-schedules for MoveSchedulesPayload. Golden
+// files contain the names, so that they never change.
 func actionOf(payload command.Payload) string {
 	var action strings.Builder
 	for i, c := range strings.TrimSuffix(reflect.TypeOf(payload).Name(), "Payload") {

@@ -35,7 +35,7 @@ func beginCatalogue(tx *state.Tx, p command.BeginCataloguePayload) (state.Catalo
 	return c, nil
 }
 
-// endCatalogue takes the first word on a catalogue.
+// endCatalogue records the first reported outcome of a catalogue.
 func endCatalogue(tx *state.Tx, p command.EndCataloguePayload) (command.None, error) {
 	known := tx.Catalogue(p.ID)
 	if known == nil || known.State != state.CatalogueReading {
@@ -57,7 +57,7 @@ func endCatalogue(tx *state.Tx, p command.EndCataloguePayload) (command.None, er
 	return command.None{}, nil
 }
 
-// removeCatalogue removes a catalogue with its background work. Its file is nobody's from then on.
+// removeCatalogue removes a catalogue with its background work. Nobody owns its file from then on.
 func removeCatalogue(tx *state.Tx, c *state.Catalogue) {
 	if item := tx.WorkItem(c.ID); item != nil {
 		tx.RemoveWork(item)

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of categories, whose filters the API bounds in bytes.
+// Bounds of categories. The API bounds their filters in bytes.
 const (
 	maxCategories        = 100   // of a group
 	maxCategoriesInTotal = 1_000 // of a customer
@@ -25,7 +25,7 @@ func putCategory(tx *state.Tx, p command.PutCategoryPayload) (state.Category, er
 	switch known := tx.CategoryByName(p.Group, p.Name); {
 	case known != nil:
 		category = *known
-		p.Cap = nil // none more
+		p.Cap = nil // the number does not grow
 	case len(tx.Categories(p.Group)) >= maxCategories:
 		return state.Category{}, fault.New(fault.LimitReached,
 			"a group has at most %d categories", maxCategories)
@@ -44,7 +44,7 @@ func putCategory(tx *state.Tx, p command.PutCategoryPayload) (state.Category, er
 	return category, nil
 }
 
-// deletedCategory is the category that a deletion names, by its group as the query.
+// deletedCategory returns the category that a deletion targets, in the group named by its query.
 func deletedCategory(tx *state.Tx, d *command.Deletion) *state.Category {
 	group, err := ids.Parse(d.Query)
 	if err != nil {
@@ -57,8 +57,8 @@ func deletedCategory(tx *state.Tx, d *command.Deletion) *state.Category {
 	return c
 }
 
-// cascadeOfCategory is nothing but the category: rows know of none. Another filter under its name
-// is another category to decide on.
+// cascadeOfCategory has only the category itself, since rows do not refer to it. If its filter
+// changes, the preview no longer holds.
 func cascadeOfCategory(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	category := deletedCategory(tx, d)
 	if category == nil {
@@ -77,7 +77,7 @@ func deleteCategory(tx *state.Tx, p command.DeleteCategoryPayload) (command.None
 	return command.None{}, nil
 }
 
-// removeCategories removes those of a group.
+// removeCategories removes the categories of a group.
 func removeCategories(tx *state.Tx, group ids.ID) {
 	for _, category := range tx.Categories(group) {
 		tx.RemoveCategory(category)

@@ -30,7 +30,7 @@ func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (command.No
 	return command.None{}, nil
 }
 
-// errShort refuses what would take more room, as long as there is too little.
+// errShort refuses new data while there is too little disk space.
 func errShort() error {
 	return fault.New(fault.OutOfSpace, "the service has too little disk space to take in anything "+
 		"new; what is under way waits. Try again later")
@@ -67,8 +67,8 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (command.None, er
 	return command.None{}, nil
 }
 
-// bindServices refuses a node of other services. The first node that names some says which are the
-// cluster's.
+// bindServices refuses a node with other services than the cluster's. The first node that names its
+// services sets the cluster's.
 func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
 	current := tx.Cluster()
 	if current == nil {

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds per customer, so that no customer fills the replicated state.
+// Bounds per customer, so that no customer can fill the replicated state.
 const (
 	maxKeys     = 1_000
 	maxGroups   = 10_000
@@ -48,8 +48,8 @@ func unblockCustomer(tx *state.Tx, p command.UnblockCustomerPayload) (state.Cust
 	return setBlock(tx, p.Customer, 0, "")
 }
 
-// setBlock blocks a customer, or with no time and nobody takes the block back. A block that stands
-// keeps its time and its author.
+// setBlock blocks a customer, or unblocks it if at is 0. An existing block keeps its time and its
+// admin.
 func setBlock(tx *state.Tx, ref string, at int64, by string) (state.Customer, error) {
 	known := tx.Customer(ref)
 	if known == nil || known.Removed() {

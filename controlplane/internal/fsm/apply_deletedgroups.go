@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	maxDeletedGroups = 1_000 // of a customer, that are being removed
+	maxDeletedGroups = 1_000 // of a customer, still being removed
 	membersAtOnce    = 200   // scrapers that one command removes
 )
 
-// cascadeOfGroup is what the deletion of a group reaches: scrapers, runs that are not closed,
-// categories, shares, sites, and rows if they are to go. One of these more or less since the
-// preview is another state to decide on. So are a scraper's run, and other links of a site.
+// cascadeOfGroup returns what a group's deletion takes along: scrapers, open runs, categories,
+// shares, sites, and rows if they go, too. If any of these changes after the preview, the preview
+// no longer holds. The same is true if a scraper runs, or a site's links change.
 func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	group := tx.Group(d.Target)
 	if group == nil || group.Customer != d.Customer {
 		return state.Cascade{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
 	h, scrapers, sites := xxh3.New(), 0, siteCounts{}
-	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash takes everything
+	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash never fails
 	tx.GroupScrapers(group.ID, func(s *state.Scraper) bool {
 		scrapers++
 		note(s.ID)
@@ -36,7 +36,7 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 		return true
 	})
 	open := openInGroup(tx, group)
-	for _, sibling := range tx.Siblings(group.ID) { // they go with it
+	for _, sibling := range tx.Siblings(group.ID) { // they are deleted with the group
 		note(sibling.ID)
 		open = append(open, openInGroup(tx, sibling)...)
 	}
@@ -66,8 +66,8 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	return cascade, nil
 }
 
-// openInGroup lists the runs that are not closed and that a group's deletion stops: those that
-// store rows in it, and those of its scrapers.
+// openInGroup lists the open runs that a group's deletion stops: those that store rows in it, and
+// those of its scrapers.
 func openInGroup(tx *state.Tx, group *state.Group) []*state.Job {
 	var open []*state.Job
 	for _, job := range tx.OpenJobsOfCustomer(group.Customer) {
@@ -95,7 +95,7 @@ func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// dropGroup removes a group, and its rows if they go.
+// dropGroup removes a group, and its rows if rows is set.
 func dropGroup(tx *state.Tx, group *state.Group, rows bool) {
 	for _, job := range openInGroup(tx, group) {
 		if !job.State.Final() {
@@ -113,7 +113,7 @@ func dropGroup(tx *state.Tx, group *state.Group, rows bool) {
 	}
 }
 
-// removeMembers removes some scrapers of a deleted group, and says whether others are left.
+// removeMembers removes some scrapers of a deleted group. It reports whether others are left.
 func removeMembers(tx *state.Tx, group ids.ID) (left bool) {
 	var members []*state.Scraper
 	tx.GroupScrapers(group, func(s *state.Scraper) bool {
@@ -128,7 +128,7 @@ func removeMembers(tx *state.Tx, group ids.ID) (left bool) {
 	return left
 }
 
-// freeName removes the scraper of a deleted group that has a name yet, if there is one.
+// freeName frees a scraper name that a member of a deleted group still has, by removing the member.
 func freeName(tx *state.Tx, customer, name string) {
 	if member := tx.MemberByName(customer, name); member != nil &&
 		tx.DeletedGroup(member.Group) != nil {

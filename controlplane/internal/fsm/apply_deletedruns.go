@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxDeletedRuns   = 10_000 // of a customer; a read of the history names them all
-	maxForgottenRuns = 1_000  // of one command
+	maxDeletedRuns   = 10_000 // of a customer; reads of the history name all of them
+	maxForgottenRuns = 1_000  // per command
 )
 
-// cascadeOfRun is what the deletion of a run's rows reaches. The run may have left the state: then
-// whoever proposes has looked whose it is.
+// cascadeOfRun returns what deleting a run's rows takes along. If the run has left the state, the
+// proposer has checked its owner.
 func cascadeOfRun(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	job, run := tx.Job(d.Target), d.Run
 	if run == nil || tx.DeletedRun(d.Target) != nil ||

@@ -44,7 +44,7 @@ func askExport(tx *state.Tx, p command.AskExportPayload) (state.Export, error) {
 	return e, nil
 }
 
-// endExport takes the first word on an export.
+// endExport records the first reported outcome of an export.
 func endExport(tx *state.Tx, p command.EndExportPayload) (state.Export, error) {
 	known := tx.Export(p.ID)
 	if known == nil {
@@ -84,7 +84,7 @@ func dropExport(tx *state.Tx, p command.DropExportPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// removeExport removes an export, and its background work. Its file is nobody's from then on.
+// removeExport removes an export with its background work. Nobody owns its file from then on.
 func removeExport(tx *state.Tx, e *state.Export) {
 	if item := tx.WorkItem(e.ID); item != nil {
 		tx.RemoveWork(item)
@@ -92,7 +92,7 @@ func removeExport(tx *state.Tx, e *state.Export) {
 	tx.RemoveExport(e)
 }
 
-// expireExports removes exports whose time is over, a bounded number at a time.
+// expireExports removes expired exports, a bounded number at a time.
 func expireExports(tx *state.Tx) {
 	var old []*state.Export
 	tx.ExportsByExpiry(func(e *state.Export) bool {

@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of feedback. A text has 16 KB at most, so one customer has 3 MB and all have 160 MB.
+// Bounds of feedback. A text has at most 16 KB, so one customer has 3 MB and all have 160 MB.
 const (
-	maxFeedbackADay    = 10 // of a customer, by UTC
+	maxFeedbackADay    = 10 // per customer and UTC day
 	maxFeedback        = 200
 	maxFeedbackInTotal = 10_000
 	maxFeedbackText    = 4_000 // characters
@@ -48,7 +48,7 @@ func giveFeedback(tx *state.Tx, p command.GiveFeedbackPayload) (command.GivenFee
 	return command.GivenFeedback{ID: p.ID, At: tx.Now}, nil
 }
 
-// makeRoomForFeedback drops the oldest of all while one more would be too many.
+// makeRoomForFeedback drops the oldest messages of all customers until one more fits.
 func makeRoomForFeedback(tx *state.Tx) {
 	for tx.AllFeedback() >= maxFeedbackInTotal {
 		var oldest *state.Feedback
@@ -57,14 +57,14 @@ func makeRoomForFeedback(tx *state.Tx) {
 	}
 }
 
-// dropFeedback removes a customer's: its words may say who it is.
+// dropFeedback removes a customer's messages, since they may identify the person.
 func dropFeedback(tx *state.Tx, customer string) {
 	for _, f := range tx.FeedbackOf(customer) {
 		tx.RemoveFeedback(f)
 	}
 }
 
-// expireFeedback removes what is too old, a bounded number at a time.
+// expireFeedback removes old messages, a bounded number at a time.
 func expireFeedback(tx *state.Tx) {
 	var old []*state.Feedback
 	tx.OldestFeedback(func(f *state.Feedback) bool {

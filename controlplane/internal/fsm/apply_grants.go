@@ -53,7 +53,7 @@ func redeemCode(tx *state.Tx, p command.RedeemCodePayload) (state.Grant, error) 
 		if grant.ID == p.Grant {
 			return *grant, nil
 		}
-		tx.RemoveGrant(grant) // of two who have the code one has stolen it
+		tx.RemoveGrant(grant) // two programs have the code, so one has stolen it
 		return state.Grant{}, nil
 	}
 	spent := *code
@@ -107,7 +107,7 @@ func endGrant(tx *state.Tx, p command.EndGrantPayload) (command.None, error) {
 	return command.None{}, nil
 }
 
-// endGrants ends what an account has granted, and what it was about to.
+// endGrants ends an account's grants and removes its unused codes.
 func endGrants(tx *state.Tx, account ids.ID) {
 	for _, grant := range tx.Grants(account) {
 		tx.RemoveGrant(grant)
@@ -117,8 +117,8 @@ func endGrants(tx *state.Tx, account ids.ID) {
 	}
 }
 
-// expireGrants ends those that nobody has refreshed for too long, and forgets codes, a bounded
-// number at a time.
+// expireGrants ends grants without a refresh for too long, and removes old codes, a bounded number
+// at a time.
 func expireGrants(tx *state.Tx) {
 	var idle []*state.Grant
 	tx.GrantsByUse(func(g *state.Grant) bool {
@@ -144,7 +144,7 @@ func expireGrants(tx *state.Tx) {
 	}
 }
 
-// countTrialOf counts a trial that begins as a billable one of a grant.
+// countTrialOf counts a billable trial of a grant.
 func countTrialOf(tx *state.Tx, known *state.Grant) error {
 	grant := *known
 	if day := utcDay(tx.Now); grant.TrialDay != day {
@@ -158,7 +158,7 @@ func countTrialOf(tx *state.Tx, known *state.Grant) error {
 	return nil
 }
 
-// uncountTrialOf gives a trial that delivered nothing back to its grant.
+// uncountTrialOf uncounts a trial of a grant that delivered nothing.
 func uncountTrialOf(tx *state.Tx, job *state.Job) {
 	known := tx.Grant(job.Key)
 	if known == nil || job.Delivered > 0 || known.TrialDay != utcDay(job.Queued) ||

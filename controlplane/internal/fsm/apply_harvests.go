@@ -26,7 +26,7 @@ func askHarvest(tx *state.Tx, p command.AskHarvestPayload) (state.Harvest, error
 	return h, nil
 }
 
-// mayHarvest refuses what must not be harvested now.
+// mayHarvest refuses a harvest beyond the bounds, or beside another one of the scraper.
 func mayHarvest(tx *state.Tx, p *command.AskHarvestPayload) error {
 	scraper := tx.Scraper(p.Scraper)
 	if scraper == nil || scraper.Customer != p.Customer {
@@ -60,7 +60,7 @@ func mayHarvest(tx *state.Tx, p *command.AskHarvestPayload) error {
 	return nil
 }
 
-// endHarvest takes the first word on a harvest.
+// endHarvest records the first reported outcome of a harvest.
 func endHarvest(tx *state.Tx, p command.EndHarvestPayload) (command.None, error) {
 	known := tx.Harvest(p.ID)
 	if known == nil || known.State != state.HarvestRunning {
@@ -80,7 +80,7 @@ func endHarvest(tx *state.Tx, p command.EndHarvestPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// forgetHarvests forgets what is wiped, or that it has rows.
+// forgetHarvests removes wiped harvests, or marks them as wiped.
 func forgetHarvests(tx *state.Tx, p command.ForgetHarvestsPayload) (command.None, error) {
 	for _, id := range p.Harvests {
 		known := tx.Harvest(id)

@@ -8,11 +8,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxHeldRuns bounds the runs of a customer that are held back. Beyond, the longest held one is
-// not any more: its rows have expired, or its customer does not look.
+// maxHeldRuns bounds a customer's runs that are held back. Beyond it, the longest held one is
+// released: its rows have expired, or its customer does not look.
 const maxHeldRuns = 1_000
 
-// hold holds back a run that is complete, if its group wants that. It says whether it did.
+// hold holds a complete run back, if its group wants that. It reports whether it did.
 func hold(tx *state.Tx, job *state.Job, why string) bool {
 	group := tx.Group(job.Group)
 	if why == "" || job.State != model.Completed || group == nil || !group.Quarantine {
@@ -34,7 +34,7 @@ func releaseRun(tx *state.Tx, p command.ReleaseRunPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// notifyHeld tells of a run that is held back.
+// notifyHeld notifies the customer of a run that is held back.
 func notifyHeld(tx *state.Tx, job *state.Job) {
 	n := state.Notice{ID: state.NoticeID(model.RunAnomaly, job.Customer, job.ID, 0),
 		Customer: job.Customer, Event: model.RunAnomaly, Subject: job.ID, Scraper: job.Scraper,

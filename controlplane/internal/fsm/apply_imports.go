@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// beginImport makes a run of a file's rows. It needs no money, and no list.
+// beginImport makes a run from a file's rows. It needs neither money nor a list.
 func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImport, error) {
 	none := command.BegunImport{}
 	if job := tx.Job(p.Job); job != nil {
@@ -56,7 +56,7 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 	return command.BegunImport{Job: p.Job, Scraper: scraper.ID, Key: key}, nil
 }
 
-// idle refuses a scraper that has a run under way which comes on. Those that do not come on fail.
+// idle refuses a scraper with an advancing run under way. It fails stuck runs.
 func idle(tx *state.Tx, scraper ids.ID) error {
 	open := tx.OpenJobsOf(scraper)
 	for _, job := range open {
@@ -71,7 +71,7 @@ func idle(tx *state.Tx, scraper ids.ID) error {
 	return nil
 }
 
-// openImport makes the run of a written scraper whose rows an item of work stores.
+// openImport makes a run whose rows an item of work stores. The scraper must be written already.
 func openImport(tx *state.Tx, scraper *state.Scraper, known *state.Import, item *state.Work) {
 	tx.PutJob(&state.Job{ID: known.Job, Customer: scraper.Customer, Group: scraper.Group,
 		Scraper: scraper.ID, Revision: scraper.Revision, State: model.Running, Queued: tx.Now,
@@ -89,7 +89,7 @@ func openImport(tx *state.Tx, scraper *state.Scraper, known *state.Import, item 
 	tx.CountLaunch(scraper.Customer, tx.Now/dayMillis)
 }
 
-// roomForImport refuses an upload that the customer, or the service, has no room for.
+// roomForImport refuses an upload for which the customer, or the service, has no room.
 func roomForImport(tx *state.Tx, customer string) error {
 	known := tx.Customer(customer)
 	switch {
@@ -102,7 +102,7 @@ func roomForImport(tx *state.Tx, customer string) error {
 	return command.RoomForImport(&tx.View, customer)
 }
 
-// importedScraper is the scraper of an upload, checked and not written.
+// importedScraper returns an upload's scraper, checked and not yet written.
 func importedScraper(tx *state.Tx, p *command.BeginImportPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)
@@ -135,7 +135,7 @@ func advanceImport(tx *state.Tx, p command.AdvanceImportPayload) (command.None, 
 	return command.None{}, nil
 }
 
-// endImport ends an upload by itself: it is whole, or it failed.
+// endImport ends an upload that is complete or has failed.
 func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 	job, known := tx.Job(p.Job), tx.Import(p.Job)
 	if job == nil || known == nil || job.Ended() {
@@ -174,13 +174,13 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		tx.PutScraper(&filled)
 	}
 	notifyRun(tx, &ended)
-	if known.Key == "" { // what a protected upload adds stays in the same run
+	if known.Key == "" { // a protected upload adds to the same run
 		watchEnded(tx, &ended)
 	}
 	return command.None{}, nil
 }
 
-// failImport ends an upload of which nothing is kept but the reason.
+// failImport fails an upload, and keeps only the reason.
 func failImport(tx *state.Tx, job *state.Job, known *state.Import, message string) {
 	ended := *job
 	ended.State, ended.Items = model.Failed, 0
@@ -205,13 +205,13 @@ func putUploadLimits(tx *state.Tx, p command.PutUploadLimitsPayload) (state.Cust
 	return customer, nil
 }
 
-// stopImport ends an upload that somebody stopped. Nothing of it is kept, and its run stands in no
+// stopImport ends an upload that somebody stopped. Nothing of it is kept, and its run leaves the
 // history.
 func stopImport(tx *state.Tx, job *state.Job, reason model.StopReason) {
 	ended := *job
 	ended.State, ended.Reason, ended.Items = model.Stopped, reason, 0
 	known := tx.Import(job.ID)
-	if known == nil { // only a run that has ended lacks it
+	if known == nil { // only an ended run has none
 		return
 	}
 	closeImport(tx, &ended, known, []ids.ID{job.ID})
@@ -222,8 +222,8 @@ func stopImport(tx *state.Tx, job *state.Job, reason model.StopReason) {
 	}
 }
 
-// closeImport writes how an upload has ended. Nothing about its run changes any more, and no read
-// shows the rows of the hidden runs.
+// closeImport writes the end of an upload. Its run never changes again, and no read shows the rows
+// of the hidden runs.
 func closeImport(tx *state.Tx, job *state.Job, known *state.Import, hidden []ids.ID) {
 	job.Closed, job.Finished, job.Index = true, tx.Now, tx.Index
 	tx.PutJob(job)
@@ -238,7 +238,7 @@ func closeImport(tx *state.Tx, job *state.Job, known *state.Import, hidden []ids
 		tx.PutImport(&ended)
 	}
 	pruneRecipes(tx, job.Scraper)
-	pruneRecipes(tx, job.ID) // that of a run of kept bodies
+	pruneRecipes(tx, job.ID) // the recipe of a run of kept bodies
 }
 
 func forgetImports(tx *state.Tx, p command.ForgetImportsPayload) (command.None, error) {

@@ -33,7 +33,7 @@ func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 	return answer, nil
 }
 
-// launchMembers makes the runs of a command that may have been made.
+// launchMembers makes the runs of a command, which has passed its own checks.
 func launchMembers(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.LaunchedRuns) {
 	answer.Skipped = append(answer.Skipped, p.Skipped...)
 	for i := range p.Runs {
@@ -51,7 +51,7 @@ func launchMembers(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.L
 	}
 }
 
-// launchMember makes one run of a group's launch, or says why it is none.
+// launchMember makes one run of a group's launch, or returns why not.
 func launchMember(tx *state.Tx, p *command.LaunchRunsPayload, run *command.GroupRun) (
 	job command.GroupJob, reason state.SkipReason) {
 	scraper := tx.Scraper(run.Scraper)
@@ -77,15 +77,15 @@ func launchMember(tx *state.Tx, p *command.LaunchRunsPayload, run *command.Group
 		Queued: launched.Queued}, 0
 }
 
-// launchItem makes the runs of an item of background work, and moves it on: once, whoever asks for
-// it, and however often.
+// launchItem makes the runs of an item of background work, and advances the item. The cursor
+// ensures that each part is made once.
 func launchItem(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns, error) {
 	answer := command.LaunchedRuns{Unnamed: p.Unnamed}
 	item := tx.WorkItem(p.Item.ID)
 	if item == nil || item.Customer != p.Customer || !bytes.Equal(item.Cursor, p.Item.From) ||
 		len(p.Runs) > 0 && tx.IsShort() ||
 		len(p.Runs) > command.MaxRunsAtOnce || len(p.Skipped) > command.MaxSkips ||
-		len(tx.OpenJobsOfCustomer(p.Customer))+len(p.Runs) > maxOpenRuns { // what is due waits
+		len(tx.OpenJobsOfCustomer(p.Customer))+len(p.Runs) > maxOpenRuns { // due starts wait
 		return answer, nil
 	}
 	if tx.Customer(p.Customer).Blocked() {
@@ -108,8 +108,7 @@ func launchItem(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 	return answer, nil
 }
 
-// countStarts notes at the schedules what became of their starts: of the group's, or of each
-// scraper's.
+// countStarts records the outcome of starts in their schedules: the group's, or each scraper's own.
 func countStarts(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.LaunchedRuns) {
 	note := func(target ids.ID, launched, skipped uint32, reason state.SkipReason, done bool) {
 		known := tx.Schedule(target)
@@ -153,7 +152,7 @@ func stopGroup(tx *state.Tx, p command.StopGroupPayload) (command.LaunchedRuns, 
 	for _, job := range openInGroup(tx, group) {
 		scraper := tx.Scraper(job.Scraper)
 		if job.State.Final() || scraper == nil || scraper.Group != group.ID {
-			continue // of a scraper that was moved elsewhere, whose group stops it
+			continue // the scraper was moved, and its new group stops the run
 		}
 		endRun(tx, job, model.StoppedByCustomer)
 		dropUnmerged(tx, job)

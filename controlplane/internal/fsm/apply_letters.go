@@ -8,8 +8,8 @@ import (
 
 // Bounds of letters.
 const (
-	// maxLetters is how many to one address are open. Whoever asks for more keeps nobody out: the
-	// owner has all of them.
+	// maxLetters bounds the open letters to one address. Asking for more locks nobody out, since
+	// the address's owner has all of them.
 	maxLetters   = 3
 	maxNewcomers = 10_000 // letters that make accounts
 	maxAddress   = 254    // bytes of an address
@@ -37,8 +37,8 @@ func putLetter(tx *state.Tx, p command.PutLetterPayload) (command.None, error) {
 	return command.None{}, nil
 }
 
-// makeRoom says whether an address may get one more letter. The oldest ones go for it only if they
-// are told to.
+// makeRoom reports whether an address may get one more letter. It removes the oldest ones for it
+// only if oldestGo is set.
 func makeRoom(tx *state.Tx, email string, oldestGo bool) bool {
 	var open []*state.Letter
 	for _, letter := range tx.LettersTo(email) {
@@ -98,19 +98,19 @@ func useLetter(tx *state.Tx, p command.UseLetterPayload) (command.None, error) {
 	tx.PutAccount(&next)
 	signOut(tx, account.ID, state.Hash{})
 	dropLetters(tx, account.Email)
-	dropPasskeys(tx, account.ID) // one may be of who knew the password
+	dropPasskeys(tx, account.ID) // one may belong to a person who knew the password
 	return command.None{}, nil
 }
 
-// dropLetters ends all letters to an address.
+// dropLetters removes all letters to an address.
 func dropLetters(tx *state.Tx, email string) {
 	for _, letter := range tx.LettersTo(email) {
 		tx.RemoveLetter(letter)
 	}
 }
 
-// recordLetter notes what became of a letter that was due: it was sent, or is tried again some time
-// after. It counts a try if tried. What would be tried when its link is good no more is not sent.
+// recordLetter records the outcome of a due letter: it was sent, or is tried again after a time.
+// tried counts an attempt. If the link expires before the next attempt, the letter is not sent.
 func recordLetter(tx *state.Tx, known *state.Letter, after int64, tried bool) {
 	letter := *known
 	if letter.At == 0 {
@@ -127,7 +127,7 @@ func recordLetter(tx *state.Tx, known *state.Letter, after int64, tried bool) {
 	tx.PutLetter(&letter)
 }
 
-// expireLetters removes those whose links are good no more, a bounded number at a time.
+// expireLetters removes expired letters, a bounded number at a time.
 func expireLetters(tx *state.Tx) {
 	var old []*state.Letter
 	tx.LettersByAge(func(l *state.Letter) bool {

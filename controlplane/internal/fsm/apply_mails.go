@@ -9,17 +9,17 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// How notices are put together to e-mails. Of one event a customer gets the first after a minute,
-// and then at most one an hour, which tells all since.
+// How notices are gathered in e-mails. For each event a customer gets the first one after a minute.
+// Then it gets at most one an hour, with everything since.
 const (
 	gatherMillis = 60 * 1000
 	mailedMillis = 60 * 60 * 1000
 	maxTaken     = 100
-	// senderGoneMillis is for how long e-mails may stand still before nobody seems to send them.
+	// senderGoneMillis is how long e-mails may stand still before the sender counts as gone.
 	senderGoneMillis = 7 * 24 * 60 * 60 * 1000
 )
 
-// mailable says whether a customer can be told by e-mail: it has said where to, and somebody sends.
+// mailable reports whether a customer can get e-mails: it has an address, and a sender works.
 func mailable(tx *state.Tx, customer string) bool {
 	if profile := tx.Profile(customer); profile == nil || profile.Email == "" {
 		return false
@@ -29,8 +29,8 @@ func mailable(tx *state.Tx, customer string) bool {
 	})
 }
 
-// post adds a notice to the customer's e-mail of its event. One that nobody has taken yet is joined
-// however old it is, so that there are two at most.
+// post adds a notice to the customer's e-mail of its event. It joins an e-mail that is not taken
+// yet, however old, so that there are at most two.
 func post(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 	mail := state.Mail{ID: n.ID, Customer: n.Customer, Event: n.Event}
 	if known := tx.MailOf(n.Customer, n.Event, false); known != nil {
@@ -58,7 +58,7 @@ func takeMails(tx *state.Tx, p command.TakeMailsPayload) ([]state.Mail, error) {
 	for _, m := range due {
 		mail := *m
 		if before := tx.MailOf(m.Customer, m.Event, true); !m.Taken && before != nil {
-			mail.At = max(before.At, tx.Now) + 1 // it goes on gathering while that one is tried
+			mail.At = max(before.At, tx.Now) + 1 // it keeps gathering while the taken one is tried
 			tx.PutMail(&mail)
 			continue
 		}
@@ -94,7 +94,7 @@ func recordMails(tx *state.Tx, p command.RecordMailsPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// byEmail and inApp say which of the two ways a preference has.
+// byEmail and inApp report whether a preference includes that way.
 func byEmail(how model.NoticePreference) bool {
 	return how == model.ByEmail || how == model.BothWays
 }

@@ -10,17 +10,17 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of what one customer has of notices. It has one more than maxNotices when that one counts
-// those which found no room.
+// Bounds of a customer's notices. The fold, which counts notices without room, may be one more than
+// maxNotices.
 const (
 	maxNotices       = 1_000
 	noticeKeptMillis = 90 * 24 * 60 * 60 * 1000
 	maxPreferences   = 64
 )
 
-// notify tells a customer of something, as it wants to be told. It costs the same however many
-// notices there are. Beyond maxNotices the oldest one that was read makes room; while none was, the
-// new one is counted by the newest.
+// notify tells a customer of an event, by its preferences. Its cost does not depend on the number
+// of notices. Beyond maxNotices it removes the oldest read notice. If none is read, the fold counts
+// the new one.
 func notify(tx *state.Tx, n state.Notice) {
 	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil ||
 		tx.Customer(n.Customer).Removed() {
@@ -37,20 +37,20 @@ func notify(tx *state.Tx, n state.Notice) {
 	if mailed {
 		post(tx, &inbox, n)
 	}
-	if inApp(how) || !mailed { // what cannot be sent is told all the same
+	if inApp(how) || !mailed { // an event that cannot be mailed is still listed
 		list(tx, &inbox, n)
 	}
 	tx.PutInbox(inbox)
 }
 
-// list adds a notice to those that the customer sees in the application.
+// list adds a notice to those that the application shows.
 func list(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 	if inbox.Unread >= maxNotices {
 		fold(tx, inbox, n)
 		return
 	}
 	if inbox.Notices >= maxNotices {
-		oldest := tx.OldestRead(n.Customer) // there is one: fewer are unread
+		oldest := tx.OldestRead(n.Customer) // exists, since fewer are unread
 		tx.RemoveNotice(oldest)
 		inbox.Drop(oldest)
 	}
@@ -58,7 +58,7 @@ func list(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 	inbox.Add(&n)
 }
 
-// fold counts a notice that finds no room.
+// fold counts a notice that has no room.
 func fold(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 	folded := state.Notice{ID: state.NoticeID(model.MoreNotices, n.Customer, n.ID, n.Made),
 		Customer: n.Customer, Event: model.MoreNotices, Made: n.Made}
@@ -73,7 +73,7 @@ func fold(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 	tx.PutNotice(&folded)
 }
 
-// notifyRun tells of a run that has ended by itself. Who stopped it, or capped it, knows.
+// notifyRun notifies of a run that ended on its own. A person who stopped or capped it knows.
 func notifyRun(tx *state.Tx, job *state.Job) {
 	if job.Trial() {
 		return
@@ -105,7 +105,7 @@ func notifyRun(tx *state.Tx, job *state.Job) {
 	notify(tx, n)
 }
 
-// notifyRefused tells of a start that was refused, unless the one before it was for the same
+// notifyRefused notifies of a refused start, unless the start before was refused for the same
 // reason.
 func notifyRefused(tx *state.Tx, s *state.Schedule) {
 	start, news := s.Refused()
@@ -123,7 +123,7 @@ func notifyRefused(tx *state.Tx, s *state.Schedule) {
 	notify(tx, n)
 }
 
-// notifyLow tells of a balance that falls below the customer's threshold.
+// notifyLow notifies of a balance that falls below the customer's threshold.
 func notifyLow(tx *state.Tx, w *state.Wallet) {
 	if w.Balance() >= w.Threshold {
 		return
@@ -136,13 +136,13 @@ func notifyLow(tx *state.Tx, w *state.Wallet) {
 		Customer: w.Customer, Event: model.WalletLowBalance, Micros: w.Balance()})
 }
 
-// moment is an id of the state's time, for what happens without a subject.
+// moment returns an id made from the state time, for events without a subject.
 func moment(tx *state.Tx) (now ids.ID) {
 	binary.BigEndian.PutUint32(now[:], uint32(tx.Now/1000))
 	return now
 }
 
-// notifyPaid tells of a top-up that was credited, by its ledger entry.
+// notifyPaid notifies of a top-up that was credited, by its ledger entry.
 func notifyPaid(tx *state.Tx, entry *state.Entry) {
 	notify(tx, state.Notice{
 		ID:       state.NoticeID(model.TopUpApplied, entry.Customer, entry.ID, 0),
@@ -150,14 +150,14 @@ func notifyPaid(tx *state.Tx, entry *state.Entry) {
 		Micros: entry.Amount})
 }
 
-// notifyUnpaid tells of a top-up whose payment failed. One that nobody paid in time is no news.
+// notifyUnpaid notifies of a top-up whose payment failed. An expired one causes no notice.
 func notifyUnpaid(tx *state.Tx, u *state.TopUp) {
 	notify(tx, state.Notice{
 		ID:       state.NoticeID(model.TopUpFailed, u.Customer, moment(tx), tx.Index),
 		Customer: u.Customer, Event: model.TopUpFailed, Micros: u.Asked})
 }
 
-// notifyKey tells of a key that was made.
+// notifyKey notifies of a new key.
 func notifyKey(tx *state.Tx, key *state.Key) {
 	notify(tx, state.Notice{ID: state.NoticeID(model.APIKeyCreated, key.Customer, key.ID, 0),
 		Customer: key.Customer, Event: model.APIKeyCreated, Subject: key.ID, Name: key.Name})
@@ -189,8 +189,7 @@ func readNotices(tx *state.Tx, p command.ReadNoticesPayload) (state.Inbox, error
 	return inbox, nil
 }
 
-// mark notes that a notice was read, or that it was not. Of a fold that was read another one takes
-// over.
+// mark marks a notice as read or unread. If it was the fold, the next overflow makes a new one.
 func mark(tx *state.Tx, inbox *state.Inbox, known *state.Notice, read bool) {
 	if known.Read == read {
 		return
@@ -229,7 +228,7 @@ func putThreshold(tx *state.Tx, p command.PutThresholdPayload) (state.Wallet, er
 	return wallet, nil
 }
 
-// expireNotices removes what is too old, a bounded number at a time.
+// expireNotices removes old notices, a bounded number at a time.
 func expireNotices(tx *state.Tx) {
 	var old []*state.Notice
 	tx.NoticesByAge(func(n *state.Notice) bool {

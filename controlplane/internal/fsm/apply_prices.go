@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// priceRowBytes is what a row takes of a snapshot beside its texts, at most.
+// priceRowBytes bounds a row's size in a snapshot, besides its texts.
 const priceRowBytes = 24
 
 func setPrices(tx *state.Tx, p command.SetPricesPayload) (state.PriceTable, error) {
@@ -50,9 +50,9 @@ func priceBytes(rows price.List) (bytes int) {
 	return bytes
 }
 
-// checkPrices holds rows to their bounds, and to those that there are. None can be made up, and
-// none forgotten, but for those of domains. Plain stays on: every fetcher has it, so what may use
-// any tier can always run.
+// checkPrices checks the rows' bounds, and that they are the current ones: except for domains, no
+// row may be added or removed. Plain must stay on. Every fetcher has it, so a run that may use any
+// tier can always run.
 func checkPrices(current, rows price.List) error {
 	kinds, named := map[string]string{}, map[string]bool{}
 	for _, r := range current {

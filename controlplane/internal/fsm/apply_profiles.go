@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of what a customer keeps in its profile.
+// Bounds of the info in a profile.
 const (
 	maxInfo      = 100      // keys
 	maxInfoBytes = 64 << 10 // of all keys and values
@@ -22,7 +22,7 @@ func signUp(tx *state.Tx, p command.SignUpPayload) (state.Profile, error) {
 		return state.Profile{}, fault.Invalid(fault.EmailTaken, "email",
 			"another customer has this address")
 	}
-	if opens(p) { // nothing is refused from here on
+	if opens(p) { // no refusals from here on
 		open := command.OpenCustomerPayload{Customer: p.Customer, Entry: p.Entry}
 		if _, err := openCustomer(tx, open); err != nil {
 			return state.Profile{}, err
@@ -36,7 +36,7 @@ func signUp(tx *state.Tx, p command.SignUpPayload) (state.Profile, error) {
 	return putProfile(tx, name(tx, profile, p.Firstname, p.Lastname)), nil
 }
 
-// opens says whether a command makes the customer that it is of, where there is none.
+// opens reports whether a command makes its own customer if there is none.
 func opens(p command.Payload) bool {
 	entered, isSignUp := p.(command.SignUpPayload)
 	return isSignUp && !entered.Entry.IsZero()
@@ -92,7 +92,7 @@ func checkInfo(info []state.Info) error {
 	return nil
 }
 
-// changedProfile is a customer's profile, to be changed.
+// changedProfile returns a copy of a customer's profile, to be changed.
 func changedProfile(tx *state.Tx, customer string) (*state.Profile, error) {
 	if known := tx.Profile(customer); known != nil {
 		return known.Clone(), nil
@@ -103,7 +103,7 @@ func changedProfile(tx *state.Tx, customer string) (*state.Profile, error) {
 	return &state.Profile{Customer: customer}, nil
 }
 
-// name sets the name, and when the customer has agreed first.
+// name sets the name, and the time of the first agreement.
 func name(tx *state.Tx, profile *state.Profile, first, last string) *state.Profile {
 	profile.Firstname, profile.Lastname = first, last
 	if profile.AgreedAt == 0 {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// reExtractRevision is that of the recipe of a run of kept bodies, which stands under the run's id.
+// reExtractRevision is the revision of the recipe that is stored under a run's own id.
 const reExtractRevision = 1
 
 // beginReExtract makes a run of kept bodies.
@@ -27,7 +27,7 @@ func beginReExtract(tx *state.Tx, p command.BeginReExtractPayload) (command.Laun
 	if scraper.Spec.Type == model.File {
 		return none, fault.Invalid(fault.TypeNotRunnable, "id", "the scraper's rows are of files")
 	}
-	if tx.DeletedRun(p.From) != nil { // its bodies go in the background
+	if tx.DeletedRun(p.From) != nil { // background work removes its bodies
 		return none, fault.Invalid(fault.JobNotFound, "jobId", "the run's rows were deleted")
 	}
 	for _, job := range tx.OpenJobsOf(scraper.ID) {
@@ -62,7 +62,7 @@ func launchedReExtract(job *state.Job) command.Launched {
 		State: job.State, Queued: job.Queued}
 }
 
-// note writes what came of a run's pages.
+// note writes the counts of a run's pages.
 func note(job *state.Job, done command.ReExtracted) {
 	job.Success, job.Errors, job.Items = done.Success, done.Errors, done.Items
 	job.Pages, job.Delivered = done.Pages, done.Delivered
@@ -84,8 +84,8 @@ func advanceReExtract(tx *state.Tx, p command.AdvanceReExtractPayload) (command.
 	return command.None{}, nil
 }
 
-// endReExtract ends a run of kept bodies as runs end. What failed for want of pages keeps their
-// errors.
+// endReExtract ends a run of kept bodies. A run without a delivered page fails and keeps its
+// counts.
 func endReExtract(tx *state.Tx, p command.EndReExtractPayload) (command.None, error) {
 	job, known := tx.Job(p.Job), tx.Import(p.Job)
 	if job == nil || known == nil || known.From.IsZero() || job.Ended() {

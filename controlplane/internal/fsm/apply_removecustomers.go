@@ -10,16 +10,16 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// erasedAtOnce is how many records of a customer one command removes, about. Of keys and schemas it
-// removes all.
+// erasedAtOnce is about how many of a customer's records one command removes. It always removes all
+// keys and schemas.
 const erasedAtOnce = 500
 
-// errRemoved is the answer to whatever is done for a customer that was removed.
+// errRemoved refuses a command for a removed customer.
 func errRemoved() error {
 	return fault.New(fault.CustomerBlocked, "an admin has removed this customer for good")
 }
 
-// cascadeOfCustomer is what the removal of a customer reaches.
+// cascadeOfCustomer returns what a customer's removal takes along.
 func cascadeOfCustomer(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	customer := tx.Customer(d.Customer)
 	if customer == nil || customer.Removed() {
@@ -27,7 +27,7 @@ func cascadeOfCustomer(tx *state.Tx, d *command.Deletion) (state.Cascade, error)
 			"no customer has this reference")
 	}
 	h := xxh3.New()
-	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash takes everything
+	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash never fails
 	groups, keys, schemas, scrapers := tx.Groups(d.Customer), tx.Keys(d.Customer),
 		tx.Schemas(d.Customer), 0
 	accounts, webhooks := tx.AccountsOf(d.Customer), tx.Webhooks(d.Customer)
@@ -80,8 +80,8 @@ func removeCustomer(tx *state.Tx, p command.RemoveCustomerPayload) (command.None
 	return command.None{}, nil
 }
 
-// eraseIdentity stops a customer's runs, and removes what says who it is or lets it in. Nobody is
-// called for it any more, and nothing is sold to it.
+// eraseIdentity stops a customer's runs, and removes what identifies it or gives it access. It also
+// stops its webhooks and its subscription.
 func eraseIdentity(tx *state.Tx, ref string) {
 	for _, job := range tx.OpenJobsOfCustomer(ref) {
 		if !job.State.Final() {
@@ -132,7 +132,7 @@ func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, 
 	if !customer.Removed() || customer.ErasedAt != 0 {
 		return command.None{}, nil
 	}
-	eraseIdentity(tx, p.Customer) // which a restore may have brought back
+	eraseIdentity(tx, p.Customer) // a restore may have brought it back
 	eraseSome(tx, p.Customer)
 	dropEntries(tx, p.Customer, 0)
 	dropRuns(tx, p.Customer, 0)
@@ -151,14 +151,14 @@ func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, 
 	return command.None{}, nil
 }
 
-// waitsForRows says whether other background work has to remove rows of the customer first.
+// waitsForRows reports whether other background work must first remove rows of the customer.
 func waitsForRows(tx *state.Tx, ref string) bool {
 	return len(tx.DeletedGroupsOf(ref)) > 0 || len(tx.RemovalsOf(ref)) > 0 ||
 		len(tx.HarvestsFor(ref)) > 0 || len(tx.Imports(ref)) > 0
 }
 
-// eraseSome removes about erasedAtOnce of a customer's records that may be many. A group's scrapers
-// go by its own removal, and so do uploads: their runs are sealed first.
+// eraseSome removes about erasedAtOnce of a customer's numerous records. Scrapers are removed with
+// their deleted group, and uploads on their own, since their runs are sealed first.
 func eraseSome(tx *state.Tx, ref string) {
 	room := erasedAtOnce
 	for _, group := range firstOf(tx.Groups(ref), &room) {
@@ -218,7 +218,7 @@ func eraseSome(tx *state.Tx, ref string) {
 	}
 }
 
-// firstOf is what of some records there is room for, which it takes.
+// firstOf returns the records that still have room, and uses the room up.
 func firstOf[R any](records []*R, room *int) []*R {
 	records = records[:min(len(records), *room)]
 	*room -= len(records)

@@ -11,13 +11,13 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// errInternal refuses to change what the service alone makes.
+// errInternal refuses changes to what only the service makes.
 func errInternal(field string) error {
 	return fault.Invalid(fault.InvalidRequest, field,
 		"the service makes this group and its rows of another group's: they are read alone")
 }
 
-// protectGroup gives a group a matching setup, and its scrapers the columns that it uses.
+// protectGroup gives a group a matching setup, and its scrapers their matched columns.
 func protectGroup(tx *state.Tx, p command.ProtectGroupPayload) (command.None, error) {
 	if len(p.Columns) > command.MaxKeyColumns || slices.ContainsFunc(p.Columns,
 		func(c command.KeyColumn) bool { return len(c.Column) > command.MaxKeyColumn }) {
@@ -50,8 +50,7 @@ func protectGroup(tx *state.Tx, p command.ProtectGroupPayload) (command.None, er
 	return command.None{}, nil
 }
 
-// fixed is the column by which a protected scraper's rows are told apart: the one that is fixed, or
-// the one given from now on.
+// fixed returns the key column of a protected scraper. If none is fixed yet, it fixes column.
 func fixed(tx *state.Tx, id ids.ID, column string) string {
 	scraper, protection := tx.Scraper(id), state.Protection{}
 	if scraper.Protection != nil {
@@ -78,7 +77,7 @@ func fixKey(tx *state.Tx, p command.FixKeyPayload) (command.None, error) {
 	return command.None{}, nil
 }
 
-// setUp notes since when a group has a matching setup.
+// setUp records when a group got its matching setup.
 func setUp(tx *state.Tx, group *state.Group) {
 	if group.Setup == 0 {
 		with := *group
@@ -87,7 +86,7 @@ func setUp(tx *state.Tx, group *state.Group) {
 	}
 }
 
-// beginResult makes a run of rows that background work makes of others.
+// beginResult makes a run whose rows background work makes from other rows.
 func beginResult(tx *state.Tx, p command.BeginResultPayload) (command.BegunResult, error) {
 	none := command.BegunResult{}
 	if job := tx.Job(p.Job); job != nil {
@@ -138,7 +137,7 @@ func beginResult(tx *state.Tx, p command.BeginResultPayload) (command.BegunResul
 	return command.BegunResult{Job: p.Job, Group: sibling.ID, Scraper: scraper.ID}, nil
 }
 
-// internalOf is the scraper of a sibling, nil when it has none.
+// internalOf returns the scraper of a sibling, nil when it has none.
 func internalOf(tx *state.Tx, sibling *state.Group) (scraper *state.Scraper) {
 	if sibling != nil {
 		tx.GroupScrapers(sibling.ID, func(s *state.Scraper) bool { scraper = s; return false })
@@ -146,8 +145,8 @@ func internalOf(tx *state.Tx, sibling *state.Group) (scraper *state.Scraper) {
 	return scraper
 }
 
-// dropUnmerged removes the group of a merge that has ended without a row, unless it has those of a
-// merge before.
+// dropUnmerged removes the group of a merge that ended without rows, unless an earlier merge has
+// some.
 func dropUnmerged(tx *state.Tx, job *state.Job) {
 	group, scraper := tx.Group(job.Group), tx.Scraper(job.Scraper)
 	if group != nil && group.Made == state.Enriched && scraper != nil && !scraper.Filled {
@@ -155,7 +154,7 @@ func dropUnmerged(tx *state.Tx, job *state.Job) {
 	}
 }
 
-// nameSibling names a sibling after its group.
+// nameSibling derives a sibling's name from its group's.
 func nameSibling(sibling, group *state.Group) {
 	end := "_" + string(sibling.Made)
 	sibling.Name = group.Name + end
@@ -164,7 +163,7 @@ func nameSibling(sibling, group *state.Group) {
 
 const maxLabel = 63 // bytes of a dataTable
 
-// renameSiblings has the names of a group's siblings follow its own.
+// renameSiblings updates the names of a group's siblings after the group's.
 func renameSiblings(tx *state.Tx, group *state.Group) {
 	for _, sibling := range tx.Siblings(group.ID) {
 		named := *sibling
@@ -176,8 +175,8 @@ func renameSiblings(tx *state.Tx, group *state.Group) {
 	}
 }
 
-// resultEvent is what is told of a run that made rows of others, and the group that has them. ""
-// stands for what is told of any run.
+// resultEvent returns the event of an ended result run, and the group that has its rows. "" stands
+// for the event of any run.
 func resultEvent(tx *state.Tx, job *state.Job) (model.Event, *state.Group) {
 	group := tx.Group(job.Group)
 	switch {

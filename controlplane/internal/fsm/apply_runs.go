@@ -9,7 +9,7 @@ import (
 
 func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, error) {
 	none := command.Launched{}
-	if tx.Customer(p.Customer).Blocked() { // since the call was let in, or by an admin for it
+	if tx.Customer(p.Customer).Blocked() { // since the call was admitted, or an admin calls
 		return none, fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it "+
 			"launches no runs")
 	}
@@ -29,7 +29,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 				"job %s of this scraper is still running", job.ID)
 		}
 	}
-	// launchedScraper has seen its schema
+	// launchedScraper has checked its schema
 	recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 	if err := chargedBy(recipe, p.Charge); err != nil {
 		return none, err
@@ -64,8 +64,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 }
 
 // chargedBy refuses a run whose charge is not that of its recipe's endpoint. The scraper was
-// changed while the run was being launched, and its pages would be read under one tag and paid
-// under another.
+// changed during the launch. The pages would be read under one tag and paid under another.
 func chargedBy(recipe model.Recipe, charge model.Charge) error {
 	if charge.Row != model.EndpointRow(recipe.Endpoint) {
 		return fault.New(fault.ScraperChanged, "the scraper was changed while the run was being "+
@@ -74,13 +73,13 @@ func chargedBy(recipe model.Recipe, charge model.Charge) error {
 	return nil
 }
 
-// neverToppedUp is the message of a run that only money pays for, of a customer who never topped
+// neverToppedUp is the message of a run that only money can pay for, when its customer never topped
 // up.
 const neverToppedUp = "This feature is not part of the free requests. Nothing was fetched or " +
 	"charged. Top up your wallet first."
 
-// toppedUp says whether the wallet was ever given money: by a top-up or a positive adjustment.
-// Wallets from before this was noted are known by their entries.
+// toppedUp reports whether the wallet ever got money, by a top-up or a positive adjustment. For
+// wallets older than ToppedUp it looks at the entries.
 func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	if wallet.ToppedUp {
 		return true
@@ -98,8 +97,8 @@ func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	return found
 }
 
-// fundedPrices are the prices of a run that may begin, by those of its tiers that have one. unpaid
-// says that only money pays for it, and that the customer never had any.
+// fundedPrices returns the prices of a run that may begin, and reduces its tiers to those with a
+// price. unpaid says that only money can pay for it, and the customer never had any.
 func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool,
 	err error) {
 	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
@@ -116,7 +115,7 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 			p.Charge.Row)
 	}
 	p.Tiers = prices.Rows.Covered(p.Tiers, p.Charge.At(""))
-	// which domains the list has is not known here
+	// the domains of the list are not known here
 	least, ok := prices.Rows.Least(p.Tiers, p.Charge)
 	if !ok {
 		return nil, false, fault.New(fault.TypeNotRunnable,
@@ -135,7 +134,7 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 	return prices, unpaid, nil
 }
 
-// newJob is what a payload alone says of its run.
+// newJob makes a run from its payload.
 func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable) *state.Job {
 	return &state.Job{ID: p.Job, Customer: p.Customer, List: p.List, Links: p.Links,
 		State: model.Pending, Queued: tx.Now,
@@ -144,7 +143,7 @@ func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable)
 		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily, Rest: p.Rest}
 }
 
-// writeRun writes a run's records. Of the entry, source, scraper and group are given.
+// writeRun writes a run's records. The caller sets the entry's source, scraper and group.
 func writeRun(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutJob(job)
 	tx.AddRun(state.NewRun(job.ID))
@@ -154,8 +153,8 @@ func writeRun(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutEntry(entry)
 }
 
-// launchedScraper is the scraper of a launch, checked and not written. It is the customer's own,
-// with its schema as it is now, or the new one of a list run.
+// launchedScraper returns a launch's scraper, checked and not written. It is the customer's own
+// with its current schema, or the new one of a list run.
 func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)
@@ -202,7 +201,7 @@ func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
 	return stopped, nil
 }
 
-// endRun sets a run's final state before its list is done with: the window stops, what is out
+// endRun sets a run's final state before its list is done: dispatching stops, and what is out
 // drains. An upload ends at once.
 func endRun(tx *state.Tx, job *state.Job, reason model.StopReason) {
 	if job.File {
@@ -243,7 +242,7 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 	uncountTrial(tx, &closed)
 	entry := *tx.Entry(job.Entry)
 	if closed.Trial() && closed.Delivered == 0 && entry.Amount == 0 && tx.ClusterVersion() >= 2 {
-		tx.RemoveEntry(&entry) // nothing delivered, nothing entered (decision 63)
+		tx.RemoveEntry(&entry) // nothing delivered, no entry (decision 63)
 		return command.None{}, nil
 	}
 	books := openBooks(tx)

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// arrangeGroup has a group start by its start type. One that is paused has no start of its own; its
-// scrapers' come and go.
+// arrangeGroup schedules a group by its start type. A paused group has no schedule, and pauses its
+// scrapers' schedules.
 func arrangeGroup(tx *state.Tx, g *state.Group) {
 	cron := ""
 	if g.StartType == "DAILY" || g.StartType == "WEEKLY" {
@@ -45,11 +45,11 @@ func putStartType(tx *state.Tx, p command.PutStartTypePayload) (command.None, er
 	return command.None{}, nil
 }
 
-// starting is the work that one command makes of the starts that are due.
+// starting makes background work from the due starts of one command.
 type starting struct {
 	*state.Tx
-	open map[string]int         // items of each customer
-	last map[string]*state.Work // the item of each customer that scrapers may still join
+	open map[string]int         // items per customer
+	last map[string]*state.Work // each customer's item that scrapers may still join
 }
 
 func moveSchedules(tx *state.Tx, p command.MoveSchedulesPayload) (command.None, error) {
@@ -60,7 +60,7 @@ func moveSchedules(tx *state.Tx, p command.MoveSchedulesPayload) (command.None, 
 	return command.None{}, nil
 }
 
-// move moves one schedule on, unless it has changed or moved on.
+// move advances one schedule, unless it has changed or advanced since.
 func (s *starting) move(m *command.ScheduleMove) {
 	known := s.Schedule(m.Target)
 	if known == nil || known.Set != m.Set || known.Next != m.From || m.To <= m.From {
@@ -84,8 +84,7 @@ func (s *starting) move(m *command.ScheduleMove) {
 	s.PutSchedule(&moved)
 }
 
-// paused says whether a schedule's starts are passed over, or there is nothing any more that could
-// start.
+// paused reports whether a schedule's starts are skipped, and whether its target is gone.
 func (s *starting) paused(known *state.Schedule) (paused, gone bool) {
 	if !known.Group {
 		scraper := s.Scraper(known.Target)
@@ -96,8 +95,8 @@ func (s *starting) paused(known *state.Schedule) (paused, gone bool) {
 	return group == nil || group.StartType == "NONE", group == nil
 }
 
-// start makes a due start background work; false: the customer has too much of it, so that the
-// start waits. One that finds the work of the newest start under way is skipped.
+// start makes background work from a due start; false: the customer has too much of it, so the
+// start waits. It skips a start while the work of the previous one is under way.
 func (s *starting) start(moved *state.Schedule, m *command.ScheduleMove) bool {
 	if w := s.WorkItem(moved.Pending); w != nil && w.State != state.WorkFailed {
 		moved.Note(state.Start{At: m.Start, Skipped: 1, Reason: state.SkipStarting})
@@ -131,7 +130,7 @@ func (s *starting) start(moved *state.Schedule, m *command.ScheduleMove) bool {
 	return true
 }
 
-// stopStart forgets what a group's start under way has not launched yet.
+// stopStart drops what a group's current start has not launched yet.
 func stopStart(tx *state.Tx, group ids.ID) {
 	known := tx.Schedule(group)
 	if known == nil || known.Pending.IsZero() {

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of schemas. A document has at most 64 KiB, and every node holds all of them.
+// Bounds of schemas. A document has at most 64 KiB, and every node stores all of them.
 const (
 	maxSchemas       = 200 // of a customer
 	maxGlobalSchemas = 1_000
@@ -53,7 +53,7 @@ func putSchema(tx *state.Tx, p command.PutSchemaPayload) (state.Schema, error) {
 	return schema, nil
 }
 
-// cascadeOfSchema is what the deletion of a schema reaches: the scrapers that will fail without it.
+// cascadeOfSchema returns the scrapers that will fail without the schema.
 func cascadeOfSchema(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	schema := tx.Schema(d.Target)
 	if schema == nil || schema.Customer != d.Customer {

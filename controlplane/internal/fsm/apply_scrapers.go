@@ -15,7 +15,7 @@ import (
 
 func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
-	count := 0 // of a new one: how many there are
+	count := 0 // for a new group: how many there are
 	if p.Create {
 		count = tx.OwnGroups(p.Customer)
 		if count >= maxGroups {
@@ -36,7 +36,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 		group = *known
 		if p.Left != 0 {
 			leaveMembers(&p, known)
-			if p.Alerts != nil && p.Retention == 1 { // two requests, each of which had been right
+			if p.Alerts != nil && p.Retention == 1 { // two requests, each valid on its own
 				return state.Group{}, fault.Invalid(fault.InvalidRequest, "changeAlerts",
 					"needs the rows of two runs: raise retentionCount or clear it")
 			}
@@ -64,7 +64,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	return group, nil
 }
 
-// leaveMembers takes what a request left out from the group as it is.
+// leaveMembers fills the members that a request left out from the current group.
 func leaveMembers(p *command.PutGroupPayload, known *state.Group) {
 	leave(p, command.GroupName, &p.Name, known.Name)
 	leave(p, command.GroupDataTable, &p.DataTable, known.DataTable)
@@ -99,11 +99,11 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 		return state.Scraper{}, err
 	}
 	saveNew(tx, &scraper, &p)
-	scraper.Content = state.Hash{} // the record's alone
+	scraper.Content = state.Hash{} // only the record has it
 	return scraper, nil
 }
 
-// saveNew writes a record that checkScraper has made, and tells its customer of the plan's cap.
+// saveNew writes a scraper that checkScraper has made. It notifies a customer near its plan's cap.
 func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload) {
 	saveScraper(tx, scraper)
 	if p.Create {
@@ -112,7 +112,7 @@ func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload)
 	}
 }
 
-// putRetention changes one setting. It is no part of the recipe: the revision stays.
+// putRetention changes one setting. It is not part of the recipe, so the revision stays.
 func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error) {
 	scraper, err := retained(tx, p)
 	if err != nil {
@@ -134,11 +134,11 @@ func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, e
 	}
 	scraper.Spec.Config, scraper.UpdatedAt = &config, tx.Now
 	tx.PutScraper(&scraper)
-	scraper.Content = state.Hash{} // the record's alone
+	scraper.Content = state.Hash{} // only the record has it
 	return scraper, nil
 }
 
-// retained is the scraper whose rows a command keeps fewer of.
+// retained returns a copy of the scraper whose retention is set.
 func retained(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error) {
 	known := tx.Scraper(p.Scraper)
 	if known == nil || known.Customer != p.Customer {
@@ -148,7 +148,7 @@ func retained(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error
 	return *known, nil
 }
 
-// checkScraper makes the record that the payload asks for, without writing anything.
+// checkScraper makes the scraper that the payload describes, without writing anything.
 func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, error) {
 	scraper := state.Scraper{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
@@ -165,7 +165,7 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		}
 		scraper = *known
 	}
-	// what is replaced by no more than it was is let through
+	// a scraper that does not grow is allowed
 	if err := command.RoomForRecipe(&tx.View, p.Customer); err != nil &&
 		encodedBytes(p.Spec) > encodedBytes(scraper.Spec) {
 		return scraper, err
@@ -186,7 +186,7 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 			"the scraper of an upload stays one, and no other becomes one")
 	}
 	if scraper.Group != p.Group && tx.Protects(&scraper) && scraper.Protection == nil {
-		scraper.Protection = &state.Protection{} // it stays so in another group
+		scraper.Protection = &state.Protection{} // it stays protected in another group
 	}
 	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
 	if p.Create {
@@ -195,7 +195,7 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	return scraper, revise(tx, &scraper)
 }
 
-// checkMove refuses to move a scraper on when its rows lie in as many groups as are looked at.
+// checkMove refuses to move a scraper whose rows are in as many groups as reads look at.
 func checkMove(tx *state.Tx, scraper *state.Scraper, to ids.ID) error {
 	if scraper.Group == to || scraper.Group.IsZero() || tx.ClusterVersion() < 2 {
 		return nil
@@ -209,8 +209,8 @@ func checkMove(tx *state.Tx, scraper *state.Scraper, to ids.ID) error {
 		state.MaxPastGroups)
 }
 
-// namesake is the scraper that keeps a name from another one, nil for none. Names are the
-// customer's; of an upload's group alone where one of the two is an upload (decision 46).
+// namesake returns the scraper that already uses a name, nil for none. Names are unique per
+// customer; if one of the two is an upload, per group (decision 46).
 func namesake(tx *state.Tx, p *command.PutScraperPayload) *state.Scraper {
 	if upload := tx.UploadByName(p.Customer, p.Group, p.Spec.Name); upload != nil {
 		return upload
@@ -225,13 +225,13 @@ func namesake(tx *state.Tx, p *command.PutScraperPayload) *state.Scraper {
 func encodedBytes(spec model.Scraper) int {
 	encoded, err := codec.New().Marshal(spec)
 	if err != nil {
-		return math.MaxInt // the log held it, so that this cannot be
+		return math.MaxInt // cannot happen: the log held it
 	}
 	return len(encoded)
 }
 
-// revise counts the revision up when the recipe, the content of its schema included, is another
-// than the one kept.
+// revise raises the revision if the recipe, including its schema's content, differs from the stored
+// one.
 func revise(tx *state.Tx, scraper *state.Scraper) error {
 	recipe, ok := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 	if !ok {
@@ -244,8 +244,8 @@ func revise(tx *state.Tx, scraper *state.Scraper) error {
 	return nil
 }
 
-// nextRevision is the revision after one. It is above all that a scraper had before a restore. So
-// what a fetcher, or a run that was undone, knows under a number is never another recipe.
+// nextRevision returns the next revision. It is above all that a scraper had before a restore. So a
+// number never means two recipes to a fetcher, or to an undone run.
 func nextRevision(tx *state.Tx, revision uint32) uint32 {
 	if cluster := tx.Cluster(); cluster != nil && cluster.Generation != nil && revision > 0 {
 		revision = max(revision, cluster.Generation.Revisions)
@@ -253,7 +253,7 @@ func nextRevision(tx *state.Tx, revision uint32) uint32 {
 	return revision + 1
 }
 
-// saveScraper writes a checked record with its recipe, and keeps the members of groups counted.
+// saveScraper writes a checked scraper with its recipe, and updates the groups' counts.
 func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	known := tx.Scraper(scraper.ID)
 	freeName(tx, scraper.Customer, scraper.Spec.Name)
@@ -265,7 +265,7 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 		countMember(tx, scraper.Group, 1)
 	}
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
-		// revise has seen its schema
+		// revise has checked its schema
 		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
@@ -275,9 +275,9 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	pruneRecipes(tx, scraper.ID)
 }
 
-// cascadeOfScraper is what the deletion of a scraper reaches: its runs that are not closed, its
-// site, and its rows if they are to go. A run of it since the preview, or other links of its site,
-// is another state to decide on.
+// cascadeOfScraper returns what a scraper's deletion takes along: its open runs, its site, and its
+// rows if they go, too. If it runs after the preview, or its site's links change, the preview no
+// longer holds.
 func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	scraper := tx.Scraper(d.Target)
 	if scraper == nil || scraper.Customer != d.Customer {
@@ -302,7 +302,7 @@ func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) 
 	return cascade, nil
 }
 
-// maxRemovals is how many removals of a customer are under way.
+// maxRemovals bounds a customer's removals under way.
 const maxRemovals = 10_000
 
 func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, error) {
@@ -362,7 +362,7 @@ func countMember(tx *state.Tx, group ids.ID, by int) {
 	}
 }
 
-// pruneRecipes drops the recipes that neither the scraper nor a run of it that is not closed uses.
+// pruneRecipes drops the recipes that neither the scraper nor one of its open runs uses.
 func pruneRecipes(tx *state.Tx, scraper ids.ID) {
 	used := map[uint32]bool{}
 	if s := tx.Scraper(scraper); s != nil {

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// putSettings changes what operators have set. What is out keeps what is held for it, and gives it
-// back when it comes back.
+// putSettings changes the operators' settings. Units that are out keep their reservations, and
+// return them when they come back.
 func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, error) {
 	known := *tx.Settings()
 	next := known
@@ -76,7 +76,7 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	return next, nil
 }
 
-// checkFigures holds figures to their bounds, and to their order.
+// checkFigures checks the bounds and the order of figures.
 func checkFigures(field string, figures []state.RateFigure) error {
 	if len(figures) > command.MaxRateFigures {
 		return fault.Invalid(fault.InvalidRequest, field, "at most %d figures",
@@ -96,7 +96,7 @@ func checkFigures(field string, figures []state.RateFigure) error {
 	return nil
 }
 
-// seedPlans takes the first catalogue that a server brings.
+// seedPlans stores the first catalogue that a server brings.
 func seedPlans(tx *state.Tx, p command.SeedPlansPayload) (state.Settings, error) {
 	known := *tx.Settings()
 	if len(known.Plans) > 0 {
@@ -110,8 +110,8 @@ func seedPlans(tx *state.Tx, p command.SeedPlansPayload) (state.Settings, error)
 	return known, nil
 }
 
-// checkPlans holds a catalogue to its bounds and its order. It has the free plan below all others.
-// Which features and limits there are is known to those who ask for them.
+// checkPlans checks a catalogue's bounds and order. The free plan must be below all others. Only
+// the callers that ask for features and limits know which exist.
 func checkPlans(plans []state.Plan) error {
 	if len(plans) == 0 || len(plans) > command.MaxPlans || plans[0].Name != state.StarterPlan ||
 		plans[0].Cents != 0 {
@@ -148,7 +148,7 @@ func checkPlans(plans []state.Plan) error {
 
 func isPlanText(name string) bool { return name != "" && len(name) <= command.MaxPlanText }
 
-// areLimits says whether limits are in bounds and in order.
+// areLimits reports whether limits are within bounds and in order.
 func areLimits(limits []state.PlanLimit) bool {
 	for i, l := range limits {
 		if !isPlanText(l.Name) || l.Most > command.MaxPlanLimit ||

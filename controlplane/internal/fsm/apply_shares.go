@@ -12,10 +12,10 @@ import (
 
 // Bounds of shares.
 const (
-	maxShares        = 100   // of a group
-	maxSharesInTotal = 2_000 // of a customer's groups
-	maxSharesTo      = 1_000 // with an address
-	maxSharesOfTwo   = 100   // of one customer's groups with an address, so that nobody fills it
+	maxShares        = 100   // per group
+	maxSharesInTotal = 2_000 // per customer
+	maxSharesTo      = 1_000 // per address
+	maxSharesOfTwo   = 100   // per customer and address: none fills it alone
 )
 
 func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error) {
@@ -41,7 +41,7 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// newShares are shares for the addresses that have none of a group yet, one for each.
+// newShares makes a share for each address that has none of the group yet.
 func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*state.Share,
 	err error) {
 	for _, email := range emails {
@@ -74,7 +74,7 @@ func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*stat
 	return added, nil
 }
 
-// sharedBy counts the groups of an owner that are shared with an address.
+// sharedBy counts an owner's groups that are shared with an address.
 func sharedBy(tx *state.Tx, owner, email string) (count int) {
 	for _, share := range tx.SharesTo(email) {
 		if share.Owner == owner {
@@ -99,16 +99,16 @@ func revokeShare(tx *state.Tx, p command.RevokeSharePayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// removeShares removes those of a group that goes. No note is made of them: that they were revoked
-// nobody said, and they may be many.
+// removeShares removes the shares of a group that is deleted. It does not mark them as revoked:
+// nobody revoked them, and they may be many.
 func removeShares(tx *state.Tx, group ids.ID) {
 	for _, share := range tx.Shares(group) {
 		tx.RemoveShare(share)
 	}
 }
 
-// notifyShared tells a customer of a group that it may read. Who revokes and shares again tells
-// nobody twice.
+// notifyShared notifies a customer of a group that it may read. Sharing again after a revocation
+// causes no second notice.
 func notifyShared(tx *state.Tx, recipient string, group *state.Group) {
 	notify(tx, state.Notice{ID: state.NoticeID(model.GroupShared, recipient, group.ID, 0),
 		Customer: recipient, Event: model.GroupShared, Subject: group.ID, Name: group.Name})

@@ -12,7 +12,7 @@ func putSite(tx *state.Tx, p command.PutSitePayload) (state.Site, error) {
 	if known != nil {
 		site = *known
 		if known.Version == p.Version {
-			return site, nil // it has been done
+			return site, nil // done before
 		}
 	}
 	scraper := tx.Scraper(p.Scraper)
@@ -35,7 +35,7 @@ func putSite(tx *state.Tx, p command.PutSitePayload) (state.Site, error) {
 	return site, nil
 }
 
-// checkSite holds a site against what a customer may have; known is what it replaces.
+// checkSite checks a site against the customer's bounds; known is the site it replaces.
 func checkSite(tx *state.Tx, p *command.PutSitePayload, known *state.Site) error {
 	sites, links := 0, uint64(p.Links)
 	for _, other := range tx.Sites(p.Customer) {

@@ -12,12 +12,12 @@ import (
 
 const (
 	moveHeldMillis = 2 * 60 * 1000
-	maxContracts   = 10    // of those that are leaving, as many that have gone, and checkouts
-	maxInvoices    = 1_000 // per customer; the oldest makes room
+	maxContracts   = 10    // of each list: leaving, gone and stale
+	maxInvoices    = 1_000 // per customer; the oldest is removed
 )
 
-// notifyNear tells a customer that has just made more that it is near what its plan allows. That is
-// from four fifths on, rounded up. Who has had fewer again is told again.
+// notifyNear notifies a customer that has just reached four fifths of its plan's cap, rounded up.
+// After falling below, it is notified again.
 func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now int) {
 	if by == nil {
 		return
@@ -31,7 +31,7 @@ func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now 
 		Count: uint64(now), Most: uint64(by.Most)})
 }
 
-// changedSubscription is a customer's subscription as it is by now, to be changed.
+// changedSubscription returns a copy of a customer's subscription as of now, to be changed.
 func changedSubscription(tx *state.Tx, customer string) (*state.Subscription, error) {
 	known := tx.Subscription(customer)
 	if known == nil {
@@ -45,8 +45,8 @@ func changedSubscription(tx *state.Tx, customer string) (*state.Subscription, er
 	return next, nil
 }
 
-// turn is what the passing of time does. A period that is over is followed by what was scheduled.
-// When the provider has told of no other for long, nothing follows.
+// turn applies the passing of time. When a period is over, the scheduled plan follows. When the
+// provider reports no next period for long, the contract lapses.
 func turn(s *state.Subscription, now int64) {
 	c := &s.Contract
 	if c.Standing != state.ContractLive || now < c.PeriodEnd {
@@ -58,7 +58,7 @@ func turn(s *state.Subscription, now int64) {
 	}
 }
 
-// saveSubscription writes a subscription, and answers it.
+// saveSubscription writes a subscription and returns it.
 func saveSubscription(tx *state.Tx, s *state.Subscription) state.Subscription {
 	turn(s, tx.Now)
 	if c := &s.Checkout; c.Session != "" && c.Expires <= tx.Now {
@@ -88,7 +88,7 @@ func errMoving() *fault.Error {
 	return fault.New(fault.SubscriptionInFlight, "another change of the subscription is under way")
 }
 
-// endMoveOf ends a move, if it is that one.
+// endMoveOf ends the subscription's move, if it is move.
 func endMoveOf(s *state.Subscription, move ids.ID) {
 	if !move.IsZero() && s.Move == move {
 		s.Move, s.MoveUntil = ids.ID{}, 0
@@ -112,8 +112,8 @@ func openCheckout(tx *state.Tx, p command.OpenCheckoutPayload) (state.Subscripti
 	return saveSubscription(tx, next), nil
 }
 
-// leaveCheckout notes the checkout, if there is one, as one that the provider has to end. One that
-// was paid has ended.
+// leaveCheckout adds the current checkout, if any, to those the provider must end. A paid checkout
+// has ended.
 func leaveCheckout(s *state.Subscription) {
 	if s.Checkout.Session != "" {
 		s.Stale = pushBounded(s.Stale, s.Checkout.Session)
@@ -136,7 +136,7 @@ func endCheckout(tx *state.Tx, p command.EndCheckoutPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// endSubscription notes all that the provider has to end of a customer that is removed.
+// endSubscription collects everything the provider must end for a removed customer.
 func endSubscription(tx *state.Tx, customer string) {
 	known := tx.Subscription(customer)
 	if known == nil {
@@ -168,14 +168,14 @@ func chooseFree(tx *state.Tx, p command.ChooseFreePayload) (state.Subscription, 
 	if !next.Active() {
 		next.Free = true
 		if next.Contract.Standing == state.ContractLapsed && next.Contract.ID != "" {
-			leaveContract(next, next.Contract.ID) // else a late payment would bring its plan back
+			leaveContract(next, next.Contract.ID) // otherwise a late payment would restore its plan
 		}
 	}
 	return saveSubscription(tx, next), nil
 }
 
-// tellContract follows what the provider says of a contract. The newest contract that was paid
-// counts; older ones are to be ended, and an ended one has ended whatever is told of it later.
+// tellContract applies the provider's report on a contract. The newest paid contract counts, and
+// older ones must be ended. An ended contract stays ended, whatever is reported later.
 func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscription, error) {
 	next, err := changedSubscription(tx, p.Customer)
 	if err != nil {
@@ -211,13 +211,13 @@ func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscripti
 	return saveSubscription(tx, next), nil
 }
 
-// hasEnded says whether a contract is known to have ended.
+// hasEnded reports whether a contract is known to have ended.
 func hasEnded(s *state.Subscription, id string) bool {
 	return slices.Contains(s.Gone, id) ||
 		s.Contract.ID == id && s.Contract.Standing == state.ContractEnded
 }
 
-// isOlder says whether a contract was made before another one.
+// isOlder reports whether a contract was made before another one.
 func isOlder(c, than *state.Contract) bool {
 	if c.Created != than.Created {
 		return c.Created < than.Created
@@ -225,7 +225,7 @@ func isOlder(c, than *state.Contract) bool {
 	return c.ID < than.ID
 }
 
-// follow brings the current contract in line with what is told of it.
+// follow updates the current contract with a report on it.
 func follow(s *state.Subscription, told *state.Contract, now int64) {
 	c := &s.Contract
 	if c.Standing == state.ContractEnded || told.Standing == state.ContractEnded {
@@ -240,15 +240,15 @@ func follow(s *state.Subscription, told *state.Contract, now int64) {
 		c.Standing, c.ToldAt = told.Standing, told.ToldAt
 	}
 	if told.PeriodEnd > c.PeriodEnd {
-		if now < c.PeriodEnd { // by the provider's clock it is over: turn has not been there
+		if now < c.PeriodEnd { // over by the provider's clock: turn has not run yet
 			s.Paid, s.PaidCents = c.Plan, c.Cents
 		}
 		c.PeriodEnd = told.PeriodEnd
 	}
 }
 
-// isLater says whether what is told of a plan is newer than what is known. It goes by our own count
-// of changes, then by the provider's clock. In the same second the cancelled one counts.
+// isLater reports whether a report on a plan is newer than the known one. It compares our own count
+// of changes, then the provider's clock. In the same second a cancellation wins.
 func isLater(told, known *state.Contract) bool {
 	switch {
 	case told.Revision != known.Revision:
@@ -259,14 +259,14 @@ func isLater(told, known *state.Contract) bool {
 	return told.Cancel && !known.Cancel
 }
 
-// leaveContract notes a contract that the provider has to end.
+// leaveContract adds a contract to those the provider must end.
 func leaveContract(s *state.Subscription, id string) {
 	if !slices.Contains(s.Leaving, id) {
 		s.Leaving = pushBounded(s.Leaving, id)
 	}
 }
 
-// forgetContract notes a contract that has ended.
+// forgetContract records that a contract has ended.
 func forgetContract(s *state.Subscription, id string) {
 	s.Leaving = slices.DeleteFunc(s.Leaving, func(l string) bool { return l == id })
 	if !slices.Contains(s.Gone, id) {
@@ -274,7 +274,7 @@ func forgetContract(s *state.Subscription, id string) {
 	}
 }
 
-// pushBounded adds a contract, or a checkout, to a list; the oldest makes room.
+// pushBounded adds a contract or a checkout to a list, and drops the oldest if it is full.
 func pushBounded(list []string, id string) []string {
 	if len(list) >= maxContracts {
 		list = slices.Delete(list, 0, 1)
@@ -282,8 +282,8 @@ func pushBounded(list []string, id string) []string {
 	return append(list, id)
 }
 
-// putInvoice follows what the provider says of an invoice. Its states have an order, so it comes to
-// the same in whatever order they are told.
+// putInvoice applies the provider's report on an invoice. Its states are ordered, so the order of
+// reports does not matter.
 func putInvoice(tx *state.Tx, p command.PutInvoicePayload) (command.None, error) {
 	told := p.Invoice
 	if tx.Customer(told.Customer) == nil {
@@ -295,7 +295,7 @@ func putInvoice(tx *state.Tx, p command.PutInvoicePayload) (command.None, error)
 		all := tx.Invoices(told.Customer)
 		if len(all) >= maxInvoices {
 			if told.IssuedAt <= all[0].IssuedAt {
-				return command.None{}, nil // it would be the one that makes room
+				return command.None{}, nil // it is the oldest itself
 			}
 			tx.RemoveInvoice(all[0])
 		}
@@ -309,7 +309,7 @@ func putInvoice(tx *state.Tx, p command.PutInvoicePayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// expireSubscriptions lets periods end, a bounded number at a time.
+// expireSubscriptions ends periods, a bounded number at a time.
 func expireSubscriptions(tx *state.Tx) {
 	var due []*state.Subscription
 	tx.DueSubscriptions(tx.Now, func(s *state.Subscription) bool {

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxTickets is how many a customer has at once: two for each stream that it may open.
+// maxTickets bounds a customer's tickets: two for each stream that it may open.
 const maxTickets = 20
 
 func issueTicket(tx *state.Tx, p command.IssueTicketPayload) (state.Ticket, error) {
@@ -35,7 +35,7 @@ func takeTicket(tx *state.Tx, p command.TakeTicketPayload) (state.Ticket, error)
 	return *known, nil
 }
 
-// expireTickets removes those whose minute is over, a bounded number at a time.
+// expireTickets removes expired tickets, a bounded number at a time.
 func expireTickets(tx *state.Tx) {
 	var old []*state.Ticket
 	tx.TicketsByAge(func(t *state.Ticket) bool {

@@ -6,10 +6,10 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of what waits for the payment provider.
+// Bounds of records that wait for the payment provider.
 const (
 	maxOpenTopUps       = 100    // per customer
-	maxWaitingReversals = 10_000 // of all payments; the oldest makes room
+	maxWaitingReversals = 10_000 // of all payments; the oldest is removed
 )
 
 func openTopUp(tx *state.Tx, p command.OpenTopUpPayload) (command.OpenedTopUp, error) {
@@ -37,8 +37,8 @@ func openTopUp(tx *state.Tx, p command.OpenTopUpPayload) (command.OpenedTopUp, e
 	return opened, nil
 }
 
-// payTopUp credits a session. That it was paid is true whatever was said of it before or will be
-// said afterwards: events of the provider come in any order.
+// payTopUp credits a session. A payment counts whatever was reported before or comes later, since
+// the provider's events come in any order.
 func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error) {
 	paid := state.TopUp{Session: p.Session, Customer: p.Customer, CreatedAt: tx.Now}
 	if known := tx.TopUp(p.Session); known != nil {
@@ -70,8 +70,8 @@ func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error
 	return command.PaidTopUp{TopUp: paid, Waiting: waiting(tx, paid.Payment)}, nil
 }
 
-// waiting are the reversals of a payment that were told before it. A command makes one entry of a
-// customer at most, so they are other commands'.
+// waiting returns a payment's reversals that were reported before it. A command makes at most one
+// entry per customer, so other commands book them.
 func waiting(tx *state.Tx, payment string) (list []state.Reversal) {
 	if payment == "" {
 		return nil
@@ -102,9 +102,8 @@ func end(tx *state.Tx, open *state.TopUp, status string) {
 	tx.PutTopUp(&ended)
 }
 
-// reverseTopUp brings a reversal's booking in line with what is known of it. It comes to the same
-// in whatever order that was told, and how often. The amount is away while nobody has told that it
-// came back.
+// reverseTopUp updates a reversal's booking to what is known of it. Order and repetition of reports
+// do not matter. The amount counts as gone until it is reported as returned.
 func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, error) {
 	next := state.Reversal{ID: p.ID, Payment: p.Payment, Amount: p.Amount, ToldAt: tx.Now}
 	if known := tx.Reversal(p.ID); known != nil {
@@ -129,8 +128,8 @@ func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, 
 	return next, nil
 }
 
-// bookReversal moves money between the provider and whoever has the top-up's. Of one that was paid
-// in another currency nothing was booked.
+// bookReversal moves money between the provider and the owner of the top-up's money. A payment in
+// another currency was never booked.
 func bookReversal(tx *state.Tx, p command.ReverseTopUpPayload, paid *state.TopUp,
 	amount int64) error {
 	if paid.Paid == 0 {
@@ -154,8 +153,8 @@ func bookReversal(tx *state.Tx, p command.ReverseTopUpPayload, paid *state.TopUp
 	return nil
 }
 
-// makeRoomForReversal drops the oldest of those that wait when one more comes and there are too
-// many. Refunds of payments that are none of ours wait, too.
+// makeRoomForReversal drops the oldest waiting reversal if a new one would be too many. Refunds of
+// payments that are not ours wait, too.
 func makeRoomForReversal(tx *state.Tx, id string) {
 	if tx.Reversal(id) != nil {
 		return
@@ -173,8 +172,8 @@ func makeRoomForReversal(tx *state.Tx, id string) {
 	}
 }
 
-// expireTopUps ends sessions of which the provider never told how they ended, and forgets those
-// that moved no money, a bounded number at a time.
+// expireTopUps ends sessions whose outcome the provider never reported. It also removes those that
+// moved no money. Both go a bounded number at a time.
 func expireTopUps(tx *state.Tx) {
 	var due []*state.TopUp
 	tx.DueTopUps(tx.Now, func(u *state.TopUp) bool {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxTrials is how many billable trials a day a key of the scope LLM_READ has (decision 7).
+// maxTrials bounds a key's billable trials a day, for the scope LLM_READ (decision 7).
 const maxTrials = 20
 
 var errTrials = fault.New(fault.TrialLimitReached,
@@ -21,7 +21,7 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	trial := p.Trial
 	if trial.Joins && trial.Same != (state.Hash{}) {
 		if same := tx.SameTrial(p.Customer, trial.Same, tx.Now); same != nil {
-			return launchedTrial(same), nil // which is paid, or will be
+			return launchedTrial(same), nil // it is paid, or will be
 		}
 	}
 	if !p.Scraper.IsZero() {
@@ -58,10 +58,10 @@ func launchedTrial(job *state.Job) command.Launched {
 	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued}
 }
 
-// utcDay is the day of a time in Unix milliseconds, in days since 1970.
+// utcDay returns the day of a time in Unix milliseconds, as days since 1970.
 func utcDay(millis int64) int64 { return millis / (24 * time.Hour).Milliseconds() }
 
-// countTrial counts a trial that begins as a billable one of its key.
+// countTrial counts a billable trial of its key or grant.
 func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 	if p.Trial.Key.IsZero() {
 		return nil
@@ -85,7 +85,7 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 	return nil
 }
 
-// uncountTrial gives a trial that delivered nothing back to its key.
+// uncountTrial uncounts a trial that delivered nothing.
 func uncountTrial(tx *state.Tx, job *state.Job) {
 	uncountTrialOf(tx, job)
 	key := tx.Key(job.Key)

@@ -13,23 +13,23 @@ import (
 // pageBudget is how many pages of a chain one dispatch may fetch (architecture, step 3).
 const pageBudget = 10
 
-// ledgerOfRun is what a command changes of one run, written once at its end.
+// ledgerOfRun collects a command's changes to one run, written once at its end.
 type ledgerOfRun struct {
 	job    state.Job
 	run    *state.Run
 	entry  state.Entry
 	prices price.List
 	dirty  bool
-	// domains are the rows of domains among prices, once one is asked for.
+	// domains are the domain rows of prices, filled on first use.
 	domains []price.Row
 }
 
-// chargeAt is how pages are charged whose domain's price row is at a place, 0: they have none.
+// chargeAt returns how pages are charged whose domain's price row has a place, 0: no row.
 func (r *ledgerOfRun) chargeAt(place uint8) model.PageCharge {
 	return r.job.Charge.At(r.domainAt(place))
 }
 
-// domainAt is the price row at a place, "" for none.
+// domainAt returns the key of the price row at a place, "" for none.
 func (r *ledgerOfRun) domainAt(place uint8) string {
 	if place > 0 && r.domains == nil {
 		r.domains = r.prices.Domains()
@@ -37,14 +37,14 @@ func (r *ledgerOfRun) domainAt(place uint8) string {
 	return price.KeyAt(r.domains, place)
 }
 
-// batch is a command over the units of several runs.
+// batch is a command on the units of several runs.
 type batch struct {
 	tx    *state.Tx
 	books *books
 	daily *dailies
 	runs  map[ids.ID]*ledgerOfRun
 	order []ids.ID
-	// unbilled: billing is off, so that nothing is reserved and nothing charged.
+	// unbilled: billing is off, so nothing is reserved or charged.
 	unbilled bool
 }
 
@@ -53,7 +53,7 @@ func openBatch(tx *state.Tx) *batch {
 		runs: map[ids.ID]*ledgerOfRun{}, unbilled: tx.Settings().BillingOff}
 }
 
-// run is the command's own copy of a run's records with its sets; nil when the run is closed or
+// run returns the command's copy of a run's records with its sets; nil when the run is closed or
 // unknown.
 func (b *batch) run(id ids.ID) *ledgerOfRun {
 	if r, ok := b.runs[id]; ok {
@@ -115,9 +115,9 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 	return window, nil
 }
 
-// send puts a seq out under the reservation that money reaches for. When it reaches for nothing,
-// and nothing is out whose end could bring some back, the run stops. A seq beyond a daily limit
-// needs no money; one that waits for the reads that are out is refused.
+// send dispatches a seq with the reservation that money covers. If money covers none, and nothing
+// out could return some, the run stops. A seq beyond a daily limit needs no money. A seq that waits
+// for reads that are out is refused.
 func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (command.Grant,
 	bool) {
 	wallet := b.books.wallet(r.job.Customer)
@@ -140,7 +140,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (co
 			r.job.State, r.job.Reason = model.Stopped, model.MaxChargeReached
 		case !capped && wallet.Out == 0:
 			r.job.State, r.job.Reason = model.Stopped, model.InsufficientBalance
-			notifyRun(b.tx, &r.job) // with nothing out its counts are final
+			notifyRun(b.tx, &r.job) // nothing is out, so its counts are final
 		}
 		return command.Grant{}, false
 	}
@@ -155,7 +155,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (co
 	return grantOf(r, seq, out), true
 }
 
-// admit counts a seq towards the daily limits of its run, if it has any.
+// admit counts a seq towards its run's daily limits, if there are any.
 func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict verdict) {
 	if r.job.Daily != (model.DailyLimits{}) && domain != 0 {
 		verdict, out.Read = b.daily.countRead(r.job.Customer, r.job.Daily, domain)
@@ -163,10 +163,10 @@ func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict ve
 	return verdict
 }
 
-// fund decides what is held for a unit: free requests first, then the price of the dearest tier
-// that money reaches for. An endpoint's row may make tier plain dearer than another, so tiers are
-// given up by their price. Where the domain has a price, that is the price of every tier. While
-// billing is off nothing is held, and nothing refused.
+// fund decides what is held for a unit: free requests first, then the price of the dearest
+// affordable tier. An endpoint's row may make plain dearer than another tier, so tiers are dropped
+// by price. A domain's price applies to all tiers. While billing is off it holds and refuses
+// nothing.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
 	if b.unbilled {
 		out.Tiers, out.Grant, out.Unbilled = r.job.Tiers, want, true
@@ -191,7 +191,7 @@ func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want 
 	return false
 }
 
-// affordable is how many pages at a price neither the wallet nor the run's cap refuses.
+// affordable returns how many pages at a price both the wallet and the run's cap cover.
 func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) int64 {
 	if price == 0 {
 		return pageBudget
@@ -203,7 +203,7 @@ func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) in
 	return pages
 }
 
-// capped says whether it is the run's cap that refuses the cheapest page at a place of prices.
+// capped reports whether the run's cap refuses the cheapest page at a place of prices.
 func (b *batch) capped(r *ledgerOfRun, place uint8) bool {
 	cheapest, ok := r.prices.Cheapest(r.job.Tiers, r.chargeAt(place))
 	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
@@ -239,7 +239,7 @@ func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, erro
 	return window, nil
 }
 
-// comeBack sets a seq that is out aside again and gives back what is held for it.
+// comeBack sets a dispatched seq aside again and returns what is held for it.
 func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
 	out := r.run.Out[seq]
 	b.books.release(b.books.wallet(r.job.Customer), out)
@@ -274,7 +274,7 @@ func settleReceipts(tx *state.Tx, p command.SettlePayload) (command.Settled, err
 			continue
 		}
 		if receipt.Unit.Page != out.Start {
-			continue // settled before, or its predecessor is missing and will be found by a marker
+			continue // settled before, or a marker will find its missing predecessor
 		}
 		b.settleUnit(r, out, receipt)
 		switch receipt.Outcome {
@@ -299,8 +299,8 @@ func settleReceipts(tx *state.Tx, p command.SettlePayload) (command.Settled, err
 	return settled, nil
 }
 
-// settleUnit charges and counts one unit. It is charged if billing was on when it went out, and is
-// on now.
+// settleUnit charges and counts one unit. It charges only if billing was on at dispatch and is on
+// now.
 func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receipt) {
 	r.dirty = true
 	before := out.Money()
@@ -329,10 +329,10 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	}
 	out.Start++
 	out.From = receipt.Next
-	out.Attempt = 1 // a chain that makes progress is not given up
+	out.Attempt = 1 // a chain that advances is not given up
 }
 
-// lineOf is the entry's line of a price row, which is added where there is none.
+// lineOf returns the entry's line of a price row, and adds it if missing.
 func lineOf(e *state.Entry, row price.Row) *state.Line {
 	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == row.RowKey })
 	if at < 0 {
@@ -356,7 +356,7 @@ func book(e *state.Entry, row price.Row, quantity uint32, charged int64, byFree 
 	e.Amount -= charged
 }
 
-// closeSeq ends a seq whose chain is settled to its end; failed counts it as an errored link.
+// closeSeq closes a seq whose chain is settled to its end; failed counts it as an error.
 func (b *batch) closeSeq(r *ledgerOfRun, seq uint32, failed bool) {
 	out := r.run.Out[seq]
 	b.books.release(b.books.wallet(r.job.Customer), out)

@@ -15,13 +15,13 @@ const (
 	maxWebhooks        = 10  // per customer
 	maxDeliveries      = 500 // in the log of one webhook
 	deliveryKeptMillis = 30 * 24 * 60 * 60 * 1000
-	// webhookFailingMillis is for how long nothing may go through before a webhook is switched off.
+	// webhookFailingMillis is how long nothing may succeed before a webhook is switched off.
 	webhookFailingMillis = 5 * 24 * 60 * 60 * 1000
-	// goneStatus is of a receiver that wants nothing any more (RFC 9110, 15.5.11).
+	// goneStatus means that a receiver wants nothing any more (RFC 9110, 15.5.11).
 	goneStatus = 410
 )
 
-// deliveryPauses are the times between the tries of a delivery, in milliseconds: 8 tries over 24
+// deliveryPauses are the times between a delivery's attempts, in milliseconds: 8 attempts over 24
 // hours (decision 27).
 func deliveryPauses() []int64 {
 	const second, minute, hour = 1000, 60 * 1000, 60 * 60 * 1000
@@ -29,7 +29,7 @@ func deliveryPauses() []int64 {
 		9*hour + 20*minute}
 }
 
-// callWebhooks has a notice delivered by each webhook of its customer that wants it.
+// callWebhooks queues a notice for each webhook of its customer that wants it.
 func callWebhooks(tx *state.Tx, n state.Notice) {
 	for _, known := range tx.Webhooks(n.Customer) {
 		if known.Wants(n.Event) {
@@ -40,8 +40,8 @@ func callWebhooks(tx *state.Tx, n state.Notice) {
 	}
 }
 
-// deliver adds a delivery to a webhook's log, and says whether there was room. The oldest one that
-// has ended makes it; while all are pending, what is new is counted alone.
+// deliver adds a delivery to a webhook's log, and reports whether there was room. To make room it
+// removes the oldest ended delivery. If all are pending, it only counts the new one.
 func deliver(tx *state.Tx, hook *state.Webhook, n state.Notice) bool {
 	if tx.Delivery(hook.ID, n.ID) != nil {
 		return true
@@ -62,7 +62,7 @@ func deliver(tx *state.Tx, hook *state.Webhook, n state.Notice) bool {
 	return true
 }
 
-// schedule notes when a webhook's next delivery is due.
+// schedule updates when a webhook's next delivery is due.
 func schedule(tx *state.Tx, hook *state.Webhook) {
 	hook.Next = 0
 	tx.DeliveriesDue(hook.ID, func(d *state.Delivery) bool {
@@ -71,7 +71,7 @@ func schedule(tx *state.Tx, hook *state.Webhook) {
 	})
 }
 
-// ownWebhook is a copy of a customer's webhook.
+// ownWebhook returns a copy of a customer's webhook.
 func ownWebhook(tx *state.Tx, customer string, id ids.ID) (*state.Webhook, error) {
 	known := tx.Webhook(id)
 	if known == nil || known.Customer != customer {
@@ -107,7 +107,7 @@ func putWebhook(tx *state.Tx, p command.PutWebhookPayload) (state.Webhook, error
 	return *hook, nil
 }
 
-// switchOff ends a webhook and what it has pending.
+// switchOff switches a webhook off and fails its pending deliveries.
 func switchOff(tx *state.Tx, hook *state.Webhook, why string) {
 	hook.Off = why
 	var pending []*state.Delivery
@@ -216,8 +216,8 @@ func recordDeliveries(tx *state.Tx, p command.RecordDeliveriesPayload) (command.
 	return command.None{}, nil
 }
 
-// fail puts a delivery off, or ends it after its last try. It says why its webhook is to be
-// switched off, "" when it is not.
+// fail delays a delivery, or fails it after its last attempt. It returns why to switch the webhook
+// off, "" for not at all.
 func fail(tx *state.Tx, d *state.Delivery, hook *state.Webhook) (why string) {
 	if hook.FailingSince == 0 {
 		hook.FailingSince = tx.Now
@@ -239,7 +239,7 @@ func fail(tx *state.Tx, d *state.Delivery, hook *state.Webhook) (why string) {
 	return ""
 }
 
-// expireDeliveries removes what is too old, a bounded number at a time.
+// expireDeliveries removes old deliveries, a bounded number at a time.
 func expireDeliveries(tx *state.Tx) {
 	var old []*state.Delivery
 	tx.DeliveriesByAge(func(d *state.Delivery) bool {

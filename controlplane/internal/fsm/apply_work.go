@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of background work. What one customer has of one kind is at most 100 items of 68 KiB.
+// Bounds of background work. A customer has at most 100 items of 68 KiB of one kind.
 const (
 	maxWork          = 100     // items of one kind and customer
 	maxWorkArgs      = 4 << 10 // bytes
@@ -17,7 +17,7 @@ const (
 	maxWorkHeld      = 1024    // items of one kind that one node holds
 	maxWorkDue       = 1000    // items that come due in one command, of each kind
 	maxWorkLease     = 5 * 60 * 1000
-	failedWorkMillis = 30 * 24 * 60 * 60 * 1000 // for which what was given up stays
+	failedWorkMillis = 30 * 24 * 60 * 60 * 1000 // how long failed items stay
 )
 
 func enqueueWork(tx *state.Tx, p command.EnqueueWorkPayload) (command.None, error) {
@@ -45,7 +45,7 @@ func enqueueWork(tx *state.Tx, p command.EnqueueWorkPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// wakeWork says whether the customer has an item of the kind, and wakes it if it is asked to.
+// wakeWork reports whether the customer has an item of the kind. It wakes the item if asked to.
 func wakeWork(tx *state.Tx, p command.EnqueueWorkPayload) bool {
 	for _, known := range tx.WorkOf(p.Kind, p.Customer) {
 		if known.State == state.WorkFailed {
@@ -60,8 +60,8 @@ func wakeWork(tx *state.Tx, p command.EnqueueWorkPayload) bool {
 	return false
 }
 
-// come makes a waiting item ready whose time has come. A pause that it asked for was no standstill;
-// one after a failure was.
+// come makes a waiting item ready that is due. A pause that it asked for counts as progress; a
+// pause after a failure does not.
 func come(tx *state.Tx, w *state.Work, at int64) {
 	if w.State, w.At = state.WorkReady, at; w.Failures == 0 {
 		w.Advanced = at
@@ -103,7 +103,7 @@ func exchangeWork(tx *state.Tx, p command.ExchangeWorkPayload) (command.None, er
 	return command.None{}, nil
 }
 
-// report takes what a node made of an item, if it holds it.
+// report applies a node's report on an item, if the node holds it.
 func report(tx *state.Tx, p *command.ExchangeWorkPayload, r *command.WorkReport) {
 	known := tx.WorkItem(r.ID)
 	if known == nil || known.State != state.WorkHeld || known.Node != p.Node ||
@@ -138,7 +138,7 @@ func report(tx *state.Tx, p *command.ExchangeWorkPayload, r *command.WorkReport)
 	tx.PutWork(&w)
 }
 
-// endLeases ends the leases of others whose time is over.
+// endLeases ends the expired leases of other nodes.
 func endLeases(tx *state.Tx, but string) {
 	var over []*state.Worker
 	tx.WorkersByLease(func(w *state.Worker) bool {
@@ -155,7 +155,7 @@ func endLeases(tx *state.Tx, but string) {
 	}
 }
 
-// endLease frees all that a node holds.
+// endLease frees everything that a node holds.
 func endLease(tx *state.Tx, w *state.Worker) {
 	for _, item := range tx.WorkHeldBy(w.Node) {
 		free := *item
@@ -167,8 +167,8 @@ func endLease(tx *state.Tx, w *state.Worker) {
 	}
 }
 
-// claimWork gives a node so many items of a kind, as far as their customers' bounds allow it, and
-// says whether it gave any. The customers take turns.
+// claimWork gives a node up to most items of a kind, within the customers' bounds. It reports
+// whether it gave any. Customers take turns.
 func claimWork(tx *state.Tx, own *state.Worker, want command.WorkWant, most int) bool {
 	var due []*state.Work
 	tx.WorkWaiting(want.Kind, func(w *state.Work) bool {
@@ -207,7 +207,7 @@ func claimWork(tx *state.Tx, own *state.Worker, want command.WorkWant, most int)
 	return len(taken) > 0
 }
 
-// expireWork forgets what was given up long ago, a bounded number at a time.
+// expireWork removes items that failed long ago, a bounded number at a time.
 func expireWork(tx *state.Tx) {
 	var old []*state.Work
 	tx.WorkFailed(func(w *state.Work) bool {
@@ -222,7 +222,7 @@ func expireWork(tx *state.Tx) {
 	}
 }
 
-// freeWork ends the lease of a node that there is not any more, or as another start.
+// freeWork ends a node's lease, unless the lease is of the start boot.
 func freeWork(tx *state.Tx, node string, boot ids.ID) {
 	if holder := tx.Worker(node); holder != nil && holder.Boot != boot {
 		endLease(tx, holder)

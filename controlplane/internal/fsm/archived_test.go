@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestALateDropChangesNothing: a leader that was paused, or one of another generation, drops
-// nothing that the archive may not have.
+// TestALateDropChangesNothing: a paused leader, or one of another generation, drops nothing that
+// the archive may lack.
 func TestALateDropChangesNothing(t *testing.T) {
 	d := newDefiner(t, command.Newest)
 	customer, group := d.owner(1)
@@ -55,7 +55,7 @@ func TestALateDropChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPastRunsOfAScraperAreSmall: of what has left the state a scraper keeps 100 bytes, however
+// TestPastRunsOfAScraperAreSmall: for runs that left the state a scraper keeps 100 bytes, however
 // many rows its last ten runs had.
 func TestPastRunsOfAScraperAreSmall(t *testing.T) {
 	for _, rows := range []uint64{0, 500_000, 524_288, 8_000_000_000} {

@@ -15,14 +15,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// actors of the tests.
+// Actors of the tests.
 var (
 	anAdmin    = &state.Actor{Subject: "root", Admin: true, Customer: "a", Operation: "svc_x"}
 	aCustomer  = &state.Actor{Key: ids.ID{7}, Customer: "a", Operation: "svc_y"}
 	aliceFails = &state.Actor{Address: "10.0.0.9", Operation: "svc_sign_in"}
 )
 
-// by applies a command that somebody had proposed, under an id.
+// by applies a command caused by an actor, under an id.
 func (b *bench) by(actor *state.Actor, id ids.ID, payload command.Payload) Result {
 	b.t.Helper()
 	data, err := b.m.EncodeBy(actor, id, b.now, payload, nil)
@@ -33,7 +33,7 @@ func (b *bench) by(actor *state.Actor, id ids.ID, payload command.Payload) Resul
 	return b.m.Apply(b.index, data)
 }
 
-// trail is the audit trail of the state, whose chain must hold.
+// trail returns the audit trail of the state, whose chain must be valid.
 func (b *bench) trail() (trail []*state.AuditEntry) {
 	b.t.Helper()
 	var before state.Hash
@@ -55,8 +55,8 @@ func (b *bench) trail() (trail []*state.AuditEntry) {
 	return trail
 }
 
-// What an admin does is told with before and after, whatever it is. What a customer does is told of
-// its keys alone. What changed nothing is not told, and neither is what was refused or repeated.
+// Everything an admin changes is told, with before and after. For a customer only its keys are
+// told. Commands that change nothing, are refused or are repeats are not told.
 func TestTheTrailTellsWhatWasDone(t *testing.T) {
 	b := newBench(t)
 	mint := func(n byte) command.MintKeyPayload {
@@ -131,7 +131,7 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 	}
 }
 
-// An entry has a bound, however much a command changes, and says that there was more.
+// An entry is bounded, however much a command changes, and counts the rest.
 func TestAuditEntriesAreBounded(t *testing.T) {
 	b := newBench(t)
 	for n := range 80 {
@@ -165,7 +165,7 @@ func TestAuditEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// The archive's drop is exact: repeated, late or of another generation it changes nothing.
+// The archive's drop is exact: repeated, late or of another generation, it changes nothing.
 func TestDroppedAuditEntries(t *testing.T) {
 	b := newBench(t)
 	for n := range byte(6) {
@@ -210,7 +210,7 @@ func TestDroppedAuditEntries(t *testing.T) {
 	}
 }
 
-// Failed sign-ins are summed by minute and address, and of too many addresses as one.
+// Failed sign-ins are counted by minute and address. Too many addresses are counted as one.
 func TestFailedSignInsAreSummed(t *testing.T) {
 	b := newBench(t)
 	const minute = 30_000_000
@@ -257,7 +257,7 @@ func TestFailedSignInsAreSummed(t *testing.T) {
 	}
 }
 
-// Nothing is told until every node can tell it.
+// Nothing is told until every node can apply it.
 func TestTheTrailWaitsForItsVersion(t *testing.T) {
 	m := founded(t, 0)
 	data, err := m.EncodeBy(anAdmin, ids.ID{2}, 1, command.OpenCustomerPayload{Customer: "a"}, nil)
@@ -278,7 +278,7 @@ func TestTheTrailWaitsForItsVersion(t *testing.T) {
 	}
 }
 
-// Keys wait for the archive rather than fill the state, and what ends one does not.
+// While the archive lags no keys are made, so that the state does not fill. Revoking still works.
 func TestKeysWaitForTheTrailsArchive(t *testing.T) {
 	b := newBench(t)
 	b.must(command.MintKeyPayload{ID: ids.ID{1}, Customer: "a", Prefix: "1"})
@@ -297,8 +297,8 @@ func TestKeysWaitForTheTrailsArchive(t *testing.T) {
 	b.must(command.BlockCustomerPayload{Customer: "a", By: "root"})
 }
 
-// A restore goes on from the backup's head and names the one that it leaves. What is left goes to
-// the archive, too, and is on nobody's path.
+// A restore continues from the backup's head and names the one that it abandons. The abandoned
+// entries are archived, too, but are on no path.
 func TestTheTrailOverRestores(t *testing.T) {
 	b := newBench(t)
 	mint := func(n byte) {
@@ -358,7 +358,7 @@ func TestTheTrailOverRestores(t *testing.T) {
 	}
 }
 
-// Every command has a name in the trail, one of its own, whoever proposes it.
+// Every command has a unique name in the trail, whoever proposes it.
 func TestEveryCommandHasAName(t *testing.T) {
 	known := map[string]command.Number{}
 	for number, payload := range samples(t, New()) {

@@ -10,8 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A block stands as it was made, however often it is repeated, and leaves nothing when it is taken
-// back.
+// A block stays as it was made, however often it is repeated. Removing it leaves no trace.
 func TestBlocksAreIdempotent(t *testing.T) {
 	b := newBench(t)
 	b.refused(command.BlockCustomerPayload{Customer: "nobody", By: "root"}, fault.NotFound)
@@ -39,8 +38,8 @@ func TestBlocksAreIdempotent(t *testing.T) {
 	}
 }
 
-// Calls that were let in before the block launch nothing behind it. The refusal is not kept for
-// their idempotency keys. What runs goes on.
+// Calls admitted before the block launch nothing after it. Their idempotency keys do not keep the
+// refusal. Active runs continue.
 func TestBlockedCustomersLaunchNothing(t *testing.T) {
 	c := calls{trials: newTrials(t)}
 	run := func() command.LaunchRunPayload {
@@ -80,8 +79,8 @@ func TestBlockedCustomersLaunchNothing(t *testing.T) {
 	}
 }
 
-// Customers are blocked, keys expire and groups have a retention once all nodes know what that is.
-// A key that would not expire is not made in place of one that does.
+// Blocks, expiring keys and retention need an upgraded cluster. A key with an expiry is never made
+// without one.
 func TestNewMembersWaitForTheUpgrade(t *testing.T) {
 	m := New()
 	apply := func(index uint64, payload command.Payload) error {

@@ -9,34 +9,33 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of decision 5, and how long answers to command ids are kept for proposers that did not
-// hear them.
+// Bounds of decision 5, and how long results are kept for proposers that missed them.
 const (
 	claimKeptMillis   = 24 * 60 * 60 * 1000
 	claimHeldMillis   = 2 * 60 * 1000
 	resultKeptMillis  = 15 * 60 * 1000
 	revokedKeptMillis = 400 * 24 * 60 * 60 * 1000
 	maxClaims         = 10_000    // per customer
-	maxClaimBytes     = 2_000_000 // per customer; one more record may reach beyond
+	maxClaimBytes     = 2_000_000 // per customer; the last record may exceed it
 	maxExpiredPerTick = 5_000
-	maxSharedPerTick  = 1_000 // recipes brought under their content
+	maxSharedPerTick  = 1_000 // recipes moved to contents
 )
 
-// storedFault is a fault in a record.
+// storedFault is a fault as a record stores it.
 type storedFault struct {
 	Code   fault.Code `cbor:"1,keyasint"`
 	Detail string     `cbor:"2,keyasint,omitempty"`
 	Field  string     `cbor:"3,keyasint,omitempty"`
 }
 
-// applyOnce applies a command unless its id, or its idempotency key, was applied before.
+// applyOnce applies a command unless its id or its idempotency key was applied before.
 func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	payload command.Payload) Result {
 	if stored := tx.Result(env.ID); stored != nil {
 		return m.heardAgain(tx, stored, payload)
 	}
 	if env.Actor != nil && tx.Customer(env.Actor.Customer).Removed() {
-		return Result{Err: errRemoved()} // it was let in before that
+		return Result{Err: errRemoved()} // admitted before the removal
 	}
 	if env.Call != nil {
 		if replay, done := m.admitCall(tx, env, payload); done {
@@ -67,7 +66,7 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	return result
 }
 
-// heardAgain is what a proposer hears who proposes a command again whose answer it did not hear.
+// heardAgain answers a proposer that repeats a command because it missed the result.
 func (m *FSM) heardAgain(tx *state.Tx, stored *state.StoredResult, payload command.Payload) Result {
 	if stored.Kept != nil {
 		return m.remake(stored.Number, stored.Kept, payload, stored.Expires-resultKeptMillis)
@@ -88,12 +87,12 @@ func (m *FSM) heardAgain(tx *state.Tx, stored *state.StoredResult, payload comma
 	return Result{Value: value}
 }
 
-// admitCall looks the idempotency key up. done means that the answer is known already, and not by
-// applying.
+// admitCall looks the idempotency key up. done means that the answer is known without applying the
+// command.
 func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 	payload command.Payload) (answer Result, done bool) {
 	if _, releases := payload.(command.ReleaseClaimPayload); releases {
-		return Result{}, false // looks after itself in finishCall
+		return Result{}, false // finishCall handles it
 	}
 	call := env.Call
 	claim := tx.Claim(call.Customer, call.Operation, call.Key)
@@ -127,8 +126,8 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 	}
 }
 
-// finishCall writes the idempotency record: a claim under way, the result, or nothing after a
-// release or a refusal that passes.
+// finishCall writes the idempotency record: a claim under way, or the result. After a release or a
+// transient refusal it leaves none.
 func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Payload,
 	result Result) {
 	call := env.Call
@@ -141,7 +140,7 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		return
 	case command.ClaimCallPayload:
 		if result.Err != nil {
-			return // it is not claimed
+			return // nothing is claimed
 		}
 		under := result.Value.(*state.Claim)
 		claim := tx.NewClaim(call.Customer, call.Operation, call.Key)
@@ -151,7 +150,7 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		return
 	}
 	if tx.Customer(call.Customer) == nil {
-		return // it was refused to become one, and has nothing that could keep this
+		return // it was refused, and has no record that could keep this
 	}
 	if passing(result.Err) && tx.ClusterVersion() >= 2 {
 		if old != nil {
@@ -171,9 +170,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 	addClaim(tx, record)
 }
 
-// passing says whether the same call may succeed later. Such a refusal is not kept. That is by
-// paying, by waiting, or when the service is well again (decision 5). So it is when a block is
-// taken back, or billing switched on.
+// passing reports whether a refusal is transient, so that the same call may succeed later. Such
+// refusals are not kept (decision 5). The call succeeds after a payment, a wait or a recovery of
+// the service, after an unblocking, or once billing is on.
 func passing(err error) bool {
 	if err == nil {
 		return false
@@ -215,7 +214,7 @@ func (m *FSM) save(result Result) (value, failure []byte) {
 	return value, failure
 }
 
-// load is the reverse of save.
+// load decodes what save encoded.
 func (m *FSM) load(number uint16, value, failure []byte) Result {
 	if len(failure) > 0 {
 		var f storedFault
@@ -235,7 +234,7 @@ func (m *FSM) load(number uint16, value, failure []byte) Result {
 	return Result{Value: decoded}
 }
 
-// claimCall begins a call that takes time. One that brings a link list has to have room for it.
+// claimCall begins a long call. A call with a link list needs disk space.
 func claimCall(tx *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
 	if !p.List.IsZero() && tx.IsShort() {
 		return nil, errShort()
@@ -259,15 +258,15 @@ func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (command.None, error) 
 	return command.None{}, nil
 }
 
-// noteRevoked notes what was revoked, so that a restore does not bring it back.
+// noteRevoked marks a revocation, so that a restore does not undo it.
 func noteRevoked(tx *state.Tx, id ids.ID) {
-	if tx.ClusterVersion() >= 2 { // which have the table
+	if tx.ClusterVersion() >= 2 { // version 1 lacks the table
 		tx.PutRevoked(&state.Revoked{ID: id, At: tx.Now})
 	}
 }
 
-// expireRevoked forgets revocations that are older than any backup that is restored, a bounded
-// number at a time.
+// expireRevoked removes marks older than any backup that may be restored, a bounded number at a
+// time.
 func expireRevoked(tx *state.Tx) {
 	var old []*state.Revoked
 	tx.RevokedByAge(func(r *state.Revoked) bool {
@@ -282,7 +281,7 @@ func expireRevoked(tx *state.Tx) {
 	}
 }
 
-// tick removes what has come due, a bounded number at a time.
+// tick removes what is due, a bounded number at a time.
 func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	var claims []*state.Claim
 	tx.ClaimsByExpiry(func(c *state.Claim) bool {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// calls repeats a call of one customer under one key.
+// calls repeats calls of one customer with one key.
 type calls struct {
 	*trials
 	ticket ids.ID
@@ -28,9 +28,8 @@ func (c calls) call(payload command.Payload) Result {
 	return c.m.Apply(c.index, data)
 }
 
-// TestRefusalsThatPassAreNotKept: who is refused for want of money, pays and calls again with the
-// same key is heard. It does not matter whether the key was claimed before. Until then the call
-// leaves nothing behind.
+// TestRefusalsThatPassAreNotKept: after a refusal for lack of money, the customer pays and the same
+// key succeeds. It does not matter whether the key was claimed. Until then the call leaves nothing.
 func TestRefusalsThatPassAreNotKept(t *testing.T) {
 	for name, claims := range map[string]bool{"at once": false, "under a claim": true} {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +70,8 @@ func TestRefusalsThatPassAreNotKept(t *testing.T) {
 	}
 }
 
-// A call renews its own claim. Without a ticket, as version 1 does it, all claims of the same start
-// of the node are renewed.
+// A call renews its own claim. Without a ticket, as in version 1, it renews all claims of that
+// start of the node.
 func TestClaimsAreRenewed(t *testing.T) {
 	b := newBench(t)
 	boot, names := ids.ID{5}, []string{"mine", "its neighbour", "of an earlier start"}

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// catalogues checks which catalogue is in each state; zero: none.
+// catalogues checks the catalogue in each state; zero: none.
 func (b *bench) catalogues(reading, ready, failed ids.ID) {
 	b.t.Helper()
 	for in, want := range map[state.CatalogueState]ids.ID{state.CatalogueReading: reading,
@@ -29,8 +29,7 @@ func (b *bench) catalogues(reading, ready, failed ids.ID) {
 	}
 }
 
-// The catalogue of before stands until a newer one is whole, in whatever order and however often
-// that is told.
+// A catalogue stays until a newer one is valid, in any order and repetition of commands.
 func TestCatalogueStandsUntilTheNextIsWhole(t *testing.T) {
 	b := newBench(t)
 	begin := func() command.BeginCataloguePayload {
@@ -53,7 +52,7 @@ func TestCatalogueStandsUntilTheNextIsWhole(t *testing.T) {
 	}
 	b.must(second)
 	b.catalogues(second.ID, first.ID, none)
-	b.must(third) // gives the second up
+	b.must(third) // this gives the second one up
 	b.catalogues(third.ID, first.ID, none)
 	b.must(command.EndCataloguePayload{ID: second.ID, Products: 9})
 	b.catalogues(third.ID, first.ID, none)

@@ -10,13 +10,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// category saves one of the customer a.
+// category makes a category of the customer a.
 func (b *bench) category(group ids.ID, name, filters string) command.PutCategoryPayload {
 	return command.PutCategoryPayload{ID: b.ids.New(), Customer: "a", Group: group, Name: name,
 		Filters: []byte(filters)}
 }
 
-// A name has one category of a group, which keeps its id. Repeats change nothing.
+// A name has one category per group, which keeps its id. Repeats change nothing.
 func TestCategoriesAreSavedByName(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -46,7 +46,7 @@ func TestCategoriesAreSavedByName(t *testing.T) {
 	}
 }
 
-// TestCategoriesAreBounded of a group, and of a customer. One that is there can be saved anew.
+// TestCategoriesAreBounded per group and per customer. An existing one can be saved again.
 func TestCategoriesAreBounded(t *testing.T) {
 	b := newBench(t)
 	for g := range maxCategoriesInTotal / maxCategories {
@@ -66,7 +66,7 @@ func deletionOfCategory(group, category ids.ID) command.Deletion {
 		Query: group.String()}
 }
 
-// A category goes after its preview, once, unless it has another filter by then.
+// Deleting a category needs its preview, once, unless its filter changes after it.
 func TestCategoryIsDeleted(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -95,7 +95,7 @@ func TestCategoryIsDeleted(t *testing.T) {
 	}
 }
 
-// Categories go with their group, and the preview counts them: one more is another decision.
+// Categories are deleted with their group. The preview counts them, and one more voids it.
 func TestCategoriesGoWithTheirGroup(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)

@@ -11,9 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestRecipesMoveUnderTheirContent: while older nodes take part, scrapers are written as these
-// write them. Once the version is active, ticks bring what was written before under its content,
-// and nobody who reads sees a difference.
+// TestRecipesMoveUnderTheirContent: while older nodes take part, scrapers keep the old encoding.
+// Once the version is active, ticks move older recipes to contents. Readers see no difference.
 func TestRecipesMoveUnderTheirContent(t *testing.T) {
 	d := newDefiner(t, 1)
 	customer, group := d.owner(1)
@@ -62,8 +61,8 @@ func TestRecipesMoveUnderTheirContent(t *testing.T) {
 	}
 }
 
-// TestScrapersAreBoundedInBytes: at the bound a scraper is neither made nor made larger, and may be
-// made smaller, which makes room.
+// TestScrapersAreBoundedInBytes: at the bound a scraper can be neither made nor enlarged. Shrinking
+// one makes room.
 func TestScrapersAreBoundedInBytes(t *testing.T) {
 	b := newTrialsWith(t, 0, 0)
 	put := command.PutScraperPayload{ID: b.scraper, Customer: customer, Group: b.group,

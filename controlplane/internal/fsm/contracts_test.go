@@ -21,7 +21,7 @@ func (b *bench) checkout(session string) {
 	b.must(open)
 }
 
-// ending is what the provider has to end of a customer.
+// ending returns what the provider must end of all customers.
 func (b *bench) ending() (contracts, checkouts []string) {
 	b.view().EndingSubscriptions("", func(s *state.Subscription) bool {
 		contracts, checkouts = append(contracts, s.Leaving...), append(checkouts, s.Stale...)
@@ -37,8 +37,8 @@ func (b *bench) remove(ref string) {
 	b.must(command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"})
 }
 
-// TestReplacedCheckoutsEnd: a newer checkout, and a contract, leave those before them to be ended:
-// once, and at most ten. One that has expired has ended.
+// TestReplacedCheckoutsEnd: a newer checkout or a contract adds earlier checkouts to those to be
+// ended, once, and at most ten. An expired one has ended.
 func TestReplacedCheckoutsEnd(t *testing.T) {
 	b := newBench(t)
 	want := func(current string, stale ...string) {
@@ -52,7 +52,7 @@ func TestReplacedCheckoutsEnd(t *testing.T) {
 	end := func(session string) {
 		b.must(command.EndCheckoutPayload{Customer: "a", Session: session})
 	}
-	end("s0") // of a customer without any
+	end("s0") // of a customer without a checkout
 	b.checkout("s1")
 	want("s1")
 	b.checkout("s2")
@@ -60,7 +60,7 @@ func TestReplacedCheckoutsEnd(t *testing.T) {
 	end("s1")
 	end("s1")
 	want("s2")
-	b.must(command.EndCheckoutPayload{Customer: "b", Session: "s2"}) // another's
+	b.must(command.EndCheckoutPayload{Customer: "b", Session: "s2"}) // another customer's
 	want("s2")
 	b.contract(contract("c"))
 	want("", "s2")
@@ -78,8 +78,8 @@ func TestReplacedCheckoutsEnd(t *testing.T) {
 	want("t10", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9")
 }
 
-// TestContractsOfTheRemovedEnd: whatever is told of a removed customer's contracts, and when, each
-// is to be ended until it has. It is not to be ended again.
+// TestContractsOfTheRemovedEnd: whatever is reported of a removed customer's contracts, and when,
+// each must be ended, once.
 func TestContractsOfTheRemovedEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t)

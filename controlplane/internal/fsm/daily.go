@@ -8,14 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A read counts when its seq goes out, on the day of that moment, once whatever is dispatched
-// again. It is taken back when the seq comes back unread. Each read that is out may end uncharged,
-// so it holds a place under that limit until it has ended: the limits are never overshot. On the
-// next day all begins anew, and reads of the day before do not count any more.
+// A read counts when its seq is dispatched, on that day, and only once over redispatches. It is
+// uncounted when the seq comes back unread. Each read that is out may end uncharged, so it holds a
+// place under that limit until its end. So the limits are never exceeded. Each day starts at zero,
+// and earlier days' reads do not count.
 
 const dayMillis = 24 * 60 * 60 * 1000
 
-// dailies are the daily counts within one command; nothing is written before save.
+// dailies holds the daily counts within one command; nothing is written before save.
 type dailies struct {
 	tx      *state.Tx
 	changed map[string]*state.Daily
@@ -28,7 +28,7 @@ func openDailies(tx *state.Tx) *dailies {
 
 func (d *dailies) today() int64 { return d.tx.Now / dayMillis }
 
-// of is the command's own copy of a customer's counts of today.
+// of returns the command's copy of a customer's counts of today.
 func (d *dailies) of(customer string) *state.Daily {
 	if own, ok := d.changed[customer]; ok {
 		return own
@@ -41,13 +41,13 @@ func (d *dailies) of(customer string) *state.Daily {
 	return own
 }
 
-// verdict is whether one more read may begin.
+// verdict says whether one more read may begin.
 type verdict int
 
 const (
 	readAllowed verdict = iota
 	readLimited         // a limit is reached for today
-	readWaits           // reads that are out may still reach it
+	readWaits           // reads that are out may still reach a limit
 )
 
 // countRead counts a read of a domain, if the limits allow it.
@@ -71,7 +71,7 @@ func (d *dailies) countRead(customer string, limits model.DailyLimits, domain ui
 	return readAllowed, &state.Read{Day: own.Day, Domain: domain}
 }
 
-// end counts a read that has ended; a nil one, or one of another day, is not counted.
+// end counts an ended read, unless it is nil or of another day.
 func (d *dailies) end(customer string, read *state.Read, charged bool) {
 	if read == nil || read.Day != d.today() {
 		return
@@ -83,7 +83,7 @@ func (d *dailies) end(customer string, read *state.Read, charged bool) {
 	}
 }
 
-// takeBack uncounts a read that was not made.
+// takeBack uncounts a read that did not happen.
 func (d *dailies) takeBack(customer string, read *state.Read) {
 	if read == nil || read.Day != d.today() {
 		return
@@ -105,12 +105,12 @@ func findDomain(d *state.Daily, domain uint64) (at int, found bool) {
 }
 
 func (d *dailies) save() {
-	for _, own := range d.changed { // each write is of another record: order does not matter
+	for _, own := range d.changed { // each write is to another record: order does not matter
 		d.tx.PutDaily(own)
 	}
 }
 
-// expireDailies removes counts of days past, a bounded number at a time.
+// expireDailies removes counts of earlier days, a bounded number at a time.
 func expireDailies(tx *state.Tx) {
 	var past []*state.Daily
 	tx.DailiesByDay(func(d *state.Daily) bool {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// contacts is a run of website contacts under limits, of a customer with money.
+// contacts is a run of website contacts with daily limits, of a customer with money.
 type contacts struct {
 	*money
 	t   *rapid.T
@@ -35,7 +35,7 @@ func newContacts(t *rapid.T, limits model.DailyLimits) *contacts {
 	return &contacts{money: d, t: t, job: launch.Job}
 }
 
-// send sends a seq out and says what became of it.
+// send dispatches a seq and returns the outcome.
 func (c *contacts) send(seq uint32, domain uint64) string {
 	c.t.Helper()
 	window := c.must(c.t, command.ExtendWindowPayload{
@@ -82,7 +82,7 @@ func TestDailyLimits(t *testing.T) {
 		c.want("third of it", c.send(2, 7), "limited")
 		c.want("no read", c.send(3, 0), "out")
 		c.want("another domain", c.send(4, 8), "out")
-		// Three are out that may all end uncharged.
+		// Three reads are out, and all may end uncharged.
 		c.want("a fourth", c.send(5, 9), "waits")
 		c.end(0, model.Delivered, 2)
 		c.end(0, model.Delivered, 2)
@@ -97,8 +97,8 @@ func TestDailyLimits(t *testing.T) {
 		c.end(1, model.Delivered, 0)
 		c.end(4, model.Errored, 0)
 		c.end(5, model.Delivered, 2)
-		c.end(2, model.Delivered, 0) // beyond a limit, and no read
-		c.end(3, model.Delivered, 0) // no read either
+		c.end(2, model.Delivered, 0) // beyond a limit, so not a read
+		c.end(3, model.Delivered, 0) // not a read either
 		if d := c.daily(); d.Reads != 4 || d.Out != 0 || d.Uncharged != 2 {
 			t.Fatalf("%+v", d)
 		}
@@ -109,7 +109,7 @@ func TestDailyLimits(t *testing.T) {
 		if d := c.m.Store().View().Daily(customer); d != nil {
 			t.Fatalf("tomorrow there is still %+v", d)
 		}
-		c.end(6, model.Delivered, 0) // a read of yesterday
+		c.end(6, model.Delivered, 0) // yesterday's read
 		c.want("tomorrow", c.send(8, 7), "out")
 		if d := c.daily(); d.Reads != 1 || d.Out != 1 || d.Uncharged != 0 || charged != 600 {
 			t.Fatalf("%+v, charged %d", d, charged)
@@ -117,7 +117,7 @@ func TestDailyLimits(t *testing.T) {
 	})
 }
 
-// What a stopped run has not read does not count, and whoever is out of money has not read either.
+// Reads that a stopped run did not make do not count, nor do those that money does not cover.
 func TestDailyReadsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newContacts(t, model.DailyLimits{Reads: 5, Uncharged: 3, PerDomain: 2})

@@ -14,13 +14,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What one scraper may cost beyond its recipe, in bytes.
+// The most that a scraper may take besides its recipe, in bytes.
 const (
 	mostHeap     = 2 << 10
 	mostSnapshot = 1 << 10
 )
 
-// definer makes scrapers by commands, as the log brings them: no two share memory.
+// definer makes scrapers by encoded commands, as the log does, so that no two share memory.
 type definer struct {
 	*testing.T
 	m      *FSM
@@ -32,7 +32,7 @@ func newDefiner(t *testing.T, version uint32) *definer {
 	return &definer{T: t, m: founded(t, version), index: 1}
 }
 
-// id is a new one, scattered as ids are.
+// id returns a new id; ids are scattered.
 func (d *definer) id() (id ids.ID) {
 	d.number++
 	copy(id[:], fmt.Sprintf("%012x", d.number*0x9E3779B97F4A7C15>>16))
@@ -67,7 +67,7 @@ func (d *definer) owner(n int) (customer string, group ids.ID) {
 	return customer, group
 }
 
-// recipe is one of many: a product page with eight fields and a rule.
+// recipe returns one of many kinds: a product page with eight fields and a rule.
 func recipe(kind int) model.Scraper {
 	spec := model.Scraper{Type: model.SingleProduct, Config: &model.ScraperConfig{
 		Politeness: &model.Politeness{RequestsPerSecond: 2}}}
@@ -89,7 +89,7 @@ func (d *definer) scraper(customer string, group ids.ID, n, kind int) {
 		Spec: spec})
 }
 
-// forget drops the answers to commands, which go by themselves after minutes.
+// forget drops stored results, which would expire after minutes.
 func (d *definer) forget() {
 	err := d.m.Store().Update(d.index, 0, func(tx *state.Tx) error {
 		tx.ResultsByExpiry(func(r *state.StoredResult) bool { tx.RemoveResult(r); return true })
@@ -108,11 +108,11 @@ func (d *definer) snapshot() []byte {
 	return b.Bytes()
 }
 
-// heap is what a state restored from a snapshot holds.
+// heap measures the memory of a state restored from a snapshot.
 func (d *definer) heap(snapshot []byte) uint64 {
 	var before, after runtime.MemStats
 	runtime.GC()
-	runtime.GC() // pools let go of what they hold at the second one
+	runtime.GC() // pools release their memory at the second one
 	runtime.ReadMemStats(&before)
 	s, err := state.Restore(bytes.NewReader(snapshot))
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *definer) heap(snapshot []byte) uint64 {
 	return after.HeapAlloc - before.HeapAlloc
 }
 
-// manyScrapers are as many as a commit can wait for. A night has ten times as many.
+// manyScrapers is as many as a commit check can wait for. Nightly tests use ten times as many.
 var manyScrapers = flag.Int("scrapers", 10_000, "scrapers whose memory is measured")
 
 func TestScrapersAreSmallBesideTheirRecipes(t *testing.T) {

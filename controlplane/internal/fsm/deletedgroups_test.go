@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// members makes a group of the customer a with scrapers of one recipe, numbered names.
+// members makes a group of the customer a with scrapers of one recipe and numbered names.
 func (b *bench) members(name string, count int) (group ids.ID, members []ids.ID) {
 	b.t.Helper()
 	group = b.ids.New()
@@ -30,7 +30,7 @@ func (b *bench) member(group ids.ID, name string) ids.ID {
 	}).(state.Scraper).ID
 }
 
-// What hangs on a group's siblings goes with it, so it is counted, and one more is drift.
+// A group's siblings are deleted with it, so the preview counts what they have.
 func TestSiblingsAreCounted(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)
@@ -65,14 +65,14 @@ func (b *bench) deleteGroup(group ids.ID, query string) {
 	b.must(command.DeleteGroupPayload{Deletion: d, Token: "t"})
 }
 
-// left counts the scrapers of a group that are still written.
+// left counts the scrapers of a group that still have a record.
 func (b *bench) left(group ids.ID) (count int) {
 	b.view().GroupScrapers(group, func(*state.Scraper) bool { count++; return true })
 	return count
 }
 
-// A large group is nobody's from the one command on, and its scrapers go some at a time. Whatever
-// is repeated, or comes too early, changes nothing. In the end all is as it was before the group.
+// One command hides a large group, and its scrapers are removed in parts. Repeated or early
+// commands change nothing. In the end everything is as before the group.
 func TestGroupIsDeletedInParts(t *testing.T) {
 	b := newBench(t)
 	kept, keptMembers := b.members("kept", 1)
@@ -82,7 +82,7 @@ func TestGroupIsDeletedInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.must(command.DeleteMembersPayload{Group: group}) // of a group that is not deleted
+	b.must(command.DeleteMembersPayload{Group: group}) // not a deleted group
 	b.must(command.ForgetGroupPayload{Group: group})
 	b.deleteGroup(group, "")
 	v := b.view()
@@ -106,7 +106,7 @@ func TestGroupIsDeletedInParts(t *testing.T) {
 		t.Fatalf("%d scrapers are left by the first command", left)
 	}
 	b.must(command.ForgetGroupPayload{Group: group}) // too early
-	// The name of one that is yet to go is free, for one that stays.
+	// The name of a scraper that is still to be removed is free for a new one.
 	const name = "gone 0"
 	if b.view().MemberByName("a", name) == nil || b.view().ScraperByName("a", name) != nil {
 		t.Fatal("the oldest scraper is to go last, and not to be found")
@@ -135,8 +135,8 @@ func TestGroupIsDeletedInParts(t *testing.T) {
 	}
 }
 
-// A group that is small, and whose rows stay, is gone by its one command. One whose rows go is
-// noted until they have.
+// A small group whose rows stay is removed at once. One whose rows go, too, keeps a mark until
+// then.
 func TestSmallGroupsGoAtOnce(t *testing.T) {
 	b := newBench(t)
 	for _, query := range []string{"", command.WithData} {
@@ -150,7 +150,7 @@ func TestSmallGroupsGoAtOnce(t *testing.T) {
 	}
 }
 
-// What is being removed of a customer is bounded.
+// A customer's deletions under way are bounded.
 func TestDeletedGroupsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for range maxDeletedGroups {

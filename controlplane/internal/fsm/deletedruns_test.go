@@ -9,14 +9,14 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// deletionOf is the deletion of a run's rows by the customer a.
+// deletionOf returns the deletion of a run's rows by the customer a.
 func deletionOf(job ids.ID, s state.Scraper) command.Deletion {
 	return command.Deletion{Customer: "a", Operation: command.OpDeleteRun, Target: job,
 		Run: &command.DeletedRun{Group: s.Group, Scraper: s.ID}}
 }
 
-// Whatever comes twice, or in another order, changes nothing more: a run's rows are deleted once,
-// and forgotten when they are gone.
+// Repeats and other orders change nothing: a run's rows are deleted once, and the mark is dropped
+// when they are removed.
 func TestRunIsDeletedOnce(t *testing.T) {
 	b := newBench(t)
 	s := b.scraper("s", b.schema("a", ids.ID{}, 1, "{}").ID)
@@ -27,7 +27,7 @@ func TestRunIsDeletedOnce(t *testing.T) {
 	d := deletionOf(launched.Job, s)
 	removed := command.NoteRowsRemovedPayload{Jobs: []ids.ID{launched.Job, b.ids.New()}}
 	forget := command.ForgetDeletedRunsPayload{Before: 1 << 40}
-	b.must(removed) // before it is deleted
+	b.must(removed) // before the deletion
 	b.must(forget)
 	foreign, nameless := d, d
 	foreign.Customer, nameless.Run = "b", nil
@@ -48,7 +48,7 @@ func TestRunIsDeletedOnce(t *testing.T) {
 		!v.Job(launched.Job).State.Final() {
 		t.Errorf("%v is hidden, the run is %+v", held, v.Job(launched.Job))
 	}
-	b.must(forget) // while it has rows it stays
+	b.must(forget) // it stays while it has rows
 	b.now = 77
 	for range 2 {
 		b.must(removed)
@@ -72,7 +72,7 @@ func TestRunIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// A customer's marks are bounded, and a run that is to be the last one must not be deleted by then.
+// A customer's marks are bounded. The run that becomes the last one must not be deleted meanwhile.
 func TestDeletedRunsAreBounded(t *testing.T) {
 	b := newBench(t)
 	s := b.scraper("s", b.schema("a", ids.ID{}, 1, "{}").ID)

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestLeaderHearsOfEndedRuns: whatever ends a run, the observer is told by the same command, and
-// once. The leader gives back then what of it waits to be sent.
+// TestLeaderHearsOfEndedRuns: whatever ends a run, the same command tells the observer, once. The
+// leader then gives back the run's dispatches that wait to be sent.
 func TestLeaderHearsOfEndedRuns(t *testing.T) {
 	run := func(b *bench) (group, scraper, job ids.ID) {
 		group, members := b.members("g", 1)

@@ -17,10 +17,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// leaver is a customer with something in every table.
+// leaver is a customer with a record in every table.
 const leaver = "the leaver"
 
-// fates are what the architecture says that becomes of each table's records once their customer is
+// fates reads from the architecture what happens to each table's records once their customer is
 // removed.
 func fates(t *testing.T) map[string]string {
 	t.Helper()
@@ -39,7 +39,7 @@ func fates(t *testing.T) map[string]string {
 	return all
 }
 
-// marked counts each table's records in which one of some marks stands.
+// marked counts each table's records that contain one of some marks.
 func (b *bench) marked(marks ...[]byte) map[string]int {
 	b.t.Helper()
 	var snapshot bytes.Buffer
@@ -76,8 +76,8 @@ func (b *bench) marked(marks ...[]byte) map[string]int {
 	return found
 }
 
-// settle makes a customer with something in every table, and returns its run and what its records
-// are known by.
+// settle makes a customer with a record in every table. It returns its run, and the marks of its
+// records.
 func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	b.must(command.SignUpPayload{Customer: leaver, Email: "ann@shop.test", Firstname: "Ann",
 		Lastname: "Smith", Entry: b.ids.New()})
@@ -109,7 +109,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	job = b.ids.New()
 	b.must(command.LaunchRunPayload{Job: job, Entry: b.ids.New(), Customer: leaver,
 		Scraper: scraper.ID, List: b.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
-	spec.ItemsConfig[0].Selector = "h2" // of its own run is the former recipe
+	spec.ItemsConfig[0].Selector = "h2" // so that its run uses the former recipe
 	b.must(command.PutScraperPayload{ID: scraper.ID, Customer: leaver, Group: group, Spec: spec})
 	b.must(command.OpenTopUpPayload{Session: "session", Customer: leaver, Amount: 5,
 		Expires: 1e15})
@@ -152,8 +152,8 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		[]byte("leaver's field"), []byte("payment"), []byte("ann@shop.test")}
 }
 
-// TestRemovalReachesEveryTable: whatever table there is, a customer that is removed leaves what the
-// architecture says, and nothing else. A table that is new has to have a record here.
+// TestRemovalReachesEveryTable: a removed customer leaves what the architecture says, and nothing
+// else. A new table needs a record here.
 func TestRemovalReachesEveryTable(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000_000
@@ -214,14 +214,14 @@ func TestRemovalReachesEveryTable(t *testing.T) {
 		}
 	}
 	personal := b.marked([]byte("ann@shop.test"), []byte("Ann"), []byte("Smith"))
-	delete(personal, "results") // for some minutes
+	delete(personal, "results") // kept for minutes only
 	for table, count := range personal {
 		t.Errorf("table %s says in %d records who the customer was", table, count)
 	}
 }
 
-// TestRemovedCustomersStayAway: no command that comes late, or of anybody who has the reference,
-// makes anything of a removed customer.
+// TestRemovedCustomersStayAway: no late command, and none by others with the reference, makes
+// anything for a removed customer.
 func TestRemovedCustomersStayAway(t *testing.T) {
 	b := newBench(t)
 	d := command.Deletion{Customer: "a", Operation: command.OpRemoveCustomer}

@@ -15,7 +15,7 @@ func (b *bench) askExport(customer string) ids.ID {
 		Request: []byte("{}"), Kept: 1_000}).(state.Export).ID
 }
 
-// An export is asked for once and ends once, in whatever order and however often it is told.
+// An export is asked for once and ends once, in any order and repetition.
 func TestExportEndsOnce(t *testing.T) {
 	b := newBench(t)
 	ask := command.AskExportPayload{ID: b.ids.New(), Customer: "a", Owner: "a",
@@ -55,7 +55,7 @@ func TestExportEndsOnce(t *testing.T) {
 	b.refused(end, fault.NotFound)
 }
 
-// What a customer keeps is bounded by number and by bytes, at the edge.
+// A customer's exports are bounded by number and by bytes, exactly.
 func TestExportsAreBounded(t *testing.T) {
 	b := newBench(t)
 	first, second := b.askExport("a"), b.askExport("a")

@@ -15,8 +15,7 @@ func (b *bench) feedback(customer string) command.GiveFeedbackPayload {
 	return command.GiveFeedbackPayload{ID: b.ids.New(), Customer: customer, Text: "more, please"}
 }
 
-// A customer gives feedback ten times a UTC day, however often each command comes. The next day
-// begins with the state's midnight.
+// A customer gives feedback ten times per UTC day of state time. Repeated commands count once.
 func TestFeedbackIsLimitedByDay(t *testing.T) {
 	b := newBench(t)
 	b.now = 50*dayMillis + 1
@@ -32,7 +31,7 @@ func TestFeedbackIsLimitedByDay(t *testing.T) {
 		}
 	}
 	b.refused(b.feedback("a"), fault.FeedbackLimit)
-	b.must(first) // a repeat is none more
+	b.must(first) // a repeat does not count
 	b.must(b.feedback("b"))
 	b.now = 51*dayMillis - 1
 	b.refused(b.feedback("a"), fault.FeedbackLimit)
@@ -50,7 +49,7 @@ func TestFeedbackIsLimitedByDay(t *testing.T) {
 	}
 }
 
-// A text is counted in characters, whatever each of them takes.
+// A text is counted in characters, whatever their size.
 func TestFeedbackIsBoundedInCharacters(t *testing.T) {
 	for _, character := range []string{"a", "ä", "🐟", "\u0301", "\n"} {
 		b := newBench(t)
@@ -72,7 +71,7 @@ func TestFeedbackIsBoundedInCharacters(t *testing.T) {
 	}
 }
 
-// fill puts feedback of a customer into the state, a millisecond apart, from a time on.
+// fill adds feedback of a customer to the state, a millisecond apart, starting at from.
 func (b *bench) fill(customer string, count int, from int64) {
 	b.t.Helper()
 	b.index++
@@ -88,7 +87,7 @@ func (b *bench) fill(customer string, count int, from int64) {
 	}
 }
 
-// The oldest of a customer makes room, and so does the oldest of all.
+// The oldest message of a customer is removed to make room, and the oldest of all.
 func TestFeedbackMakesRoom(t *testing.T) {
 	b := newBench(t)
 	b.now = 500 * dayMillis
@@ -98,7 +97,7 @@ func TestFeedbackMakesRoom(t *testing.T) {
 		t.Errorf("%d of them, the oldest of %d", len(own), own[0].At)
 	}
 	b.fill("others", maxFeedbackInTotal-maxFeedback, 480*dayMillis)
-	b.must(b.feedback("a")) // which has made room for itself
+	b.must(b.feedback("a")) // it has made its own room
 	if all := b.view().AllFeedback(); all != maxFeedbackInTotal ||
 		len(b.view().FeedbackOf("others")) != maxFeedbackInTotal-maxFeedback {
 		t.Errorf("%d of all, and others have lost some", all)
@@ -120,7 +119,7 @@ func TestFeedbackGoesByAge(t *testing.T) {
 	}
 }
 
-// Feedback goes at once with its customer, and nobody gives any for it afterwards.
+// Feedback is removed at once with its customer, and none is accepted afterwards.
 func TestFeedbackGoesWithItsCustomer(t *testing.T) {
 	b := newBench(t)
 	b.must(b.feedback("a"))
@@ -133,7 +132,7 @@ func TestFeedbackGoesWithItsCustomer(t *testing.T) {
 	b.refused(b.feedback("a"), fault.CustomerBlocked)
 }
 
-// The audit trail tells that an admin gave feedback for a customer, without what it says.
+// The audit trail tells that an admin gave feedback for a customer, without the text.
 func TestFeedbackIsToldWithoutItsText(t *testing.T) {
 	b := newBench(t)
 	p := b.feedback("a")
@@ -157,7 +156,7 @@ func TestFeedbackIsToldWithoutItsText(t *testing.T) {
 	}
 }
 
-// A restored snapshot has feedback in each of its orders.
+// A restored snapshot has feedback in each index.
 func TestFeedbackIsRestored(t *testing.T) {
 	b := newBench(t)
 	p := b.feedback("a")

@@ -1,6 +1,6 @@
-// Package fsm owns what commands do: the deterministic state machine over state. The same log gives
-// the same state on every node: no clock, no randomness, no map order, no input or output. Raft is
-// not known here, so tests and the protocol simulation run the very same code.
+// Package fsm implements the commands: the deterministic state machine over state. The same log
+// gives the same state on every node, so there is no clock, randomness, map order, input or output.
+// The package does not know Raft, so tests and the protocol simulation run the same code.
 package fsm
 
 import (
@@ -18,15 +18,15 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Observer sees every applied command in order, on the state machine's goroutine, and the runs that
-// it ended. It must be quick and must not propose.
+// Observer sees every applied command and the runs it ended, in order, on the state machine's
+// goroutine. It must be quick and must not propose.
 type Observer func(payload command.Payload, result any, ended []ids.ID)
 
 // FSM applies commands to a store.
 type FSM struct {
 	codec    *codec.Codec // of results
 	commands *codec.Codec // of the log
-	first    *codec.Codec // of the log as nodes of cluster version 1 read it
+	first    *codec.Codec // of the log, with the bounds of cluster version 1
 	lenient  *codec.Codec // of what older versions left in the log
 	registry map[command.Number]entry
 	answers  map[command.Number]answer
@@ -36,7 +36,7 @@ type FSM struct {
 	applied  atomic.Uint64
 }
 
-// New makes a state machine over an empty store.
+// New makes a state machine with an empty store.
 func New() *FSM {
 	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(),
 		first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
@@ -46,7 +46,7 @@ func New() *FSM {
 	return m
 }
 
-// Store is the state. A restore replaces it.
+// Store returns the state. A restore replaces it.
 func (m *FSM) Store() *state.Store { return m.store.Load() }
 
 // Observe sets the observer, nil for none.
@@ -61,18 +61,17 @@ func (m *FSM) Observe(o Observer) {
 // Applied counts the commands applied since the process started.
 func (m *FSM) Applied() uint64 { return m.applied.Load() }
 
-// entry is what the registry knows of a command.
+// entry is the registry's entry of a command.
 type entry struct {
 	command.Declaration
-	grew   bool // version 1 had not all that its payload holds
+	grew   bool // its payload has members that version 1 lacks
 	free   bool // its payload may be nested to any depth
 	decode func(*codec.Codec, []byte) (command.Payload, error)
-	load   func(*codec.Codec, []byte) (any, error) // a stored result
+	load   func(*codec.Codec, []byte) (any, error) // decodes a stored result
 	apply  func(*state.Tx, command.Payload) (any, error)
 }
 
-// register adds a command. One without a proposer, or with another's number, is a programmer's
-// slip.
+// register adds a command. It panics if the command has no proposer, or its number is taken.
 func register[P command.Of[R], R any](m *FSM, apply func(*state.Tx, P) (R, error)) {
 	var none P
 	declared := none.Declaration()
@@ -229,7 +228,7 @@ func registerAll(m *FSM) {
 	register(m, giveFeedback)
 }
 
-// fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot
+// fit returns a payload that all members of the cluster can apply, or a coded error if they cannot
 // apply the command yet.
 func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	version, founded := m.Store().ClusterVersion()
@@ -250,13 +249,13 @@ func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	return payload, nil
 }
 
-// beyond says whether a payload raises the cluster to a version that this binary cannot apply.
+// beyond reports whether a payload raises the cluster to a version that this binary cannot apply.
 func beyond(payload command.Payload) bool {
 	raise, ok := payload.(command.ActivateVersionPayload)
 	return ok && raise.Version > command.Newest
 }
 
-// EncodePayload makes the body of a command, which every node can decode. Its errors are coded.
+// EncodePayload encodes a command's body so that every node can decode it. Its errors are coded.
 func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 	payload, err := m.fit(payload)
 	if err != nil {
@@ -275,7 +274,7 @@ func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 	return body, nil
 }
 
-// reader is the codec by which every member can read an entry that is appended now.
+// reader returns the codec with which every member can read an entry appended now.
 func (m *FSM) reader() *codec.Codec {
 	if version, founded := m.Store().ClusterVersion(); founded && version < 2 {
 		return m.first
@@ -283,8 +282,8 @@ func (m *FSM) reader() *codec.Codec {
 	return m.commands
 }
 
-// holdsAnything says whether values of a type may be nested to any depth: they hold an interface,
-// or their like. Whatever else is encoded can be decoded, since text is mended before.
+// holdsAnything reports whether values of a type may be nested to any depth: it has an interface or
+// contains itself. Other values always decode once encoded, since their text is repaired.
 func holdsAnything(t reflect.Type, within []reflect.Type) bool {
 	if slices.Contains(within, t) {
 		return true
@@ -307,7 +306,7 @@ func holdsAnything(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// DecodePayload is the payload of a body.
+// DecodePayload decodes the payload of a body.
 func (m *FSM) DecodePayload(number command.Number, body []byte) (command.Payload, error) {
 	return m.decodePayload(m.commands, number, body)
 }
@@ -325,14 +324,14 @@ func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) 
 	return payload, nil
 }
 
-// Encode makes a command for the log. What may be nested to any depth is decoded as Apply does it:
-// what is committed cannot be taken back. Its errors are coded.
+// Encode encodes a command for the log. It decodes payloads of any depth as Apply will, because a
+// committed entry cannot be removed. Its errors are coded.
 func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte,
 	error) {
 	return m.EncodeBy(nil, id, stamp, payload, call)
 }
 
-// EncodeBy is Encode for somebody, who is left out where a node might not know of actors.
+// EncodeBy is Encode with an actor, which it omits if a node might not know actors.
 func (m *FSM) EncodeBy(actor *state.Actor, id ids.ID, stamp int64, payload command.Payload,
 	call *command.Call) ([]byte, error) {
 	version, founded := m.Store().ClusterVersion()
@@ -366,7 +365,7 @@ func (m *FSM) EncodeBy(actor *state.Actor, id ids.ID, stamp int64, payload comma
 	return data, nil
 }
 
-// decode reads an entry of the log.
+// decode decodes an entry of the log.
 func (m *FSM) decode(c *codec.Codec, data []byte) (command.Envelope, command.Payload, error) {
 	var env command.Envelope
 	if err := c.Unmarshal(data, &env); err != nil {
@@ -376,15 +375,15 @@ func (m *FSM) decode(c *codec.Codec, data []byte) (command.Envelope, command.Pay
 	return env, payload, err
 }
 
-// refuse is the answer to a command that cannot be decoded.
+// refuse returns the fault of a command that cannot be decoded.
 func refuse(err error) *fault.Error {
 	return fault.Wrap(fault.InvalidRequest, err, "the command is nested too deeply, or holds "+
 		"text that is not UTF-8")
 }
 
-// Result is what applying a command gave: a value of the command's result type, or a fault.
-// Replayed says that it is the stored answer of an earlier call under the same idempotency key.
-// Body is the hash of the streamed body that the earlier one came with.
+// Result is the outcome of a command: a value of its result type, or a fault. Replayed marks the
+// stored answer of an earlier call with the same idempotency key. Body is the hash of that call's
+// streamed body.
 type Result struct {
 	ID       ids.ID // of the command
 	Value    any
@@ -393,11 +392,10 @@ type Result struct {
 	Body     uint64
 }
 
-// Apply applies the command at a log index. One that only the bounds of decoding refuse was
-// committed by an older version, which did not look: it is refused, alike on every node. Apply
-// panics on any other that cannot be decoded and on one that is not known. It also panics on a
-// version of the cluster that is not known. An older node than the leader must not go on with
-// another state.
+// Apply applies the command at a log index. A command that only the decoder's bounds refuse was
+// committed by an older version without a check. Every node refuses it alike. Apply panics on any
+// other command that cannot be decoded or is unknown, and on an unknown cluster version. A node
+// older than the leader must not continue with a different state.
 func (m *FSM) Apply(index uint64, data []byte) Result {
 	env, payload, refused := m.decode(m.commands, data)
 	if refused != nil {
@@ -431,10 +429,10 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 	return result
 }
 
-// Snapshot takes the state as it is. It must not run beside Apply.
+// Snapshot takes the current state. It must not run beside Apply.
 func (m *FSM) Snapshot() *state.Snapshot { return m.Store().Snapshot() }
 
-// Restore replaces the state by a snapshot's.
+// Restore replaces the state with a snapshot's.
 func (m *FSM) Restore(r io.Reader) error {
 	store, err := state.Restore(r)
 	if err != nil {
@@ -444,7 +442,7 @@ func (m *FSM) Restore(r io.Reader) error {
 	return nil
 }
 
-// notCoded makes an error that a command returned into a fault: commands only return coded ones.
+// notCoded returns a command's error as a fault. Commands should only return coded errors.
 func notCoded(err error) *fault.Error {
 	var coded *fault.Error
 	if errors.As(err, &coded) {

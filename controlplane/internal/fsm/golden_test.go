@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "append the encodings that changed to th
 // emptyMap is the encoding of a value without fields.
 var emptyMap = []byte{0xa0}
 
-// samples are all registered commands, every field set.
+// samples returns all registered commands with every field set.
 func samples(t testing.TB, m *FSM) map[command.Number]command.Payload {
 	t.Helper()
 	all := map[command.Number]command.Payload{}
@@ -45,8 +45,8 @@ func samples(t testing.TB, m *FSM) map[command.Number]command.Payload {
 	return all
 }
 
-// Each command has a file of encodings, one a line, oldest first. The last is what is written now;
-// all stay readable.
+// Each command has a file of encodings, one a line, oldest first. The last one is in use; all stay
+// readable.
 func TestCommandEncodings(t *testing.T) {
 	m := New()
 	sampleCall := &command.Call{}
@@ -85,7 +85,7 @@ func TestCommandEncodings(t *testing.T) {
 	}
 }
 
-// readGolden reads a file of encodings, to which it appends the newest when it is told to.
+// readGolden reads a file of encodings. With -update it appends the newest one.
 func readGolden(t *testing.T, path string, newest []byte) [][]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -113,8 +113,8 @@ func readGolden(t *testing.T, path string, newest []byte) [][]byte {
 	return lines
 }
 
-// Nodes of version 1 and this binary apply the same log during an upgrade. So what they store of a
-// result has to be the same to the byte, empty members included.
+// Nodes of version 1 and this binary apply the same log during an upgrade. So the results they
+// store must be equal to the byte, including empty members.
 func TestEmptyResultsAreWrittenAsByVersionOne(t *testing.T) {
 	m := New()
 	var got []string
@@ -145,7 +145,7 @@ func TestEmptyResultsAreWrittenAsByVersionOne(t *testing.T) {
 	}
 }
 
-// A stored answer comes back as it was.
+// A stored result is decoded as it was.
 func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	m := New()
 	for number, known := range m.registry {
@@ -166,8 +166,8 @@ func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	}
 }
 
-// Every payload that declares a command has a function, and its golden encoding. Samples,
-// encodings, fuzz seeds and the table of proposers all go by the registry.
+// Every payload with a declaration has a function and a golden encoding. Samples, encodings, fuzz
+// seeds and the table of proposers all use the registry.
 func TestEveryCommandIsRegistered(t *testing.T) {
 	registered := map[string]bool{}
 	for _, payload := range samples(t, New()) {
@@ -204,8 +204,8 @@ func TestEveryCommandIsRegistered(t *testing.T) {
 	}
 }
 
-// The same log gives the same state, byte for byte, on two machines and after a snapshot in its
-// middle.
+// The same log gives the same state, byte for byte, on two machines and after a snapshot in
+// between.
 func TestSameLogSameState(t *testing.T) {
 	whole, split := New(), New()
 	var log [][]byte

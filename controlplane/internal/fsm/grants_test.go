@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// consents is a bench with the session 1 of ann.
+// consents makes a bench with the session 1 of ann.
 func consents(t *testing.T) *bench {
 	b := newBench(t)
 	b.now = 1_000_000
@@ -25,21 +25,21 @@ func asking(n byte) command.IssueCodePayload {
 		Verifier: state.Hash{'v'}, Scope: model.ScopeLLMRead, Resource: "https://s.test"}
 }
 
-// redeeming shows the code n, for tokens and a grant of that number.
+// redeeming redeems the code n, for tokens and a grant of that number.
 func redeeming(n byte) command.RedeemCodePayload {
 	return command.RedeemCodePayload{Hash: state.Hash{n}, Client: state.Hash{'c'},
 		Redirect: state.Hash{'r'}, Verifier: state.Hash{'v'}, Grant: ids.ID{n},
 		Family: state.Hash{n, 'f'}, Refresh: state.Hash{n, 0}, Access: state.Hash{n, 'a', 0}}
 }
 
-// refreshing shows the refresh token step of the grant n, and brings the next one.
+// refreshing uses the refresh token step of the grant n, and brings the next one.
 func refreshing(n, step byte) command.RefreshGrantPayload {
 	return command.RefreshGrantPayload{Family: state.Hash{n, 'f'}, Was: state.Hash{n, step},
 		Client: state.Hash{'c'}, Refresh: state.Hash{n, step + 1},
 		Access: state.Hash{n, 'a', step + 1}}
 }
 
-// made proposes what makes tokens, and says whether it did.
+// made applies a command that makes tokens, and reports whether it did.
 func (b *bench) made(payload command.Payload) bool {
 	b.t.Helper()
 	return !b.must(payload).(state.Grant).ID.IsZero()
@@ -54,8 +54,7 @@ func (b *bench) grant(n byte) {
 	}
 }
 
-// A code is for one program, address, verifier and service, within its minute. Whoever shows it
-// uses it up.
+// A code is valid for one program, address, verifier and service, for a minute. Any use uses it up.
 func TestCodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*command.RedeemCodePayload)
@@ -125,8 +124,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// A code that comes twice ends what it became: one of the two has stolen it. A repeated command is
-// no second one.
+// A second use of a code ends its grant, since the code was stolen. A repeated command is not a
+// second use.
 func TestCodesThatComeTwice(t *testing.T) {
 	b := consents(t)
 	b.grant(1)
@@ -154,8 +153,8 @@ func TestCodesThatComeTwice(t *testing.T) {
 	}
 }
 
-// A refresh token is good once. Its answer comes again for 30 s; then, and for each older one, the
-// grant ends.
+// A refresh token is valid once. For 30 s it gets the same answer again. After that, and for older
+// tokens, the grant ends.
 func TestRefreshes(t *testing.T) {
 	b := consents(t)
 	b.grant(1)
@@ -226,8 +225,8 @@ func TestIdleGrants(t *testing.T) {
 	}
 }
 
-// What ends all sessions of an account ends its grants and codes; what ends one leaves them. Each
-// end is in the trail, and so is each beginning.
+// Whatever ends all sessions of an account ends its grants and codes. Ending one session does not.
+// The trail tells each beginning and each end.
 func TestGrantsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload command.Payload
@@ -283,7 +282,7 @@ func TestGrantsEnd(t *testing.T) {
 	}
 }
 
-// The grant that was not used for longest makes room, and the oldest code.
+// The least recently used grant is removed to make room, and the oldest code.
 func TestGrantsAreBounded(t *testing.T) {
 	b := consents(t)
 	for n := range byte(maxGrants) {
@@ -306,7 +305,7 @@ func TestGrantsAreBounded(t *testing.T) {
 	}
 }
 
-// Commands that come again behind others, by their ids, change nothing.
+// Commands repeated later, under their ids, change nothing.
 func TestRepeatedGrants(t *testing.T) {
 	b := consents(t)
 	apply := func(id byte, payload command.Payload) (made bool) {
@@ -343,7 +342,7 @@ func TestRepeatedGrants(t *testing.T) {
 	}
 }
 
-// Billable trials of a grant that may read are counted like a key's.
+// Billable trials of a grant with the scope LLM_READ are counted like a key's.
 func TestTrialsOfGrants(t *testing.T) {
 	b := newTrials(t)
 	read := func() *state.Grant { return b.view().Grant(ids.ID{7}) }

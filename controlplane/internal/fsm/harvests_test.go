@@ -28,13 +28,13 @@ func (b *bench) ask(customer string, scraper ids.ID) command.AskHarvestPayload {
 		URL: "https://a.test/", Cap: 10}
 }
 
-// A harvest is asked for once and ends once, in whatever order and however often it is told.
+// A harvest is asked for once and ends once, in any order and repetition.
 func TestHarvestEndsOnce(t *testing.T) {
 	b := newBench(t)
 	scraper := b.harvestable("a")
 	ask := b.ask("a", scraper)
 	end := command.EndHarvestPayload{ID: ask.ID, Count: 7}
-	b.must(end) // before it is asked for: nothing
+	b.must(end) // before it is asked for: ignored
 	for range 2 {
 		if h := b.must(ask).(state.Harvest); h.State != state.HarvestRunning || h.Count != 0 {
 			t.Errorf("%+v", h)
@@ -67,7 +67,7 @@ func TestHarvestEndsOnce(t *testing.T) {
 	}
 }
 
-// A failure frees the key of its call, and nothing else does.
+// A failure frees the key of its call. Nothing else does.
 func TestFailedHarvestFreesItsKey(t *testing.T) {
 	for _, code := range []string{"", "source_unreachable"} {
 		b := newBench(t)
@@ -96,7 +96,7 @@ func TestFailedHarvestFreesItsKey(t *testing.T) {
 	}
 }
 
-// What a customer harvests is bounded, at the edge.
+// A customer's harvests are bounded, exactly.
 func TestHarvestsAreBounded(t *testing.T) {
 	b := newBench(t)
 	scraper := b.harvestable("a")
@@ -121,7 +121,7 @@ func TestHarvestsAreBounded(t *testing.T) {
 	for range command.MaxHarvestsOn {
 		b.must(b.ask("a", b.harvestable("a")))
 	}
-	b.refused(b.ask("a", scraper), fault.LimitReached) // ten are under way, and all are remembered
+	b.refused(b.ask("a", scraper), fault.LimitReached) // ten are under way, and all are kept
 	forget := command.ForgetHarvestsPayload{}
 	for _, h := range b.view().HarvestsFor("a")[:2] {
 		forget.Harvests = append(forget.Harvests, h.ID)
@@ -141,7 +141,7 @@ func TestHarvestsAreBounded(t *testing.T) {
 	b.refused(b.ask("b", b.harvestable("b")), fault.OutOfSpace)
 }
 
-// The wipe is at 02:00 UTC, to the millisecond, and shows by which harvests are shown.
+// The wipe is at 02:00 UTC, to the millisecond. It decides which harvests are shown.
 func TestWipeOfTheNight(t *testing.T) {
 	at := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339Nano, text)

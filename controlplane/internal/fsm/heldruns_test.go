@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// quarantined is a scraper in a group that holds odd runs back.
+// quarantined makes a scraper in a group that holds unusual runs back.
 func (b *bench) quarantined(name string) (scraper ids.ID) {
 	b.t.Helper()
 	scraper = b.product(name)
@@ -21,14 +21,14 @@ func (b *bench) quarantined(name string) (scraper ids.ID) {
 	return scraper
 }
 
-// Whatever comes twice, or in another order, changes nothing more: a run is held back once, told
-// once, and released for good.
+// Repeats and other orders change nothing: a run is held back once, reported once, and released for
+// good.
 func TestRunIsHeldOnce(t *testing.T) {
 	b := newBench(t)
 	scraper := b.quarantined("Shop")
 	job := b.run(scraper, 1, model.Delivered)
 	release := command.ReleaseRunPayload{Customer: "a", Job: job}
-	b.must(release) // before it is held
+	b.must(release) // before it is held back
 	b.now = 7_000
 	b.must(command.CloseRunPayload{Job: job, Odd: "few rows"})
 	b.now++
@@ -58,7 +58,7 @@ func TestRunIsHeldOnce(t *testing.T) {
 	}
 }
 
-// Only a run that is complete is held back, and only where its group wants that.
+// Only complete runs are held back, and only where their group wants that.
 func TestWhatIsNotHeld(t *testing.T) {
 	b := newBench(t)
 	plain, strict := b.product("Plain"), b.quarantined("Strict")
@@ -84,7 +84,7 @@ func TestWhatIsNotHeld(t *testing.T) {
 	}
 }
 
-// A customer has so many held runs, and each says why in so many bytes.
+// A customer's held runs are bounded in number, and each reason in bytes.
 func TestHeldRunsAreBounded(t *testing.T) {
 	b := newBench(t)
 	scraper := b.quarantined("Shop")
@@ -111,7 +111,7 @@ func TestHeldRunsAreBounded(t *testing.T) {
 	}
 }
 
-// A held run whose rows are deleted is held no more, and a late repeat of its end holds none back.
+// Deleting a held run's rows releases it. A late repeat of its end holds nothing back.
 func TestDeletedRunIsNotHeld(t *testing.T) {
 	b := newBench(t)
 	scraper := b.quarantined("Shop")

@@ -11,12 +11,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// mostOfARun is what a run that has ended may add to the snapshot, in bytes, its idempotency record
-// included.
+// mostOfARun bounds what an ended run adds to a snapshot, in bytes, including its idempotency
+// record.
 const mostOfARun = 300
 
-// TestEndedRunsAreSmall: 3,000 runs of 16 scrapers, each launched under a key of its own, leave
-// little in the state once the archive has them.
+// TestEndedRunsAreSmall: 3,000 runs of 16 scrapers, each with its own key, leave little in the
+// state once they are archived.
 func TestEndedRunsAreSmall(t *testing.T) {
 	const scrapers, runs = 16, 3_000
 	d := newDefiner(t, command.Newest)
@@ -62,7 +62,7 @@ func (d *definer) snapshotBytes() int {
 	return written.Len()
 }
 
-// run is a run of one page from its launch to its end.
+// run makes a run of one page, from its launch to its end.
 func (d *definer) run(customer string, scraper ids.ID, key string) {
 	d.Helper()
 	launch := command.LaunchRunPayload{Job: d.id(), Entry: d.id(), Customer: customer,

@@ -12,21 +12,20 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// upload is the command of a first file, of a name.
+// upload returns the command of a first file with a name.
 func (b *bench) upload(group ids.ID, name string) command.BeginImportPayload {
 	return command.BeginImportPayload{Job: b.ids.New(), Customer: "a", Format: "csv", Bytes: 7,
 		NewScraper: &command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a",
 			Group: group, Spec: model.Scraper{Name: name, Type: model.File}}}
 }
 
-// next is the command of a further file.
+// next returns the command of a further file.
 func (b *bench) next(scraper ids.ID) command.BeginImportPayload {
 	return command.BeginImportPayload{Job: b.ids.New(), Customer: "a", Scraper: scraper,
 		Format: "csv", Bytes: 7}
 }
 
-// An upload begins once and ends once, in whatever order and however often it is told. It needs no
-// money, and books none.
+// An upload begins once and ends once, in any order and repetition. It needs and books no money.
 func TestUploadEndsOnce(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -75,8 +74,8 @@ func TestUploadEndsOnce(t *testing.T) {
 	}
 }
 
-// The command that shows a file's rows hides those that they replace, and names of runs beyond the
-// bound wait for retention.
+// The command that shows a file's rows hides the rows that they replace. Runs beyond the bound wait
+// for retention.
 func TestUploadReplaces(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -106,7 +105,7 @@ func TestUploadReplaces(t *testing.T) {
 	}
 }
 
-// Of a file that failed nothing is shown, its run says why, and its customer is told.
+// Nothing of a failed file is shown. Its run says why, and its customer is notified.
 func TestUploadFails(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -136,7 +135,7 @@ func TestUploadFails(t *testing.T) {
 	b.must(b.next(first.NewScraper.ID)) // the scraper is free
 }
 
-// Of a file that was stopped nothing stays, in no history, and nobody is told. The run before it is
+// Nothing of a stopped file is kept, in no history, and nobody is notified. The run before it is
 // the last one again.
 func TestUploadIsStopped(t *testing.T) {
 	b := newBench(t)
@@ -172,7 +171,7 @@ func TestUploadIsStopped(t *testing.T) {
 		if hidden := b.view().HiddenIn(group); !slices.Equal(hidden, []ids.ID{second.Job}) {
 			t.Errorf("%s: hidden are %v", name, hidden)
 		}
-		b.must(command.EndImportPayload{Job: second.Job, Items: 7}) // its importer comes late
+		b.must(command.EndImportPayload{Job: second.Job, Items: 7}) // its importer reports late
 		if b.view().Job(second.Job).State != model.Stopped {
 			t.Errorf("%s: it goes on", name)
 		}
@@ -183,7 +182,7 @@ func TestUploadIsStopped(t *testing.T) {
 	}
 }
 
-// Names of uploads are their group's (decision 46), those of others the customer's.
+// Names of uploads are unique per group (decision 46), other names per customer.
 func TestNamesOfUploads(t *testing.T) {
 	b := newBench(t)
 	one, _ := b.members("one", 0)
@@ -211,7 +210,7 @@ func TestNamesOfUploads(t *testing.T) {
 		Tiers: model.TiersOf(model.Plain)}, fault.TypeNotRunnable)
 }
 
-// What a customer has under way is bounded, at the edge, and so is what all have.
+// Uploads under way are bounded, exactly, per customer and in all.
 func TestUploadsAreBounded(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -256,7 +255,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	b.refused(b.next(beyond.NewScraper.ID), fault.OutOfSpace)
 }
 
-// A scraper that is deleted, and a customer who is removed, stop their uploads.
+// Deleting a scraper, or removing a customer, stops its uploads.
 func TestUploadsEndWithWhatTheyAreOf(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -277,7 +276,7 @@ func TestUploadsEndWithWhatTheyAreOf(t *testing.T) {
 	b.refused(foreign, fault.GroupNotFound)
 }
 
-// rested has the background work of an upload come due after a pause that it asked for.
+// rested makes the background work of an upload come due after a pause that it asked for.
 func (b *bench) rested(job ids.ID) {
 	b.t.Helper()
 	b.index++
@@ -291,8 +290,8 @@ func (b *bench) rested(job ids.ID) {
 	}
 }
 
-// An upload that has not come on for as long as operators say gives way to another file. Until then
-// it holds its scraper, and so it does while it rests behind others.
+// An upload without progress for the operators' hold time gives way to another file. Until then it
+// holds its scraper, even while it rests behind others.
 func TestStuckUploadGivesWay(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000_000
@@ -313,7 +312,7 @@ func TestStuckUploadGivesWay(t *testing.T) {
 	if job := b.view().Job(first.Job); job.State != model.Failed || job.Items != 0 {
 		t.Errorf("%+v", job)
 	}
-	b.must(command.EndImportPayload{Job: first.Job, Items: 5}) // it comes late
+	b.must(command.EndImportPayload{Job: first.Job, Items: 5}) // a late report
 	if job := b.view().Job(first.Job); job.State != model.Failed {
 		t.Errorf("%+v", job)
 	}
@@ -325,7 +324,7 @@ func TestStuckUploadGivesWay(t *testing.T) {
 	b.must(third)
 }
 
-// Figures of uploads and limits of a customer are bounded, at the edge.
+// Figures of uploads and limits of a customer are bounded, exactly.
 func TestFiguresOfUploads(t *testing.T) {
 	b := newBench(t)
 	most := state.UploadFigures{Heavy: command.MaxHeavyImports, Seconds: command.MaxUploadSeconds,

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// What a customer paid after it was removed is nobody's, and told as that.
+// A payment after the customer's removal is unmatched, and reported as that.
 func TestPaidAfterRemoval(t *testing.T) {
 	b := newBench(t)
 	b.open("s")
@@ -23,7 +23,7 @@ func TestPaidAfterRemoval(t *testing.T) {
 	}
 }
 
-// Who chose the free plan while a contract was not paid for does not get it back by a late payment.
+// Choosing the free plan gives an unpaid contract up. A late payment does not restore its plan.
 func TestLapsedContractIsLeft(t *testing.T) {
 	b := newBench(t)
 	b.contract(contract("c"))
@@ -36,7 +36,7 @@ func TestLapsedContractIsLeft(t *testing.T) {
 	}
 }
 
-// A key whose call was let in before the block is not made behind it.
+// A key whose call was admitted before the block is not made after it.
 func TestBlockedCustomersMintNothing(t *testing.T) {
 	b := newBench(t)
 	mint := command.MintKeyPayload{ID: b.ids.New(), Customer: "a", Prefix: "late"}
@@ -46,7 +46,7 @@ func TestBlockedCustomersMintNothing(t *testing.T) {
 	b.must(mint)
 }
 
-// A password that an admin sets leaves no passkey: one may be of who knew the one before.
+// An admin's new password removes all passkeys: one may belong to a person who knew the old one.
 func TestAdminsPasswordExpelsPasskeys(t *testing.T) {
 	for _, expels := range []bool{false, true} {
 		b := newBench(t)

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// groupLaunch is a command that launches scrapers of a group of the customer a.
+// groupLaunch returns a command that launches scrapers of a group of the customer a.
 func (b *bench) groupLaunch(group ids.ID, scrapers ...ids.ID) command.LaunchRunsPayload {
 	p := command.LaunchRunsPayload{Customer: "a", Group: group}
 	for _, s := range scrapers {
@@ -34,8 +34,8 @@ func (b *bench) under(key string, id ids.ID, payload command.Payload) Result {
 	return b.m.Apply(b.index, data)
 }
 
-// A group is launched once, however often the command comes and whatever became of its runs, and
-// what the state refuses is told.
+// A group is launched once, however often the command is repeated and whatever its runs did. The
+// answer lists what the state refused.
 func TestGroupIsLaunchedOnce(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 3)
@@ -66,13 +66,13 @@ func TestGroupIsLaunchedOnce(t *testing.T) {
 		return n
 	}
 	before := count()
-	for _, id := range []ids.ID{{1, 1}, {1, 2}} { // the same command, and the call once more
+	for _, id := range []ids.ID{{1, 1}, {1, 2}} { // the same command, and a repeat of the call
 		again := b.under("k", id, p)
 		if !reflect.DeepEqual(again.Value, first.Value) || count() != before {
 			t.Errorf("again: %+v, %d runs", again, count())
 		}
 	}
-	p = b.groupLaunch(group, members[0]) // under no key, the command's id alone says it
+	p = b.groupLaunch(group, members[0]) // without a key, only the command's id identifies a repeat
 	first = b.by(nil, ids.ID{1, 3}, p)
 	if again := b.by(nil, ids.ID{1, 3}, p); !reflect.DeepEqual(again, first) ||
 		count() != before+1 {
@@ -86,7 +86,7 @@ func TestGroupIsLaunchedOnce(t *testing.T) {
 	b.refused(p, fault.CustomerBlocked)
 }
 
-// The largest launch fits into the log, and holds up the state machine for a bounded time.
+// The largest launch fits into the log, and keeps the state machine busy for a bounded time.
 func TestLargestLaunch(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", command.MaxRunsAtOnce+1)

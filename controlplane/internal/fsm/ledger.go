@@ -8,7 +8,7 @@ import (
 )
 
 // books is the ledger within one command. Every movement goes from one account to another, so
-// postings sum to zero by construction; nothing is written before save.
+// postings sum to zero. Nothing is written before save.
 type books struct {
 	tx      *state.Tx
 	system  state.Books
@@ -19,7 +19,7 @@ func openBooks(tx *state.Tx) *books {
 	return &books{tx: tx, system: *tx.Books(), wallets: map[string]*state.Wallet{}}
 }
 
-// wallet is the command's own copy of a customer's wallet, nil when the customer has none.
+// wallet returns the command's copy of a customer's wallet, nil when the customer has none.
 func (b *books) wallet(customer string) *state.Wallet {
 	if w, ok := b.wallets[customer]; ok {
 		return w
@@ -33,29 +33,29 @@ func (b *books) wallet(customer string) *state.Wallet {
 	return &copied
 }
 
-// move is the one way in which money or free requests change accounts.
+// move is the only way to move money or free requests between accounts.
 func move(from, to *int64, amount int64) {
 	*from -= amount
 	*to += amount
 }
 
-// reserve holds money and free requests for a unit that goes out.
+// reserve holds money and free requests for a unit that is dispatched.
 func (b *books) reserve(w *state.Wallet, o *state.Out) {
 	move(&w.Available, &w.Reserved, o.Money())
 	move(&w.Free, &w.FreeHeld, int64(o.Free))
 	w.Out++
 }
 
-// release gives back all that is held for a unit that comes back or closes.
+// release returns everything held for a unit that comes back or closes.
 func (b *books) release(w *state.Wallet, o *state.Out) {
 	move(&w.Reserved, &w.Available, o.Money())
 	move(&w.FreeHeld, &w.Free, int64(o.Free))
 	w.Out--
 }
 
-// spend settles one page of a unit. A free request pays for it if one is held for the unit.
-// Otherwise the money held pays its price, never more than is held for a page. What was held for
-// the page beyond that is given back. It returns what was charged and whether a free request paid.
+// spend settles one page of a unit. If the unit holds a free request, that pays. Otherwise the held
+// money pays the price, at most what is held per page. The rest of the page's hold is returned. It
+// returns the charge and whether a free request paid.
 func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (charged int64,
 	byFree bool) {
 	held := o.Money()
@@ -77,16 +77,16 @@ func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (ch
 	return charged, byFree
 }
 
-// seal makes an entry immutable: it takes its place in the customer's order and the running sum of
-// the sealed entries.
+// seal makes an entry immutable. It sets the entry's place in the customer's order, and the running
+// sum.
 func (b *books) seal(w *state.Wallet, e *state.Entry, status string) {
 	w.Sequence++
 	w.Sealed += e.Amount
 	e.Status, e.Sequence, e.BalanceAfter, e.SettledAt = status, w.Sequence, w.Sealed, b.tx.Now
 }
 
-// exactMicros bounds a balance that adjustments make, either way: every client reads a whole number
-// up to it exactly (RFC 8259, section 6). It is nine billion euros.
+// exactMicros bounds balances that adjustments make, in both directions. Every client reads whole
+// numbers up to it exactly (RFC 8259, section 6). It is nine billion euros.
 const exactMicros = 1<<53 - 1
 
 // adjust books an operator's adjustment.
@@ -100,8 +100,8 @@ func (b *books) adjust(w *state.Wallet, amount int64) error {
 	return transfer(&b.system.Adjustments, &w.Available, w.Balance(), amount)
 }
 
-// clear books what the payment provider took for a wallet; nil: for nobody that is known. It is
-// below zero when money goes back.
+// clear books money that the payment provider took for a wallet; nil: for no known customer. amount
+// is negative when money goes back.
 func (b *books) clear(w *state.Wallet, amount int64) error {
 	if w == nil {
 		return transfer(&b.system.Clearing, &b.system.Unmatched, b.system.Unmatched, amount)
@@ -109,8 +109,7 @@ func (b *books) clear(w *state.Wallet, amount int64) error {
 	return transfer(&b.system.Clearing, &w.Available, w.Balance(), amount)
 }
 
-// transfer moves an amount from outside to an account that has a balance, within the range of the
-// ledger.
+// transfer moves an amount from outside to an account with a balance, within the ledger's range.
 func transfer(from, to *int64, balance, amount int64) error {
 	const limit = math.MaxInt64 / 4 // sums of a few balances never overflow
 	if amount > limit-max(balance, 0) || amount < -limit-min(balance, 0) ||
@@ -126,7 +125,7 @@ func transfer(from, to *int64, balance, amount int64) error {
 func (b *books) save() {
 	system := b.system
 	b.tx.PutBooks(&system)
-	for _, w := range b.wallets { // each write is of another record: order does not matter
+	for _, w := range b.wallets { // each write is to another record: order does not matter
 		copied := *w
 		notifyLow(b.tx, &copied)
 		b.tx.PutWallet(&copied)

@@ -18,7 +18,7 @@ func (b *bench) lettersDue() (all []*state.Letter) {
 	return all
 }
 
-// A letter goes to an account that signs in, and to nobody else. What asks hears no difference.
+// A letter goes only to an account that can sign in. The answer does not tell.
 func TestLettersGoToAccounts(t *testing.T) {
 	b := newBench(t)
 	b.must(letterTo(1))
@@ -46,8 +46,8 @@ func TestLettersGoToAccounts(t *testing.T) {
 	}
 }
 
-// Three letters of an account are open. Strangers get no more, and take none away. Who asks from a
-// known browser gets one for the oldest.
+// An account has at most three open letters. Strangers cannot add or remove any. A known browser
+// gets one in place of the oldest.
 func TestLettersAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -67,7 +67,7 @@ func TestLettersAreBounded(t *testing.T) {
 		t.Error("another one than the oldest made room")
 	}
 	b.now = b.view().Letter(ids.ID{2}).Expires
-	b.must(letterTo(21)) // one has ended, and nothing has removed it yet
+	b.must(letterTo(21)) // one has expired, but is not removed yet
 	if b.view().Letter(ids.ID{21}) == nil {
 		t.Error("a letter that has ended takes room")
 	}
@@ -77,7 +77,7 @@ func TestLettersAreBounded(t *testing.T) {
 	}
 }
 
-// The link sets the password once, within its time. All sessions and letters of the account end.
+// The link sets the password once, before it expires. All sessions and letters of the account end.
 func TestLettersSetPasswords(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -112,7 +112,7 @@ func TestLettersSetPasswords(t *testing.T) {
 	b.must(next)
 	told := len(b.trail())
 	b.now++
-	b.must(use) // again
+	b.must(use) // a repeat
 	stands()
 	if len(b.view().Sessions(ann.ID)) != 1 || len(b.trail()) != told {
 		t.Error("a repeat changes something")
@@ -121,7 +121,7 @@ func TestLettersSetPasswords(t *testing.T) {
 	again.Password = "p3"
 	b.refused(again, fault.Unauthorized) // the link was used
 	again.Letter = ids.ID{2}
-	b.refused(again, fault.Unauthorized) // and the others went with it
+	b.refused(again, fault.Unauthorized) // the other letters are gone, too
 	stands()
 
 	b.must(letterTo(4))
@@ -133,7 +133,7 @@ func TestLettersSetPasswords(t *testing.T) {
 	}
 }
 
-// An admin's letter takes the place of others, is good for a day, and is sent to nobody.
+// An admin's letter replaces the others, is valid for a day, and is not mailed.
 func TestLettersAreHandedOn(t *testing.T) {
 	b := newBench(t)
 	hand := command.HandLetterPayload{ID: ids.ID{5}, Account: ann.ID}
@@ -149,7 +149,7 @@ func TestLettersAreHandedOn(t *testing.T) {
 	if again := b.must(hand).(state.Letter); again != made {
 		t.Errorf("made again: %+v", again)
 	}
-	b.must(letterTo(2)) // which leaves it
+	b.must(letterTo(2)) // which keeps it
 	b.must(command.RecordMailsPayload{Later: []command.MailLater{{ID: hand.ID, After: 1}}})
 	if len(b.lettersDue()) != 1 {
 		t.Error("a letter that is handed on is sent")
@@ -159,7 +159,7 @@ func TestLettersAreHandedOn(t *testing.T) {
 	b.refused(command.HandLetterPayload{ID: ids.ID{6}, Account: ann.ID}, fault.AccountDisabled)
 }
 
-// A letter ends with what makes it needless, or its account.
+// A letter ends when it is needless, or its account ends.
 func TestLettersEnd(t *testing.T) {
 	for name, end := range map[string]command.Payload{
 		"another password": command.SetPasswordPayload{Account: ann.ID, Was: "p1", Password: "p2"},
@@ -176,7 +176,7 @@ func TestLettersEnd(t *testing.T) {
 	}
 }
 
-// A letter is due until it was sent. What is put off is tried again while its link is good.
+// A letter is due until it is sent. A delayed one is tried again while its link is valid.
 func TestLettersAreSentOnce(t *testing.T) {
 	b := newBench(t)
 	b.must(ann)
@@ -192,7 +192,7 @@ func TestLettersAreSentOnce(t *testing.T) {
 		due[0].At != b.now+gatherMillis || b.view().Letter(ids.ID{1}) == nil {
 		t.Fatalf("%d are due", len(due))
 	}
-	b.must(later(5 * gatherMillis)) // a repeat sends nothing again
+	b.must(later(5 * gatherMillis)) // a repeat does not send it again
 	if due := b.lettersDue(); len(due) != 1 || due[0].At != b.now+5*gatherMillis {
 		t.Errorf("%d are due", len(due))
 	}

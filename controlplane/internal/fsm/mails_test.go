@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// newMailBench is a bench where somebody sends e-mails, and the customer a has an address.
+// newMailBench makes a bench with a sender of e-mails, where the customer a has an address.
 func newMailBench(t *testing.T) *bench {
 	b := newBench(t)
 	b.must(command.SignUpPayload{Customer: "a", Email: "a@x.test", Firstname: "A", Lastname: "B"})
@@ -32,7 +32,7 @@ func (b *bench) mails() (all []*state.Mail) {
 	return all
 }
 
-// TestWhoIsMailed: by preference, with an address, while somebody sends.
+// TestWhoIsMailed: customers are mailed by preference, with an address, while a sender works.
 func TestWhoIsMailed(t *testing.T) {
 	b := newMailBench(t)
 	holds := func(mails, listed int) {
@@ -73,8 +73,8 @@ func TestWhoIsMailed(t *testing.T) {
 	}
 }
 
-// TestMailsGather: a minute, and then an hour. What was taken stays as it is; what comes afterwards
-// waits behind it, however long it takes.
+// TestMailsGather: for a minute first, then for an hour. A taken e-mail does not change. Later
+// notices wait behind it, however long it takes.
 func TestMailsGather(t *testing.T) {
 	b := newMailBench(t)
 	b.now = 100_000_000
@@ -113,7 +113,7 @@ func TestMailsGather(t *testing.T) {
 	}
 }
 
-// A hundred runs that fail within an hour are one e-mail in it, and one behind it.
+// A hundred failed runs within an hour make one e-mail in it, and one after it.
 func TestFloodsAreOneMail(t *testing.T) {
 	b := newMailBench(t)
 	b.now = 100_000_000

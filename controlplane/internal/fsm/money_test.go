@@ -13,9 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// deliver gives the receipt that a fetcher gives of a page that is due. It is by a tier that its
-// dispatch allows, under the row and as often as the run's endpoint says. What was reserved must
-// pay for all of it.
+// deliver gives an honest receipt of a due page. Its tier is one that the dispatch allows; its row
+// and quantity are the run's endpoint's. The reservation must cover it.
 func (d *money) deliver(t *rapid.T) {
 	job := d.pick(t)
 	if job == nil {
@@ -62,7 +61,7 @@ func (d *money) deliver(t *rapid.T) {
 	}
 }
 
-// line is what a job's honest receipts of a price row come to.
+// line returns the sum of a job's honest receipts for a price row.
 func (d *money) line(job ids.ID, row string) state.Line {
 	if d.lines[job] == nil {
 		d.lines[job] = map[string]state.Line{}
@@ -77,8 +76,8 @@ func (d *money) settled(receipt model.Receipt) {
 	d.delivered[receipt.Job][receipt.Unit] = true
 }
 
-// covers demands that what is held for a page pays for it by any tier that its dispatch allows. It
-// also demands that the entries of jobs that saw none but honest receipts say what these come to.
+// covers checks that a page's reservation covers every tier that its dispatch allows. It also
+// checks that jobs with only honest receipts have the right entries.
 func (d *money) covers(t *rapid.T) {
 	view := d.m.Store().View()
 	for _, id := range d.jobs {
@@ -103,7 +102,7 @@ func (d *money) covers(t *rapid.T) {
 		}
 		entry := view.Entry(job.Entry)
 		if entry == nil && job.Trial() && job.Closed && job.Delivered == 0 {
-			entry = &state.Entry{} // nothing delivered, nothing entered
+			entry = &state.Entry{} // nothing delivered, no entry
 		}
 		for _, line := range entry.Lines {
 			want := d.line(id, line.RowKey)
@@ -118,7 +117,7 @@ func (d *money) covers(t *rapid.T) {
 	}
 }
 
-// settle gives a receipt of a page that may or may not be due, or repeats an old one.
+// settle gives a receipt of a page that may or may not be due, or repeats one.
 func (d *money) settle(t *rapid.T) {
 	job := d.pick(t)
 	if job == nil {
@@ -142,14 +141,14 @@ func (d *money) settle(t *rapid.T) {
 	d.give(t, receipt)
 }
 
-// repeat gives a receipt again: of a page that was settled nothing changes.
+// repeat repeats a receipt: a settled page does not change.
 func (d *money) repeat(t *rapid.T) {
 	if len(d.receipts) > 0 {
 		d.give(t, rapid.SampledFrom(d.receipts).Draw(t, "old"))
 	}
 }
 
-// give settles a receipt that may cost what is held for its page at most, and nothing twice.
+// give settles a receipt. It may cost at most what its page holds, and nothing twice.
 func (d *money) give(t *rapid.T, receipt model.Receipt) {
 	before, held := d.m.Store().View().Job(receipt.Job), d.outs(receipt.Job)[receipt.Unit.Seq].Price
 	d.must(t, command.SettlePayload{Receipts: []model.Receipt{receipt}})
@@ -196,8 +195,7 @@ func (d *money) close(t *rapid.T) {
 	}
 }
 
-// limits demands that the daily counts are those of the reads that are out, and never beyond the
-// limits.
+// limits checks that the daily counts match the reads that are out, and stay within the limits.
 func (d *money) limits(t *rapid.T) {
 	_, now := d.m.Store().Progress()
 	daily := d.m.Store().View().Daily(customer)
@@ -229,7 +227,7 @@ func (d *money) limits(t *rapid.T) {
 	}
 }
 
-// check is what must hold whatever happened.
+// check checks the invariants.
 func (d *money) check(t *rapid.T) {
 	d.limits(t)
 	view, wallet, books := d.m.Store().View(), d.wallet(), d.m.Store().View().Books()
@@ -279,7 +277,7 @@ func (d *money) check(t *rapid.T) {
 	}
 }
 
-// crawling demands of a step that it takes no wallet below zero.
+// crawling wraps a step that must not take a wallet below zero.
 func (d *money) crawling(step func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) {
 		before := d.wallet().Available
@@ -290,7 +288,7 @@ func (d *money) crawling(step func(*rapid.T)) func(*rapid.T) {
 	}
 }
 
-// steps are all that happens but for settling.
+// steps returns all steps except settling.
 func (d *money) steps() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"adjust": d.adjust, "reprice": d.reprice, "launch": d.launch,
@@ -305,8 +303,8 @@ func (d *money) steps() map[string]func(*rapid.T) {
 	}
 }
 
-// TestMoney: whatever comes in whatever order, the books balance and no unit is charged twice. No
-// crawl takes a wallet below zero (an operator's adjustment may).
+// TestMoney: in any order of events, the books balance and no unit is charged twice. No crawl takes
+// a wallet below zero (an operator's adjustment may).
 func TestMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))
@@ -316,9 +314,8 @@ func TestMoney(t *testing.T) {
 	})
 }
 
-// TestReservationsCover goes through every endpoint, every tier that a dispatch allows and every
-// price table. What is reserved pays for what the receipts cost, to the last micro, and the entry
-// says what they come to.
+// TestReservationsCover tries every endpoint, tier and price table. The reservation covers the
+// receipts' cost, to the last micro, and the entry has its sum.
 func TestReservationsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))

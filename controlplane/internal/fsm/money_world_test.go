@@ -15,19 +15,18 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// testPrices are those of tests with few tiers: two a factor of five apart, and website contacts.
+// testPrices are for tests with few tiers: two a factor of five apart, and website contacts.
 var testPrices = price.List{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750},
 	{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
 }
 
-// testTags are those of all endpoints, and of none.
+// testTags are the tags of all endpoints, and none.
 var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag,
 	model.WebsiteContacts}
 
-// drawPrices is a price table: that of the specification, or one with any price in any row, and
-// rows missing.
+// drawPrices draws a price table: the specification's, or one with random prices and missing rows.
 func drawPrices(t *rapid.T) price.List {
 	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500,
 		"tier:render+super":              3750,
@@ -48,10 +47,10 @@ func drawPrices(t *rapid.T) price.List {
 	return append(rows, drawDomains(t)...)
 }
 
-// testDomains are those that may have prices of their own, in any order.
+// testDomains are the domains that may have their own prices, in any order.
 var testDomains = []string{"a.example", "b.example", "c.example"}
 
-// drawDomains are rows of domains, at any price.
+// drawDomains draws rows of domains with random prices.
 func drawDomains(t *rapid.T) (rows price.List) {
 	for _, domain := range rapid.Permutation(testDomains).Draw(t, "domains") {
 		if rapid.Bool().Draw(t, "has a price") {
@@ -66,7 +65,7 @@ func drawDomains(t *rapid.T) (rows price.List) {
 // testLimits are small enough to be reached.
 var testLimits = model.DailyLimits{Reads: 6, Uncharged: 3, PerDomain: 2}
 
-// money drives a state machine with random commands and keeps its own idea of what was charged.
+// money applies random commands to a state machine and keeps its own account of the charges.
 type money struct {
 	m         *FSM
 	ids       ids.Sequence
@@ -74,10 +73,10 @@ type money struct {
 	now       int64
 	jobs      []ids.ID
 	scrapers  map[ids.ID]ids.ID // job → scraper
-	receipts  []model.Receipt   // everything ever settled, to be repeated
+	receipts  []model.Receipt   // everything ever settled, for repeats
 	delivered map[ids.ID]map[model.Unit]bool
-	lines     map[ids.ID]map[string]state.Line // what honest receipts come to, by job and price row
-	// jobs that were given receipts which no fetcher would give
+	lines     map[ids.ID]map[string]state.Line // sums of honest receipts, by job and price row
+	// jobs with receipts that no fetcher would give
 	dishonest map[ids.ID]bool
 	toppedUp  bool
 }
@@ -146,7 +145,7 @@ func (d *money) adjust(t *rapid.T) {
 	}
 }
 
-// switchBilling switches billing off or on. It moves no money by itself, whatever is out.
+// switchBilling switches billing off or on. That alone moves no money, whatever is out.
 func (d *money) switchBilling(t *rapid.T) {
 	off, before, books := rapid.Bool().Draw(t, "off"), *d.wallet(), *d.m.Store().View().Books()
 	d.must(t, command.PutSettingsPayload{BillingOff: &off})
@@ -155,16 +154,16 @@ func (d *money) switchBilling(t *rapid.T) {
 	}
 }
 
-// off says whether billing is switched off.
+// off reports whether billing is off.
 func (d *money) off() bool { return d.m.Store().View().Settings().BillingOff }
 
-// tomorrow lets the day change; ticks forget the days before.
+// tomorrow advances the day; ticks remove earlier days.
 func (d *money) tomorrow(t *rapid.T) {
 	d.now += dayMillis
 	d.must(t, command.TickPayload{})
 }
 
-// reprice sets other prices, or switches rows off and on: those of runs that are there stay.
+// reprice sets other prices, or switches rows off and on. Existing runs keep theirs.
 func (d *money) reprice(t *rapid.T) {
 	current := d.m.Store().View().CurrentPrices()
 	if rapid.Bool().Draw(t, "other rows") {
@@ -184,7 +183,7 @@ func (d *money) reprice(t *rapid.T) {
 	}
 }
 
-// specOf is a scraper whose pages are read under a tag, and the tag that its record has.
+// specOf returns a scraper whose pages are read under a tag, and its record's tag.
 func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) {
 	spec = model.Scraper{Name: name, Type: model.SingleProduct,
 		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink,
@@ -262,7 +261,7 @@ func (d *money) launch(t *rapid.T) {
 	if job.State.Final() || launch.MaxCharge != nil || d.wallet().Out > 0 {
 		return
 	}
-	// What may begin has money for a page of the cheapest domain.
+	// A run may begin with money for a page of the cheapest domain.
 	place, least := uint8(0), int64(-1)
 	for n := range uint8(len(d.pricesOf(job).Rows.Domains()) + 1) {
 		page, _ := d.pricesOf(job).Rows.Cheapest(job.Tiers, d.chargeAt(job, n))
@@ -282,7 +281,7 @@ func (d *money) pricesOf(job *state.Job) *state.PriceTable {
 	return d.m.Store().View().Prices(job.Prices)
 }
 
-// chargeAt is how a page of a run is charged whose domain's row is at a place.
+// chargeAt returns how a page is charged whose domain's row has a place.
 func (d *money) chargeAt(job *state.Job, place uint8) model.PageCharge {
 	if place == 0 {
 		return job.Charge.At("")
@@ -294,7 +293,7 @@ func (d *money) extend(t *rapid.T) {
 	if job := d.pick(t); job != nil {
 		seqs := rapid.SliceOfN(rapid.Uint32Range(0, 6), 1, 6).Draw(t, "seqs")
 		window := command.WindowRun{Job: job.ID, Seqs: seqs}
-		if rapid.Bool().Draw(t, "of domains") { // some beyond what the run's prices have
+		if rapid.Bool().Draw(t, "of domains") { // some have no row in the run's prices
 			window.Priced = rapid.SliceOfN(rapid.Byte(), 0, 6).Draw(t, "far places")
 			for range seqs {
 				window.Priced = append([]byte{rapid.ByteRange(0, 4).Draw(t, "place")},

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Groups of a customer share a name (decision 46) once all nodes let them. Until then another one
-// is refused, as nodes of the release before refuse it.
+// A customer's groups may share a name (decision 46) once all nodes allow it. Until then a second
+// one is refused, as older nodes do.
 func TestGroupsShareAName(t *testing.T) {
 	b := &bench{t: t, m: New(), now: 1}
 	b.must(command.CreateClusterPayload{Version: 1, ID: b.ids.New(), Shards: 1, FreeGrant: 5,
@@ -26,7 +26,7 @@ func TestGroupsShareAName(t *testing.T) {
 	first, second, renamed := put("a", "g"), put("a", "g"), put("a", "h")
 	b.must(first)
 	b.must(renamed)
-	b.must(put("b", "g")) // names are the customer's
+	b.must(put("b", "g")) // names are per customer
 	b.refused(second, fault.NameTaken)
 	renamed.Create, renamed.Name = false, "g"
 	b.refused(renamed, fault.NameTaken)
@@ -54,7 +54,7 @@ func TestGroupsShareAName(t *testing.T) {
 			t.Errorf("%s: %d groups, want %d", when, len(groups), len(wanted))
 		}
 	}
-	// What one of them has made of its rows is its own, whatever others are called.
+	// A group keeps its own sibling, whatever other groups are called.
 	of := b.result(second.ID, state.Enriched)
 	b.must(of)
 	b.must(b.result(first.ID, state.Enriched))

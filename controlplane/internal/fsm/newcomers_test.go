@@ -15,7 +15,7 @@ func joining(n byte, email string) command.PutLetterPayload {
 	return command.PutLetterPayload{ID: ids.ID{n}, Email: email, SignUp: true}
 }
 
-// newOpenBench is a bench where people make accounts for themselves.
+// newOpenBench makes a bench where people may make their own accounts.
 func newOpenBench(t *testing.T) *bench {
 	b := newBench(t)
 	on := true
@@ -23,8 +23,8 @@ func newOpenBench(t *testing.T) *bench {
 	return b
 }
 
-// A letter makes an account, once, while people may make some. The account is of a customer of its
-// own, and all letters to the address end.
+// A letter makes an account, once, while sign-up is on. The account has a customer of its own, and
+// all letters to the address end.
 func TestNewcomers(t *testing.T) {
 	b := newBench(t)
 	b.must(joining(1, "new@x.test"))
@@ -33,7 +33,7 @@ func TestNewcomers(t *testing.T) {
 	}
 	b = newOpenBench(t)
 	told := len(b.trail())
-	b.must(command.PutLetterPayload{ID: ids.ID{1}, Email: "new@x.test"}) // it forgot a password
+	b.must(command.PutLetterPayload{ID: ids.ID{1}, Email: "new@x.test"}) // no SignUp
 	b.must(joining(2, "new@x.test"))
 	b.must(joining(3, "NEW@x.test"))
 	b.must(joining(4, strings.Repeat("a", 250)+"@x.test"))
@@ -61,12 +61,12 @@ func TestNewcomers(t *testing.T) {
 	if trail := b.trail(); len(trail) != told+1 || trail[told].Action != "use-letter" {
 		t.Errorf("the trail has %d more", len(trail)-told)
 	}
-	b.must(joining(5, "new@x.test")) // its account is told
+	b.must(joining(5, "new@x.test")) // goes to its account
 	if l := b.view().Letter(ids.ID{5}); l == nil || l.Account != made.ID || !l.SignUp {
 		t.Errorf("%+v", l)
 	}
 	late := command.UseLetterPayload{Letter: ids.ID{5}, Account: ids.ID{33}, Password: "p"}
-	b.refused(late, fault.Unauthorized) // that one sets a password
+	b.refused(late, fault.Unauthorized) // that letter sets a password
 	b.must(joining(6, "late@x.test"))
 	late.Letter = ids.ID{6}
 	off := false
@@ -78,7 +78,7 @@ func TestNewcomers(t *testing.T) {
 	b.refused(late, fault.Unauthorized)
 }
 
-// An admin who makes the account ends the letters that would.
+// When an admin makes the account, the letters that would make it end.
 func TestAdminsComeBeforeNewcomers(t *testing.T) {
 	b := newOpenBench(t)
 	b.must(joining(1, ann.Email))
@@ -89,7 +89,7 @@ func TestAdminsComeBeforeNewcomers(t *testing.T) {
 	}
 }
 
-// So many letters make accounts, three of them to one address. Those of accounts are not counted.
+// Letters that make accounts are bounded, three per address. Other letters are not counted.
 func TestNewcomersAreBounded(t *testing.T) {
 	b := newOpenBench(t)
 	b.must(ann)

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// told are a customer's notices, newest first.
+// told returns a customer's notices, newest first.
 func told(v *state.View, customer string) (all []*state.Notice) {
 	v.Notices(customer, func(n *state.Notice) bool { all = append(all, n); return true })
 	return all
@@ -36,7 +36,7 @@ func (b *bench) product(name string) ids.ID {
 	return scraper
 }
 
-// run launches a scraper on links, and settles those whose outcomes are given.
+// run launches a scraper on links, and settles some with the given outcomes.
 func (b *bench) run(scraper ids.ID, links uint32, outcomes ...model.Outcome) ids.ID {
 	b.t.Helper()
 	launched := b.must(command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(),
@@ -85,7 +85,7 @@ func TestEndedRunsAreTold(t *testing.T) {
 	}
 }
 
-// TestThreshold: a customer's own one counts, from the next crossing on.
+// TestThreshold: a customer's own threshold applies from the next crossing on.
 func TestThreshold(t *testing.T) {
 	b := newBench(t)
 	adjust := func(amount int64) {
@@ -108,7 +108,7 @@ func TestThreshold(t *testing.T) {
 		}
 	}
 	adjust(state.LowBalanceMicros)
-	put(2 * state.LowBalanceMicros) // whoever sets it sees the balance
+	put(2 * state.LowBalanceMicros) // the customer sees the balance when setting it
 	adjust(-1)
 	holds(0)
 	put(0)
@@ -126,7 +126,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestMoneyIsToldOf: a wallet that falls below its threshold, and a run that it stops.
+// TestMoneyIsToldOf: a wallet that falls below its threshold is reported, and a run that it stops.
 func TestMoneyIsToldOf(t *testing.T) {
 	b := newBench(t)
 	adjust := func(amount int64) {
@@ -158,7 +158,7 @@ func TestMoneyIsToldOf(t *testing.T) {
 		t.Fatalf("told %s", got)
 	}
 	job := b.run(b.product("Shop"), 9, model.Delivered, model.Delivered, model.Delivered,
-		model.Delivered, model.Delivered) // all that is free
+		model.Delivered, model.Delivered) // all free requests
 	for range 2 {
 		b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job,
 			Seqs: []uint32{5, 6}}}})
@@ -170,7 +170,7 @@ func TestMoneyIsToldOf(t *testing.T) {
 	}
 }
 
-// TestTopUpsAreTold: each payment once, however often the provider tells of it.
+// TestTopUpsAreTold: each payment is reported once, however often the provider reports it.
 func TestTopUpsAreTold(t *testing.T) {
 	b := newBench(t)
 	for _, session := range []string{"paid", "failed", "left"} {
@@ -261,7 +261,7 @@ func TestNoticesGoAfterNinetyDays(t *testing.T) {
 	}
 }
 
-// TestNoticesFold: at the bound the newest one counts those that find no room, until some are read.
+// TestNoticesFold: at the bound the newest notice counts those without room, until some are read.
 func TestNoticesFold(t *testing.T) {
 	b := newBench(t)
 	n := 0
@@ -304,7 +304,7 @@ func TestNoticesFold(t *testing.T) {
 	for _, read := range all[len(all)-2:] {
 		b.must(command.ReadNoticesPayload{Customer: "a", ID: read.ID})
 	}
-	tell(1) // takes the place of the oldest
+	tell(1) // replaces the oldest
 	holds(maxNotices+1, maxNotices, fmt.Sprint(n), 0)
 	tell(1)
 	b.must(command.ReadNoticesPayload{Customer: "a", ID: fold.ID})
@@ -314,8 +314,7 @@ func TestNoticesFold(t *testing.T) {
 	holds(maxNotices+1, 1, fmt.Sprint(n), 0)
 }
 
-// TestInboxesCountTheirNotices holds the counts against the notices, over any order of what may
-// happen to them.
+// TestInboxesCountTheirNotices compares the counts with the notices, over any order of events.
 func TestInboxesCountTheirNotices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, index, now := state.NewStore(), uint64(0), int64(1)
@@ -331,7 +330,7 @@ func TestInboxesCountTheirNotices(t *testing.T) {
 		update(func(tx *state.Tx) {
 			tx.PutCluster(&state.Cluster{Version: command.Newest})
 			inbox := state.Inbox{Customer: "a"}
-			for n := range maxNotices - 2 { // near the bound
+			for n := range maxNotices - 2 { // close to the bound
 				notice := state.Notice{ID: ids.ID{1, 10: byte(n >> 8), 11: byte(n)},
 					Customer: "a", At: 1, Read: n%2 == 0 && rapid.Bool().Draw(t, "read")}
 				tx.PutNotice(&notice)

@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// adding gives ann the passkey n.
+// adding adds the passkey n to ann's account.
 func adding(n byte) command.AddPasskeyPayload {
 	return command.AddPasskeyPayload{ID: ids.ID{n}, Account: ann.ID, Password: ann.Password,
 		Name: "phone", Credential: []byte{'c', n}, PublicKey: []byte{'k', n}}
 }
 
-// using answers, by the passkey n, a challenge made at some time, for the session of that time.
+// using answers a challenge made at a time, by the passkey n, for a session of that time.
 func using(n byte, asked int64, count uint32) command.UsePasskeyPayload {
 	return command.UsePasskeyPayload{Passkey: ids.ID{n}, Asked: asked, Count: count,
 		Hash: state.Hash{n, byte(asked)}}
@@ -69,7 +69,7 @@ func TestPasskeysAreUsed(t *testing.T) {
 	b.must(ann)
 	b.must(adding(1))
 	b.refused(using(9, 10, 0), fault.Unauthorized)
-	for range 2 { // the answer to the first may have been lost
+	for range 2 { // the first answer may have been lost
 		if s := b.must(using(1, 10, 0)).(state.Session); s.Account != ann.ID {
 			t.Errorf("opened %+v", s)
 		}

@@ -12,14 +12,14 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// twoPlans are a catalogue in which PRO costs so many cents.
+// twoPlans is a catalogue in which PRO costs cents.
 func twoPlans(cents int64) []state.Plan {
 	return []state.Plan{{Name: state.StarterPlan, Features: []string{"MANUAL_RUN"}},
 		{Name: "PRO", Level: 1, Cents: cents, Offered: true,
 			Limits: []state.PlanLimit{{Name: "MAX_GROUPS", Most: 3}}}}
 }
 
-// The first server decides, and an operator against all servers.
+// The first server sets the plans, and an operator overrides all servers.
 func TestPlansAreSeededOnce(t *testing.T) {
 	b := newBench(t)
 	seed := func(cents int64) state.Settings {
@@ -49,7 +49,7 @@ func TestPlansAreSeededOnce(t *testing.T) {
 	}
 }
 
-// Each bound holds at its edge, and nothing is done in part.
+// Each bound is exact, and nothing is done in part.
 func TestPlansHaveBounds(t *testing.T) {
 	b := newBench(t)
 	most := []state.Plan{{Name: state.StarterPlan}}
@@ -118,7 +118,7 @@ func TestPlansHaveBounds(t *testing.T) {
 	}
 }
 
-// The trail says of what plans cost before and after, and who changed it.
+// The trail tells the plans' prices before and after a change, and who made it.
 func TestTheTrailTellsOfPlans(t *testing.T) {
 	b := newBench(t)
 	b.must(command.SeedPlansPayload{Plans: twoPlans(7_900)})

@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// nested is a value of as many arrays in each other.
+// nested returns a value nested in levels arrays.
 func nested(levels int) any {
 	var value any = "x"
 	for range levels {
@@ -26,7 +26,7 @@ func nested(levels int) any {
 	return value
 }
 
-// replaceLeaves puts another value into all texts and members of any type behind v.
+// replaceLeaves replaces all texts and members of type any behind v.
 func replaceLeaves(v reflect.Value, text string, whatever any) {
 	switch v.Kind() {
 	case reflect.String:
@@ -53,7 +53,7 @@ func replaceLeaves(v reflect.Value, text string, whatever any) {
 	}
 }
 
-// hostile is a payload of a sample's type with such leaves.
+// hostile returns a payload of a sample's type with such leaves.
 func hostile(sample command.Payload, text string, whatever any) command.Payload {
 	payload := reflect.New(reflect.TypeOf(sample))
 	payload.Elem().Set(reflect.ValueOf(sample))
@@ -61,8 +61,8 @@ func hostile(sample command.Payload, text string, whatever any) command.Payload 
 	return payload.Elem().Interface().(command.Payload)
 }
 
-// What encodes decodes, whatever a caller, a page or a node sent; the rest is refused before it is
-// proposed.
+// Whatever a caller, a page or a node sent, an encoded command decodes. Anything else is refused
+// before it is proposed.
 func TestWhatEncodesDecodes(t *testing.T) {
 	for _, levels := range []int{0, 26, 32, codec.CommandLevels, 10_000} {
 		for number, sample := range samples(t, New()) {
@@ -83,7 +83,7 @@ func TestWhatEncodesDecodes(t *testing.T) {
 	}
 }
 
-// aim has a payload speak of what the bench has, so that it changes something there.
+// aim makes a payload refer to records of the bench, so that it changes something.
 func aim(b *trials, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -118,14 +118,14 @@ func aimed(b *trials, payload command.Payload) command.Payload {
 	return at.Elem().Interface().(command.Payload)
 }
 
-// hostileAdmin has the audit trail tell of all that a command does.
+// hostileAdmin is an actor for whom the audit trail tells everything a command does.
 func hostileAdmin() *state.Actor {
 	return &state.Actor{Subject: "s\xff", Admin: true, Customer: customer, Operation: "o\xff",
 		Address: "a\xff", Correlation: "c\xff"}
 }
 
-// applied proposes a payload in an admin's name and applies it, unless it is refused with a code.
-// The state is kept in a snapshot and read back, the same.
+// applied proposes a payload as an admin and applies it, unless it is refused with a code. The
+// state must survive a snapshot unchanged.
 func applied(b *trials, payload command.Payload) (changed bool) {
 	b.Helper()
 	data, err := b.m.EncodeBy(hostileAdmin(), b.ids.New(), b.now, payload,
@@ -151,8 +151,7 @@ func applied(b *trials, payload command.Payload) (changed bool) {
 	return result.Err == nil
 }
 
-// Whatever text stands in a command that takes effect, the state that it makes is kept and read
-// back. So is what the audit trail tells of it.
+// A state made by commands with any text survives a snapshot, and so does its audit trail.
 func TestHostileCommandsAreKept(t *testing.T) {
 	took, trail := 0, 0
 	for _, text := range []string{"a\xffb", "a@b.test", strings.Repeat("\xff", 70_000)} {
@@ -173,8 +172,8 @@ func TestHostileCommandsAreKept(t *testing.T) {
 	}
 }
 
-// FuzzWhatEncodesApplies takes any payload of any command, proposed by an admin. A leader refuses
-// it with a code, or every replica applies it without a panic, and its state is kept and read back.
+// FuzzWhatEncodesApplies takes any payload, proposed by an admin. Either a leader refuses it with a
+// code, or replicas apply it without a panic, and the state survives a snapshot.
 func FuzzWhatEncodesApplies(f *testing.F) {
 	for number, sample := range samples(f, New()) {
 		for _, levels := range []int{0, 26, 32} {
@@ -199,7 +198,7 @@ func FuzzWhatEncodesApplies(f *testing.F) {
 	})
 }
 
-// An entry that an older version committed without a look is refused alike everywhere, and changes
+// All nodes refuse an entry alike that an older version committed without a check. It changes
 // nothing.
 func TestCommittedPoisonIsRefused(t *testing.T) {
 	mode, err := cbor.CoreDetEncOptions().EncMode()
@@ -239,8 +238,8 @@ func TestCommittedPoisonIsRefused(t *testing.T) {
 	}
 }
 
-// The deepest scraper that is accepted is kept in a snapshot and read back. A request's body of 32
-// levels is less.
+// The deepest scraper that is accepted survives a snapshot. A request's body has at most 32 levels,
+// which is less.
 func TestTheDeepestCommandSurvivesASnapshot(t *testing.T) {
 	for levels := codec.CommandLevels; ; levels-- {
 		b := newTrials(t)
@@ -274,8 +273,8 @@ func snapshotOf(t *testing.T, m *FSM) []byte {
 	return out.Bytes()
 }
 
-// A command that is not known, or of another shape, stops the node: passing over it would leave it
-// with another state.
+// An unknown command, or one of another shape, stops the node. Skipping it would leave the node
+// with a different state.
 func TestUnknownCommandsStopTheNode(t *testing.T) {
 	m := New()
 	text, err := m.codec.Marshal("no payload")
@@ -298,8 +297,8 @@ func TestUnknownCommandsStopTheNode(t *testing.T) {
 	}
 }
 
-// A version that this binary cannot apply is refused by its leader. It stops a node that finds it
-// in the log, whose own snapshots could not be read.
+// A leader refuses a version that this binary cannot apply. A node that finds it in the log stops,
+// because its own snapshots would be unreadable.
 func TestUnknownVersionsStopTheNode(t *testing.T) {
 	b := newBench(t)
 	raise := command.ActivateVersionPayload{Version: command.Newest + 1}

@@ -9,17 +9,17 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The two calls of a deletion (specification 4.10, decision 28). A preview notes what hangs on the
-// target. The commit spends it, and is refused when something else hangs there by then. Both are
-// commands, so that nothing can come between the look and the deed.
+// The two calls of a deletion (specification 4.10, decision 28). A preview records the target's
+// cascade. The commit uses the preview up, and is refused if the cascade has changed. Both are
+// commands, so nothing can change between the check and the deletion.
 
 const (
 	previewKeptMillis = 5 * 60 * 1000
-	maxPreviews       = 200 // of a customer; the oldest makes room
+	maxPreviews       = 200 // of a customer; the oldest is removed
 )
 
-// cascades say what hangs on the target of each operation that has a preview. Their faults are the
-// deletion's for a target that is not there.
+// cascades returns, by operation, what a deletion takes along. Its faults for a missing target are
+// the deletion's.
 func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error) {
 	return map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error){
 		command.OpDeleteSchema:   cascadeOfSchema,
@@ -33,7 +33,7 @@ func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, er
 
 func cascadeOf(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	known := cascades()[d.Operation]
-	// older voters know the preview of a schema alone
+	// older voters only know the preview of a schema
 	if d.Operation != command.OpDeleteSchema &&
 		tx.ClusterVersion() < command.ScraperDeletesSince {
 		known = nil
@@ -62,8 +62,8 @@ func previewDelete(tx *state.Tx, p command.PreviewDeletePayload) (state.Preview,
 	return preview, nil
 }
 
-// spendPreview lets a deletion through that was shown. Every deletion with a preview calls it
-// first.
+// spendPreview uses up the preview of a deletion, or refuses the deletion. Every deletion with a
+// preview calls it first.
 func spendPreview(tx *state.Tx, d *command.Deletion, token string) error {
 	cascade, err := cascadeOf(tx, d)
 	if err != nil {
@@ -87,7 +87,7 @@ func spendPreview(tx *state.Tx, d *command.Deletion, token string) error {
 	return nil
 }
 
-// expirePreviews removes previews that nobody used, a bounded number at a time.
+// expirePreviews removes expired previews, a bounded number at a time.
 func expirePreviews(tx *state.Tx) {
 	var expired []*state.Preview
 	tx.PreviewsByExpiry(func(p *state.Preview) bool {
@@ -102,7 +102,7 @@ func expirePreviews(tx *state.Tx) {
 	}
 }
 
-// siteCounts are of the sites that a deletion reaches.
+// siteCounts counts the sites that a deletion takes along.
 type siteCounts struct{ sites, links int }
 
 func (c *siteCounts) add(site *state.Site) {
@@ -114,11 +114,11 @@ func (c *siteCounts) counts() []state.Count {
 	return []state.Count{{Name: "sites", N: c.sites}, {Name: "siteLinks", N: c.links}}
 }
 
-// digest tells one set of dependants, given in a fixed order, from another.
+// digest identifies a set of dependants, given in a fixed order.
 func digest(dependants []ids.ID) uint64 {
 	h := xxh3.New()
 	for _, id := range dependants {
-		_, _ = h.Write(id[:]) // a hash takes everything
+		_, _ = h.Write(id[:]) // a hash never fails
 	}
 	return h.Sum64()
 }

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// changed are the prices as they are but for one thing.
+// changed returns the current prices with one change.
 func (b *bench) changed(change func(price.List)) command.SetPricesPayload {
 	current := b.view().CurrentPrices()
 	rows := slices.Clone(current.Rows)
@@ -51,7 +51,7 @@ func TestSetPrices(t *testing.T) {
 	b.refused(ahead, fault.PricesChanged)
 }
 
-// Each bound holds at its edge, and what is refused names its field and changes nothing.
+// Each bound is exact. A refusal names its field and changes nothing.
 func TestPricesAreBounded(t *testing.T) {
 	b := newBench(t)
 	for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestPricesAreBounded(t *testing.T) {
 	}
 }
 
-// Rows of domains come and go, up to so many, and each of a domain.
+// Rows of domains are added and removed, within a bound, at most one per domain.
 func TestPricesOfDomains(t *testing.T) {
 	b := newBench(t)
 	row := func(key string) price.Row {
@@ -157,7 +157,7 @@ func TestPricesOfDomains(t *testing.T) {
 	}
 }
 
-// A chain keeps the price that it began with, whatever a later leader takes its domain for.
+// A chain keeps its first price, whatever domain a later leader computes.
 func TestAChainKeepsItsPrice(t *testing.T) {
 	b := newBench(t)
 	p := b.changed(func(price.List) {})
@@ -196,7 +196,7 @@ func TestAChainKeepsItsPrice(t *testing.T) {
 	}
 }
 
-// A leader that adds rows to a table which is no longer the newest adds none.
+// A leader adds no rows to a table that is not the newest.
 func TestPutPricesOfAVersion(t *testing.T) {
 	b := newBench(t)
 	first := b.view().CurrentPrices()
@@ -216,7 +216,7 @@ func fieldOf(err error) string {
 	return coded.Field
 }
 
-// All versions are kept, so there is an end of them.
+// All versions are kept, so their number is bounded.
 func TestVersionsOfPricesAreBounded(t *testing.T) {
 	b := newBench(t)
 	current := *b.view().CurrentPrices()

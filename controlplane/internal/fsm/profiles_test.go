@@ -38,7 +38,7 @@ func TestCustomersSignUpOnce(t *testing.T) {
 	}
 }
 
-// Who is no customer becomes one by signing up, or nothing comes of it.
+// Signing up makes a missing customer, or does nothing.
 func TestSigningUpOpensTheCustomer(t *testing.T) {
 	b := newBench(t)
 	b.must(command.SignUpPayload{Customer: "a", Email: "ann@x.test"})
@@ -58,7 +58,7 @@ func TestSigningUpOpensTheCustomer(t *testing.T) {
 	if b.view().Entry(ids.ID{10}) != nil {
 		t.Error("a second grant")
 	}
-	// one who is there is not opened again
+	// an existing customer is not opened again
 	b.must(command.SignUpPayload{Customer: "b", Email: "bob@x.test", Entry: ids.ID{11}})
 	if b.view().Entry(ids.ID{11}) != nil {
 		t.Error("a grant for who had one")

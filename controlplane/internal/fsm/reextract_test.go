@@ -11,14 +11,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// reExtract is the command of a run of kept bodies of a scraper.
+// reExtract returns the command of a run of kept bodies of a scraper.
 func (b *bench) reExtract(scraper ids.ID) command.BeginReExtractPayload {
 	return command.BeginReExtractPayload{Job: b.ids.New(), Customer: "a", Scraper: scraper,
 		From: b.ids.New(), Links: 9, Recipe: model.Recipe{Type: model.SingleProduct}}
 }
 
-// A run of kept bodies begins once and ends once, in whatever order and however often it is told.
-// It needs no money, and books none.
+// A run of kept bodies begins once and ends once, in any order and repetition. It needs and books
+// no money.
 func TestReExtractEndsOnce(t *testing.T) {
 	b := newBench(t)
 	group, scrapers := b.members("g", 1)
@@ -74,8 +74,8 @@ func TestReExtractEndsOnce(t *testing.T) {
 	}
 }
 
-// A run of which no page was delivered has failed, and keeps its errors. One that was stopped, or
-// cannot be read, leaves nothing.
+// A run without a delivered page fails, and keeps its errors. A run that was stopped, or cannot be
+// read, leaves nothing.
 func TestReExtractFails(t *testing.T) {
 	b := newBench(t)
 	group, scrapers := b.members("g", 1)

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A removed customer leaves its wallet, ledger and runs, and nothing that says who it was. Whatever
-// is repeated, or comes too early, changes nothing; another customer stays as it is.
+// A removed customer leaves its wallet, ledger and runs, and nothing that identifies it. Repeated
+// or early commands change nothing, and other customers stay as they are.
 func TestCustomerIsRemoved(t *testing.T) {
 	b := newBench(t)
 	for _, ref := range []string{"a", "b"} {
@@ -42,7 +42,7 @@ func TestCustomerIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	erase := command.EraseCustomerPayload{Customer: "a", Rows: true}
-	b.must(erase) // before it is removed
+	b.must(erase) // before the removal
 	b.must(command.EraseCustomerPayload{Customer: "c", Rows: true})
 	balance := b.view().Wallet("a").Balance()
 	d := command.Deletion{Customer: "a", Operation: command.OpRemoveCustomer}
@@ -66,7 +66,7 @@ func TestCustomerIsRemoved(t *testing.T) {
 		t.Error("one command removes all, or none")
 	}
 	b.must(erase)
-	b.must(erase) // its groups have rows yet
+	b.must(erase) // its groups still have rows
 	if v := b.view(); v.Leaves("a") || v.Customer("a").ErasedAt != 0 {
 		t.Error("something is left, or it is over too early")
 	}
@@ -77,12 +77,12 @@ func TestCustomerIsRemoved(t *testing.T) {
 		b.must(command.DeleteMembersPayload{Group: deleted.Group})
 		b.must(command.ForgetGroupPayload{Group: deleted.Group})
 	}
-	b.must(erase) // a run is not closed
+	b.must(erase) // a run is open
 	if b.view().Customer("a").ErasedAt != 0 {
 		t.Error("it is over before its runs are closed")
 	}
 	b.must(command.CloseRunPayload{Job: launched.Job})
-	b.must(command.EraseCustomerPayload{Customer: "a"}) // nobody has looked at the row store
+	b.must(command.EraseCustomerPayload{Customer: "a"}) // nobody has checked the row store
 	if b.view().Customer("a").ErasedAt != 0 {
 		t.Error("it is over before its rows are gone")
 	}

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestRestoredReplicasStayEqual: one replica has applied every command; others began with its
-// snapshot, before and after the cluster's version became active. In the end all write the same.
+// TestRestoredReplicasStayEqual: one replica applies every command. Others start from its snapshot,
+// before and after the version became active. In the end all write equal snapshots.
 func TestRestoredReplicasStayEqual(t *testing.T) {
 	d := newDefiner(t, 1)
 	replicas := []*FSM{d.m}

@@ -12,14 +12,14 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// result is the command that makes rows of a group's.
+// result returns the command that makes rows from a group's rows.
 func (b *bench) result(group ids.ID, made state.Made) command.BeginResultPayload {
 	return command.BeginResultPayload{Job: b.ids.New(), Customer: "a", Group: group, Made: made,
 		Kind: work.Merge, NewGroup: b.ids.New(), NewScraper: b.ids.New(), Args: []byte("args")}
 }
 
-// A result makes its group's sibling and a scraper in it once, however often it is told; a next one
-// uses both. Neither counts towards a limit, and the sibling's name follows its group's.
+// A result makes its group's sibling and a scraper in it once; a second one uses both. Neither
+// counts towards a limit, and the sibling's name follows its group's.
 func TestResultsHaveOneSibling(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 2)
@@ -47,7 +47,7 @@ func TestResultsHaveOneSibling(t *testing.T) {
 	}
 	b.refused(b.result(group, state.Enriched), fault.AlreadyRunning)
 	b.must(command.EndImportPayload{Job: first.Job, Items: 3})
-	b.must(first) // late
+	b.must(first) // a late repeat
 	second := b.result(group, state.Enriched)
 	if begun := b.must(second).(command.BegunResult); begun.Group != sibling.ID ||
 		begun.Scraper != first.NewScraper {
@@ -64,10 +64,10 @@ func TestResultsHaveOneSibling(t *testing.T) {
 	own := command.PutGroupPayload{Create: true, ID: b.ids.New(), Customer: "a",
 		Name: sibling.Name, DataTable: "t", StartType: "MANUAL",
 		Cap: &command.PlanCap{Plan: "BASIC", Most: 2}}
-	b.must(own) // neither name nor place is taken
+	b.must(own) // neither its name nor its place is taken
 }
 
-// A sibling and what is in it are changed by the service alone.
+// Only the service changes a sibling and what is in it.
 func TestResultsAreNotChanged(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)
@@ -96,7 +96,7 @@ func TestResultsAreNotChanged(t *testing.T) {
 	b.refused(foreign, fault.NotFound)
 }
 
-// The siblings of a group go with it, and stop.
+// A group's siblings are deleted with it, and their runs stop.
 func TestSiblingsGoWithTheirGroup(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)
@@ -115,8 +115,8 @@ func TestSiblingsGoWithTheirGroup(t *testing.T) {
 	}
 }
 
-// A merge that makes no row leaves no group, however it ends and however often that is told. The
-// next one begins anew, and what a merge has made stays when a later one makes nothing.
+// A merge without rows leaves no group, however it ends and however often that is reported. The
+// next one starts over. An earlier merge's rows stay when a later one makes none.
 func TestMergesWithoutRowsLeaveNothing(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)
@@ -138,7 +138,7 @@ func TestMergesWithoutRowsLeaveNothing(t *testing.T) {
 		merge := b.result(group, state.Enriched)
 		b.must(merge)
 		b.must(end(merge))
-		b.must(merge) // late
+		b.must(merge) // a late repeat
 		b.must(command.EndImportPayload{Job: merge.Job, Message: "late"})
 		b.must(command.EndImportPayload{Job: merge.Job, Items: 1})
 		v := b.view()
@@ -166,7 +166,7 @@ func TestMergesWithoutRowsLeaveNothing(t *testing.T) {
 	}
 }
 
-// Who has results is told what became of them by events of their own.
+// A customer is told of results by their own events.
 func TestResultsAreTold(t *testing.T) {
 	for _, c := range []struct {
 		made    state.Made
@@ -192,8 +192,8 @@ func TestResultsAreTold(t *testing.T) {
 	}
 }
 
-// Once a group has a matching setup, its uploads that have data are protected for good. The first
-// column that the setup uses stands.
+// Once a group has a matching setup, its uploads with data are protected for good. The setup's
+// first column stands.
 func TestProtection(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 1)
@@ -241,8 +241,8 @@ func TestProtection(t *testing.T) {
 	b.refused(many, fault.InvalidRequest)
 }
 
-// The key column is fixed by the first upload that needs one. One whose scraper was protected after
-// it began replaces no rows.
+// The first upload that needs a key column fixes it. An upload begun before the protection replaces
+// no rows.
 func TestKeyColumnIsFixed(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -297,7 +297,7 @@ func TestKeyColumnIsFixed(t *testing.T) {
 	}
 }
 
-// An upload that is protected while it waits gets the scraper's key.
+// An upload protected while it waits gets the scraper's key.
 func TestKeyColumnOfWhatWaits(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -318,7 +318,7 @@ func TestKeyColumnOfWhatWaits(t *testing.T) {
 		t.Errorf("%+v", known)
 	}
 	end := command.EndImportPayload{Job: waits.Job, Items: 2, Hides: []ids.ID{first.Job}}
-	b.must(end) // of an owner that replaced rows
+	b.must(end) // from an owner that replaced rows
 	if job := b.view().Job(waits.Job); job.Ended() || b.view().Import(waits.Job).Ended != 0 {
 		t.Errorf("rows that replace others are shown: %+v", job)
 	}

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// scheduled makes a scraper of the customer a that starts by itself.
+// scheduled makes a scraper of the customer a with a schedule.
 func (b *bench) scheduled(group ids.ID, name string) ids.ID {
 	b.t.Helper()
 	return b.must(command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a",
@@ -21,7 +21,7 @@ func (b *bench) scheduled(group ids.ID, name string) ids.ID {
 	}).(state.Scraper).ID
 }
 
-// move is a move of a schedule as it is.
+// move returns a move of a schedule from its current state.
 func (b *bench) move(target ids.ID, to, start int64) command.ScheduleMove {
 	b.t.Helper()
 	s := b.view().Schedule(target)
@@ -37,7 +37,7 @@ func (b *bench) moves(moves ...command.ScheduleMove) {
 	b.must(command.MoveSchedulesPayload{Moves: moves})
 }
 
-// A scraper that does not start by itself any more is not launched by what was due before.
+// A due start does not launch a scraper whose schedule has ended since.
 func TestItemPassesOverPaused(t *testing.T) {
 	for name, pause := range map[string]func(b *bench, group, scraper ids.ID){
 		"group": func(b *bench, group, _ ids.ID) {
@@ -67,7 +67,7 @@ func TestItemPassesOverPaused(t *testing.T) {
 	}
 }
 
-// A start becomes work once, however often and late its move comes; what was set since wins.
+// A start becomes work once, however often and late its move comes. A changed schedule wins.
 func TestScheduleMovesOnce(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -123,7 +123,7 @@ func TestScheduleMovesOnce(t *testing.T) {
 	}
 }
 
-// What is due of one customer becomes a bounded number of items; the rest waits.
+// A customer's due starts make a bounded number of items; the rest waits.
 func TestStartsAreBounded(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -155,7 +155,7 @@ func TestStartsAreBounded(t *testing.T) {
 	}
 }
 
-// Groups start by their type; the command for those of before changes nothing of the others.
+// Groups start by their type. The command for older groups does not change the others.
 func TestGroupsAreArranged(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -196,8 +196,8 @@ func TestGroupsAreArranged(t *testing.T) {
 	}
 }
 
-// The runs of an item are made once: a command that comes again, or from another owner, changes
-// nothing, and what does not fit waits.
+// An item makes its runs once. A repeated command, or another owner's, changes nothing, and what
+// does not fit waits.
 func TestItemLaunchesOnce(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 2)
@@ -228,8 +228,8 @@ func TestItemLaunchesOnce(t *testing.T) {
 	}
 }
 
-// A start that is refused is told once, however often it is for the same reason. It is told again
-// when it is for another one, or behind a start that was made.
+// Starts refused for the same reason are reported once. Another reason is reported, and so is a
+// refusal after a start that was made.
 func TestRefusedStartsAreTold(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -240,7 +240,7 @@ func TestRefusedStartsAreTold(t *testing.T) {
 		t.Helper()
 		b.moves(b.move(scraper, at+60, at))
 		item := b.view().WorkOf(work.Launch, "a")[0]
-		b.moves(b.move(scraper, at+90, at+60)) // while that is under way
+		b.moves(b.move(scraper, at+90, at+60)) // while the previous start is under way
 		p := command.LaunchRunsPayload{Customer: "a", Item: &command.LaunchItem{ID: item.ID,
 			Done: true}}
 		if p.Skipped = []command.SkippedScraper{{Scraper: scraper, Reason: reason}}; reason == 0 {
@@ -272,8 +272,8 @@ func TestRefusedStartsAreTold(t *testing.T) {
 	start(state.SkipBlocked, 4)
 }
 
-// Of what kept scrapers of one start from being launched, want of money is told. Then comes what
-// else has to be mended. It does not matter what came first, or in how many commands.
+// If a start skips scrapers for several reasons, lack of money is reported first, then what else
+// must be fixed. Their order and the number of commands do not matter.
 func TestWantOfMoneyIsToldFirst(t *testing.T) {
 	reasons := []state.SkipReason{state.SkipRunning, state.SkipInvalid, state.SkipUnaffordable,
 		state.SkipSchema, state.SkipFile}

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// bench applies commands one after the other.
+// bench applies commands one after another.
 type bench struct {
 	t     *testing.T
 	m     *FSM
@@ -119,8 +119,7 @@ func TestPutSchema(t *testing.T) {
 	b.schema("a", own.ID, 1, "an update is none more")
 }
 
-// TestSchemaIsFrozenAtLaunch: a run reads by the schema as it was when it began; the next one by
-// the newer.
+// TestSchemaIsFrozenAtLaunch: a run uses the schema of its launch, and the next one the newer.
 func TestSchemaIsFrozenAtLaunch(t *testing.T) {
 	b := newBench(t)
 	schema := b.schema("a", ids.ID{}, 1, "one")
@@ -187,7 +186,7 @@ func TestDeleteInTwoCalls(t *testing.T) {
 
 	token = preview(d)
 	b.now += previewKeptMillis
-	// too late
+	// expired
 	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired)
 	b.must(command.TickPayload{})
 	if left := b.view().Previews("a"); len(left) != 0 {
@@ -197,7 +196,7 @@ func TestDeleteInTwoCalls(t *testing.T) {
 	token = preview(d)
 	scraper := b.scraper("s", schema.ID)
 	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.CascadeDrift)
-	// spent all the same
+	// used up by the refusal
 	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired)
 
 	token = preview(d)
@@ -219,7 +218,7 @@ func TestDeleteInTwoCalls(t *testing.T) {
 	}
 }
 
-// schemaOnce is a schema of the customer.
+// schemaOnce returns a schema of the customer, and makes it if missing.
 func (b *bench) schemaOnce(customer string) ids.ID {
 	if have := b.view().Schemas(customer); len(have) > 0 {
 		return have[0].ID

@@ -14,8 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A deleted scraper leaves nothing in the state but its runs: what is counted is as it was before
-// it was there.
+// A deleted scraper leaves only its runs in the state; all counts are as before it.
 func TestDeletedScraperLeavesNothing(t *testing.T) {
 	d := newDefiner(t, command.Newest)
 	customer, group := d.owner(1)
@@ -28,7 +27,7 @@ func TestDeletedScraperLeavesNothing(t *testing.T) {
 	}
 	kept := put("kept")
 	before := *d.m.Store().View().Customer(customer)
-	gone := put("gone") // of the same recipe
+	gone := put("gone") // with the same recipe
 	deletion := command.Deletion{Customer: customer, Operation: command.OpDeleteScraper,
 		Target: gone.ID}
 	d.must(command.PreviewDeletePayload{Deletion: deletion, Token: "t"})
@@ -56,7 +55,7 @@ func TestDeletedScraperLeavesNothing(t *testing.T) {
 	}
 }
 
-// Voters of the version before know no such preview: until the cluster is past it, there is none.
+// Older voters do not know this preview, so there is none until the cluster is upgraded.
 func TestScraperDeletesWaitForTheVersion(t *testing.T) {
 	d := newDefiner(t, command.ScraperDeletesSince-1)
 	customer, group := d.owner(1)
@@ -75,7 +74,7 @@ func TestScraperDeletesWaitForTheVersion(t *testing.T) {
 	}
 }
 
-// A retention is a setting beside the recipe: its revision stays, and so does what else is set.
+// A retention is a setting outside the recipe: the revision and other settings stay.
 func TestPutRetention(t *testing.T) {
 	d := newDefiner(t, command.Newest)
 	customer, group := d.owner(1)
@@ -117,7 +116,7 @@ func TestPutRetention(t *testing.T) {
 	}
 }
 
-// What a request left out stays as it is when the command is applied, not as its proposer saw it.
+// Members that a request left out keep their values at apply time, not those its proposer saw.
 func TestPutGroupLeavesMembers(t *testing.T) {
 	d := newDefiner(t, command.Newest)
 	customer, id := d.owner(1)
@@ -141,7 +140,7 @@ func TestPutGroupLeavesMembers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("one that names two changes (-want +got):\n%s", diff)
 	}
-	// Two requests that are right by themselves do not make a group that is refused.
+	// Two requests that are each valid do not make an invalid group.
 	rows := command.PutGroupPayload{ID: id, Customer: customer, Retention: 1,
 		Left: (command.GroupAlertsKey<<1 - 1) &^ command.GroupRetention}
 	d.must(rows)
@@ -153,8 +152,8 @@ func TestPutGroupLeavesMembers(t *testing.T) {
 	}
 }
 
-// A scraper's rows are looked for in so many groups. It is not moved on to another one, and back to
-// any of them.
+// The groups in which a scraper's rows are looked for are bounded. Beyond that it can only be moved
+// back to one of them.
 func TestMovesAreBounded(t *testing.T) {
 	b := newBench(t)
 	first, members := b.members("first", 1)

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// figures are n that are in order.
+// figures returns n figures in order.
 func figures(n int) *[]state.RateFigure {
 	list := []state.RateFigure{}
 	for i := range n {
@@ -23,7 +23,7 @@ func figures(n int) *[]state.RateFigure {
 
 func of[T any](value T) *T { return &value }
 
-// What is not named stays, what is repeated changes nothing, and each bound holds at its edge.
+// What is not named stays, a repeat changes nothing, and each bound is exact.
 func TestSettings(t *testing.T) {
 	b := newBench(t)
 	put := func(p command.PutSettingsPayload) state.Settings {
@@ -87,7 +87,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The trail tells of a change whoever made it, and of no repeat.
+// The trail tells every change, whoever made it, and no repeat.
 func TestTheTrailTellsOfSettings(t *testing.T) {
 	b := newBench(t)
 	for n := range byte(2) {
@@ -103,8 +103,8 @@ func TestTheTrailTellsOfSettings(t *testing.T) {
 	}
 }
 
-// A run of a customer without a cent goes on while billing is off: also one that only money pays
-// for. The pages are counted, and the next run is refused once it is on again.
+// While billing is off, a run continues without money, even one that only money can pay for. Its
+// pages are counted. When billing is on again, the next run is refused.
 func TestBillingIsSwitchedUnderARun(t *testing.T) {
 	b := newTrialsWith(t, 5, 1)
 	launch := func() (command.LaunchRunPayload, error) {
@@ -151,8 +151,8 @@ func TestBillingIsSwitchedUnderARun(t *testing.T) {
 	}
 }
 
-// Whoever has no top-up open opens none while billing is off. One that was opened before is
-// credited: the money was taken.
+// While billing is off no top-up can be opened. One opened before is credited, since the money was
+// taken.
 func TestTopUpsWhileBillingIsOff(t *testing.T) {
 	b := newBench(t)
 	open := func(session string) command.OpenTopUpPayload {

@@ -15,8 +15,8 @@ func shareWith(group ids.ID, emails ...string) command.ShareGroupPayload {
 	return command.ShareGroupPayload{Customer: "a", Group: group, Emails: emails}
 }
 
-// A share holds for who has the address, whenever it signed up, until it is revoked. Repeats change
-// nothing and tell nobody twice.
+// A share holds for the owner of the address, whenever it signs up, until it is revoked. Repeats
+// change nothing and notify nobody twice.
 func TestSharesHoldUntilTheyAreRevoked(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -63,7 +63,7 @@ func TestSharesHoldUntilTheyAreRevoked(t *testing.T) {
 	}
 }
 
-// TestSharesAreBounded of a group, of a customer, and with an address. Repeats are let through.
+// TestSharesAreBounded per group, per customer and per address. Repeats are allowed.
 func TestSharesAreBounded(t *testing.T) {
 	b := newBench(t)
 	emails := func(n int) (all []string) {
@@ -74,7 +74,7 @@ func TestSharesAreBounded(t *testing.T) {
 	}
 	group, _ := b.members("g", 0)
 	b.refused(shareWith(group, emails(maxShares+1)...), fault.LimitReached)
-	twice, _ := b.members("twice", 0) // one is asked for, in two ways to write it
+	twice, _ := b.members("twice", 0) // it asks for one address in two spellings
 	b.must(shareWith(twice, append(emails(maxShares), "P0@x.test")...))
 	b.must(shareWith(twice, append(emails(maxShares), "P0@x.test")...))
 	b.deleteGroup(twice, "")
@@ -93,7 +93,7 @@ func TestSharesAreBounded(t *testing.T) {
 		b.must(shareWith(group, "p@x.test"))
 	}
 	group, _ = b.members("last", 0)
-	b.refused(shareWith(group, "P@x.test"), fault.LimitReached) // however few others have
+	b.refused(shareWith(group, "P@x.test"), fault.LimitReached) // however few other customers have
 	b.must(shareWith(group, "q@x.test"))
 
 	b = newBench(t)
@@ -112,7 +112,7 @@ func TestSharesAreBounded(t *testing.T) {
 	b.must(shareWith(group, "q@x.test"))
 }
 
-// Shares go with their group, and the preview counts them: one more is another decision.
+// Shares are deleted with their group. The preview counts them, and one more voids it.
 func TestSharesGoWithTheirGroup(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 1)
@@ -132,7 +132,7 @@ func TestSharesGoWithTheirGroup(t *testing.T) {
 	}
 }
 
-// A plan caps what is added, not what is there.
+// A plan caps new shares, not existing ones.
 func TestSharesOfAPlanAreCapped(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)

@@ -10,13 +10,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// siteFor is a site of the customer a.
+// siteFor returns the command of a site of the customer a.
 func (b *bench) siteFor(scraper ids.ID, links uint32) command.PutSitePayload {
 	return command.PutSitePayload{ID: b.ids.New(), Customer: "a", Scraper: scraper, Name: "s",
 		Version: b.ids.New(), Links: links}
 }
 
-// A scraper has one site, which keeps its id while its links are replaced. Repeats change nothing.
+// A scraper has one site, which keeps its id when its links are replaced. Repeats change nothing.
 func TestSitesAreSavedByScraper(t *testing.T) {
 	b := newBench(t)
 	_, members := b.members("g", 2)
@@ -54,8 +54,7 @@ func TestSitesAreSavedByScraper(t *testing.T) {
 	b.refused(b.siteFor(b.ids.New(), 1), fault.ScraperNotFound)
 }
 
-// What a customer has of sites is bounded by number and by links, at the edge. One that is there
-// can be replaced.
+// A customer's sites are bounded by number and by links, exactly. An existing site can be replaced.
 func TestSitesAreBounded(t *testing.T) {
 	b := newBench(t)
 	_, members := b.members("g", command.MaxSites+1)
@@ -77,7 +76,7 @@ func TestSitesAreBounded(t *testing.T) {
 	b.must(b.siteFor(members[1], 0))
 }
 
-// A site goes once, by its owner, and with its scraper, the scraper's group and the customer.
+// A site is deleted once by its owner, and with its scraper, the scraper's group or the customer.
 func TestSitesAreDeleted(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 3)
@@ -109,8 +108,7 @@ func TestSitesAreDeleted(t *testing.T) {
 	}
 }
 
-// A preview counts the sites that go, and their links. One more, or other links, is another
-// decision.
+// A preview counts the deleted sites and their links. One more site, or other links, void it.
 func TestSitesAreInTheCascade(t *testing.T) {
 	for operation, commit := range map[string]func(command.Deletion) command.Payload{
 		command.OpDeleteScraper: func(d command.Deletion) command.Payload {

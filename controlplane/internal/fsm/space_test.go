@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// While disks are short nothing is taken in that takes room, and nothing is kept of the refusals.
-// What is under way goes on. In whatever order and however often it is said, the last word counts.
+// While disks are short no new data is accepted, and refusals are not kept. Work under way
+// continues. The last report counts, in any order and repetition.
 func TestNothingIsTakenInWithoutSpace(t *testing.T) {
 	b := newBench(t)
 	group, members := b.members("g", 3)
@@ -51,7 +51,7 @@ func TestNothingIsTakenInWithoutSpace(t *testing.T) {
 			t.Errorf("%s: the refusal is kept", key)
 		}
 	}
-	// Other calls than those of lists are claimed, and money moves.
+	// Calls without lists are claimed, and money moves.
 	b.under("top-up", ids.ID{90}, command.ClaimCallPayload{Node: "n"})
 	if b.view().Claim("a", "run", "top-up") == nil {
 		t.Error("a call without a list is not claimed")
@@ -73,7 +73,7 @@ func TestNothingIsTakenInWithoutSpace(t *testing.T) {
 	}
 }
 
-// A start that is due waits where it is; what is skipped of it is noted all the same.
+// A due start waits; its skipped scrapers are recorded all the same.
 func TestDueStartsWaitForSpace(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)

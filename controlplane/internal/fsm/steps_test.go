@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// came fails unless a customer has come so far.
+// came fails unless a customer's steps are want.
 func (b *bench) came(customer string, want state.Steps) {
 	b.t.Helper()
 	if got := b.view().Steps(b.view().Customer(customer)); got != want {
@@ -19,7 +19,7 @@ func (b *bench) came(customer string, want state.Steps) {
 	}
 }
 
-// A customer's steps are counted as it makes them, and stay when it deletes all, and is removed.
+// A customer's steps are counted at once. They stay when it deletes everything or is removed.
 func TestSteps(t *testing.T) {
 	b := newBench(t)
 	b.came("a", state.Steps{})
@@ -35,11 +35,11 @@ func TestSteps(t *testing.T) {
 	for n, want := range []int{1, 2, 2} {
 		session := fmt.Sprint("session ", n)
 		b.must(command.OpenTopUpPayload{Session: session, Customer: "a", Amount: 5, Expires: 1e15})
-		b.came("a", state.Steps{Scraper: true, Run: true, TopUps: min(n, 2)}) // it is not paid
+		b.came("a", state.Steps{Scraper: true, Run: true, TopUps: min(n, 2)}) // unpaid
 		paid := command.PayTopUpPayload{Session: session, Customer: "a", Amount: 5,
 			Entry: b.ids.New(), Payment: session}
 		b.must(paid)
-		b.must(paid) // the provider tells it twice
+		b.must(paid) // the provider reports it twice
 		b.came("a", state.Steps{Scraper: true, Run: true, TopUps: want})
 	}
 	b.must(command.ReverseTopUpPayload{ID: "r", Payment: "session 0", Amount: 5,
@@ -57,7 +57,7 @@ func TestSteps(t *testing.T) {
 	b.must(command.EraseCustomerPayload{Customer: "a"})
 	b.index++
 	err = b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
-		tx.RemoveJob(tx.Job(launched.Job)) // the archive has it
+		tx.RemoveJob(tx.Job(launched.Job)) // it is archived
 		return nil
 	})
 	if err != nil {
@@ -69,8 +69,8 @@ func TestSteps(t *testing.T) {
 	b.came("a", all)
 }
 
-// What a customer did before its steps were noted is known by its scrapers and runs. A trial is no
-// run.
+// A customer's steps before they were recorded are derived from its scrapers and runs. A trial is
+// not a run.
 func TestStepsOfBefore(t *testing.T) {
 	b := newBench(t)
 	_, members := b.members("g", 1)
@@ -103,7 +103,7 @@ func TestStepsOfBefore(t *testing.T) {
 	b.came("a", state.Steps{Scraper: true, Run: true})
 }
 
-// While the cluster has the version of before, nothing is noted that its nodes do not know.
+// Before the cluster's upgrade nothing is recorded that older nodes do not know.
 func TestStepsWaitForTheirVersion(t *testing.T) {
 	b := &bench{t: t, m: New(), now: 1}
 	b.must(command.CreateClusterPayload{Version: state.StepsSince - 1, ID: b.ids.New(), Shards: 1,

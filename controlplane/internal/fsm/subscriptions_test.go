@@ -16,7 +16,7 @@ import (
 
 const month = 30 * 24 * 60 * 60 * 1000
 
-// contract is one of the plan PRO that is paid for a month.
+// contract returns a contract of the plan PRO, paid for a month.
 func contract(id string, change ...func(*state.Contract)) state.Contract {
 	c := state.Contract{ID: id, Plan: "PRO", Created: 1, Standing: state.ContractLive,
 		PeriodEnd: month, ToldAt: 1}
@@ -31,7 +31,7 @@ func (b *bench) contract(c state.Contract) state.Subscription {
 	return b.must(command.TellContractPayload{Customer: "a", Contract: c}).(state.Subscription)
 }
 
-// stands demands what a customer's subscription looks like.
+// stands checks a customer's subscription.
 func (b *bench) stands(plan string, active bool, scheduled string) {
 	b.t.Helper()
 	s := b.view().Subscription("a")
@@ -69,8 +69,8 @@ func TestWithoutSubscriptionNothingGates(t *testing.T) {
 	}
 }
 
-// TestPeriodsEnd: time alone brings what was scheduled, at the millisecond, and a renewal that is
-// never told ends the plan 30 days later.
+// TestPeriodsEnd: time alone applies the scheduled plan, at the millisecond. If no renewal is
+// reported, the plan ends 30 days later.
 func TestPeriodsEnd(t *testing.T) {
 	lower := func(c *state.Contract) { c.Plan, c.Revision = "BASIC", 1 }
 	cancel := func(c *state.Contract) { c.Cancel, c.Revision = true, 1 }
@@ -110,7 +110,7 @@ func TestPeriodsEnd(t *testing.T) {
 	}
 }
 
-// TestRenewalByTheProvidersClock: it may tell of the next period before ours is over by our time.
+// TestRenewalByTheProvidersClock: the provider may report the next period before ours is over.
 func TestRenewalByTheProvidersClock(t *testing.T) {
 	b := newBench(t)
 	b.contract(contract("c"))
@@ -122,8 +122,8 @@ func TestRenewalByTheProvidersClock(t *testing.T) {
 	b.stands("BASIC", true, "")
 }
 
-// TestOneMoveAtATime: a second one waits until the first has ended or is two minutes old, and what
-// the first does then is refused.
+// TestOneMoveAtATime: a second move waits until the first has ended or is two minutes old. What the
+// first does after that is refused.
 func TestOneMoveAtATime(t *testing.T) {
 	b := newBench(t)
 	first, second := b.ids.New(), b.ids.New()
@@ -138,7 +138,7 @@ func TestOneMoveAtATime(t *testing.T) {
 	}
 	b.refused(command.BeginMovePayload{Customer: "a", Move: second}, fault.SubscriptionInFlight)
 	b.must(command.BeginMovePayload{Customer: "b", Move: second})
-	b.must(command.EndMovePayload{Customer: "a", Move: second}) // not that one
+	b.must(command.EndMovePayload{Customer: "a", Move: second}) // another move
 	b.refused(command.BeginMovePayload{Customer: "a", Move: second}, fault.SubscriptionInFlight)
 	b.now += moveHeldMillis
 	if s := begin(second); s.Revision != 2 {
@@ -176,7 +176,7 @@ func TestCheckoutsExpire(t *testing.T) {
 	}
 }
 
-// TestNewestContractCounts: what was paid last replaces what was there, which is to be ended.
+// TestNewestContractCounts: the contract paid last replaces the earlier one, which must be ended.
 func TestNewestContractCounts(t *testing.T) {
 	newer := func(c *state.Contract) { c.Plan, c.Created, c.ToldAt = "BUSINESS", 2, 2 }
 	ended := func(c *state.Contract) { c.Standing, c.ToldAt = state.ContractEnded, 3 }
@@ -214,7 +214,7 @@ func TestNewestContractCounts(t *testing.T) {
 	b := newBench(t)
 	b.contract(contract("c", ended))
 	b.contract(contract("c"))
-	b.stands("", false, "") // ended before it was told of
+	b.stands("", false, "") // it ended before it was reported
 }
 
 func TestContractsKnownAreBounded(t *testing.T) {
@@ -232,8 +232,8 @@ func TestContractsKnownAreBounded(t *testing.T) {
 	}
 }
 
-// TestContractsInAnyOrder: whatever of a contract is told, in whatever order and how often, it
-// comes to the same. Only the answers to moves, which are ours, come in order.
+// TestContractsInAnyOrder: reports on a contract have the same result in any order and repetition.
+// Only the answers to moves, which are ours, come in order.
 func TestContractsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var told []state.Contract
@@ -284,7 +284,7 @@ func TestContractsInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestPlanCaps: what a plan allows is counted in the command that makes one more.
+// TestPlanCaps: the command that makes one more checks the plan's cap.
 func TestPlanCaps(t *testing.T) {
 	b := newBench(t)
 	group := command.PutGroupPayload{Create: true, Customer: "b", DataTable: "t",
@@ -299,7 +299,7 @@ func TestPlanCaps(t *testing.T) {
 	group.ID, group.Name = b.ids.New(), "one more"
 	b.refused(group, fault.PlanLimitReached)
 	group.Create, group.ID = false, in
-	b.must(group) // a change is none more
+	b.must(group) // a change adds none
 	scraper := command.PutScraperPayload{Create: true, Customer: "b", Group: in,
 		Cap: &command.PlanCap{Plan: "BASIC", Name: "MAX_SCRAPERS", Most: 1}}
 	scraper.ID, scraper.Spec = b.ids.New(), model.Scraper{Name: "s"}
@@ -314,8 +314,8 @@ func TestPlanCaps(t *testing.T) {
 	b.must(scraper) // without a plan there is no cap
 }
 
-// TestQuotaNearLimitIsTold: at four fifths of what a plan allows its customer is told, once until
-// there is less again. Who has no cap is told nothing.
+// TestQuotaNearLimitIsTold: at four fifths of a plan's cap the customer is notified, once until
+// there is less again. Without a cap there is no notice.
 func TestQuotaNearLimitIsTold(t *testing.T) {
 	for most, near := range map[int]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 4, 6: 5, 10: 8} {
 		b := newBench(t)
@@ -325,7 +325,7 @@ func TestQuotaNearLimitIsTold(t *testing.T) {
 			group.ID, group.Name, group.Create = b.ids.New(), fmt.Sprint("n", n), true
 			b.must(group)
 			group.Create = false
-			b.must(group) // none more
+			b.must(group) // adds none
 			all := told(b.view(), "a")
 			if len(all) > 0 != (n >= near) || len(all) > 1 {
 				t.Fatalf("%d of %d: %d notices", n, most, len(all))
@@ -345,7 +345,7 @@ func TestQuotaNearLimitIsTold(t *testing.T) {
 	}
 }
 
-// TestEachCapIsTold: of scrapers, by themselves and of list runs, of categories and of shares.
+// TestEachCapIsTold: caps of scrapers, alone and in list runs, of categories and of shares.
 func TestEachCapIsTold(t *testing.T) {
 	limit := func(name string, most int) *command.PlanCap {
 		return &command.PlanCap{Plan: "PRO", Name: name, Most: most}
@@ -384,7 +384,7 @@ func TestEachCapIsTold(t *testing.T) {
 	want("DATA_SHARING_LIMITS", 4)
 }
 
-// TestInvoicesInAnyOrder: each state wins over those before it.
+// TestInvoicesInAnyOrder: each state wins over the earlier ones.
 func TestInvoicesInAnyOrder(t *testing.T) {
 	states := []state.InvoiceStatus{state.InvoiceDraft, state.InvoiceOpen,
 		state.InvoiceUncollectible, state.InvoicePaid}
@@ -410,9 +410,9 @@ func TestInvoicesAreBounded(t *testing.T) {
 	for n := range int64(maxInvoices + 1) {
 		put(n + 1)
 	}
-	put(0) // older than all that there are
+	put(0) // older than all others
 	b.must(command.PutInvoicePayload{Invoice: state.Invoice{ID: "in7", Customer: "b",
-		IssuedAt: 9, Status: state.InvoicePaid}}) // another's stays another's
+		IssuedAt: 9, Status: state.InvoicePaid}}) // another customer's invoice stays its own
 	all := b.view().Invoices("a")
 	if len(all) != maxInvoices || all[0].ID != "in2" || b.view().Invoice("in7").Customer != "a" {
 		t.Errorf("%d invoices, the oldest %+v", len(all), all[0])

@@ -13,10 +13,10 @@ func issuing(n byte) command.IssueTicketPayload {
 	return command.IssueTicketPayload{Hash: state.Hash{n}, Customer: "ann", Key: ids.ID{7}}
 }
 
-// A ticket is taken once, within its minute, however often either command comes.
+// A ticket is used once, within its minute, however often either command is repeated.
 func TestTickets(t *testing.T) {
 	b := newBench(t)
-	b.refused(issuing(1), fault.Unauthorized) // of nobody
+	b.refused(issuing(1), fault.Unauthorized) // of an unknown customer
 	b.must(command.OpenCustomerPayload{Customer: "ann", Entry: ids.ID{2}})
 	issued := b.must(issuing(1)).(state.Ticket)
 	if again := b.must(issuing(1)).(state.Ticket); again != issued ||
@@ -40,7 +40,7 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// The oldest ticket of a customer makes room.
+// A customer's oldest ticket is removed to make room.
 func TestTicketsAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.must(command.OpenCustomerPayload{Customer: "ann", Entry: ids.ID{2}})

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// open records the session s of the customer a, of 10 EUR.
+// open records the session s of the customer a, for 10 EUR.
 func (b *bench) open(session string) {
 	b.t.Helper()
 	b.must(command.OpenTopUpPayload{Session: session, Customer: "a", Amount: 10_000_000,
@@ -32,7 +32,7 @@ func (b *bench) reverse(id, session string, amount, back int64) state.Reversal {
 		Back: back, Entry: b.ids.New()}).(state.Reversal)
 }
 
-// TestTopUpMoves goes through every state of a top-up and all that the provider may tell then.
+// TestTopUpMoves tries every report of the provider in every state of a top-up.
 func TestTopUpMoves(t *testing.T) {
 	const s = "s"
 	told := map[string]func(*bench){
@@ -85,7 +85,7 @@ func TestTopUpMoves(t *testing.T) {
 	}
 }
 
-// inState demands that a top-up has a state, and that its money is where that says.
+// inState checks that a top-up has a state, and that its money is in the matching account.
 func (b *bench) inState(session, want string) {
 	b.t.Helper()
 	got, balance := "", int64(0)
@@ -104,7 +104,7 @@ func (b *bench) inState(session, want string) {
 func TestTopUpIsAnEntry(t *testing.T) {
 	b := newBench(t)
 	b.open("s")
-	paid := b.pay("s", 12_340_000) // another amount than was asked for: what came counts
+	paid := b.pay("s", 12_340_000) // not the amount asked for: the payment counts
 	if paid.TopUp.Asked != 10_000_000 || paid.TopUp.Paid != 12_340_000 || paid.Waiting != nil {
 		t.Errorf("paid %+v", paid)
 	}
@@ -131,7 +131,7 @@ func TestTopUpRefusals(t *testing.T) {
 	}
 	b.refused(command.OpenTopUpPayload{Session: "t", Customer: "a", Amount: 1}, fault.LimitReached)
 	b.must(command.OpenTopUpPayload{Session: "t", Customer: "b", Amount: 1})
-	b.open("s") // is known
+	b.open("s") // a known session
 	b.must(command.EndTopUpPayload{Session: "s"})
 	b.open("u")
 	b.refused(command.PayTopUpPayload{Session: "v", Customer: "a", Amount: 1 << 62},
@@ -141,7 +141,7 @@ func TestTopUpRefusals(t *testing.T) {
 	}
 }
 
-// TestAdjustmentsStayExact: no number of them makes a balance that a client cannot read exactly.
+// TestAdjustmentsStayExact: clients can read every balance exactly, however many adjustments.
 func TestAdjustmentsStayExact(t *testing.T) {
 	const edge = 1<<53 - 1
 	for _, sign := range []int64{1, -1} {
@@ -161,7 +161,7 @@ func TestAdjustmentsStayExact(t *testing.T) {
 	}
 }
 
-// TestUnmatchedMoneyIsHeld: what nobody is known for is in the books, and so is what goes back.
+// TestUnmatchedMoneyIsHeld: money without a known owner is in the books, and so is what goes back.
 func TestUnmatchedMoneyIsHeld(t *testing.T) {
 	b := newBench(t)
 	pay := command.PayTopUpPayload{Session: "s", Payment: "p s", Customer: "nobody", Amount: 500}
@@ -177,21 +177,21 @@ func TestUnmatchedMoneyIsHeld(t *testing.T) {
 	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
 		t.Errorf("after the refund: %+v", books)
 	}
-	b.pay("t", 0) // in another currency: no amount is known, and none is booked
+	b.pay("t", 0) // in another currency: the amount is unknown, and none is booked
 	b.reverse("re_2", "t", 500, 0)
 	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
 		t.Errorf("after another currency: %+v", books)
 	}
 }
 
-// TestReversalsWait: a refund may be told before its payment, and refunds of payments that are none
-// of ours never end.
+// TestReversalsWait: a refund may be reported before its payment. Refunds of payments that are not
+// ours wait until they expire.
 func TestReversalsWait(t *testing.T) {
 	b := newBench(t)
 	if r := b.reverse("re_1", "s", 300, 0); r.Booked != 0 || r.Matched {
 		t.Errorf("without a payment: %+v", r)
 	}
-	b.reverse("re_2", "s", 200, 200) // had failed before anything else was told
+	b.reverse("re_2", "s", 200, 200) // it failed before anything else was reported
 	paid := b.pay("s", 1_000)
 	if len(paid.Waiting) != 2 {
 		t.Fatalf("waiting: %+v", paid.Waiting)
@@ -233,12 +233,12 @@ func TestReversalsWait(t *testing.T) {
 	}
 }
 
-// paying drives a state machine with what a provider tells, and knows what it comes to.
+// paying applies a provider's random reports to a state machine, and knows the right result.
 type paying struct {
 	*money
 	paid map[string]int64    // micros, by session
 	away map[string]reversed // by id
-	told []command.Payload   // to be repeated
+	told []command.Payload   // for repeats
 }
 
 type reversed struct {
@@ -265,7 +265,7 @@ func (d *paying) pay(t *rapid.T) {
 		Customer: customer, Amount: d.paid[session], Entry: d.ids.New()})
 }
 
-// settle tells of a payment as the API does: what waited for it is told again.
+// settle reports a payment as the API does: it then repeats the waiting reversals.
 func (d *paying) settle(t *rapid.T, pay command.PayTopUpPayload) {
 	d.told = append(d.told, pay)
 	for _, w := range d.must(t, pay).(command.PaidTopUp).Waiting {
@@ -283,14 +283,14 @@ func (d *paying) reverse(t *rapid.T) {
 		r = reversed{session: d.draw(t), amount: rapid.Int64Range(1, 3_000).Draw(t, "amount")}
 	}
 	back := min(rapid.Int64Range(-6_000, 4_000).Draw(t, "back"), r.amount)
-	back = max(back, 0) // in most cases nothing, in some a part or all
+	back = max(back, 0) // mostly nothing, sometimes a part or all
 	r.back = max(r.back, back)
 	d.away[id] = r
 	d.tell(t, command.ReverseTopUpPayload{ID: id, Payment: "p " + r.session, Amount: r.amount,
 		Back: back, Entry: d.ids.New()})
 }
 
-// repeat tells again what was told before, with the entry of then or another one.
+// repeat repeats an earlier report, with its old entry or another one.
 func (d *paying) repeat(t *rapid.T) {
 	if len(d.told) == 0 {
 		return
@@ -313,7 +313,7 @@ func (d *paying) repeat(t *rapid.T) {
 	}
 }
 
-// lead has another node go on: from a snapshot, with the last command proposed once more.
+// lead continues on another node: from a snapshot, with the last command proposed again.
 func (d *paying) lead(t *rapid.T) {
 	var out bytes.Buffer
 	if err := d.m.Snapshot().Write(&out); err != nil {
@@ -338,15 +338,15 @@ func (d *paying) lead(t *rapid.T) {
 	}
 }
 
-// exact demands that the wallet is what was paid without what went back, each once, as soon as all
-// that waits was told.
+// exact checks that the wallet has all payments minus all reversals, each once, when nothing waits
+// any more.
 func (d *paying) exact(t *rapid.T) {
 	want := int64(0)
 	for session, amount := range d.paid {
 		want += amount
 		for _, r := range d.m.Store().View().ReversalsOf("p " + session) {
 			if !r.Matched {
-				return // its payment's event has not been answered, and comes again
+				return // its payment's event has no answer yet, and comes again
 			}
 		}
 	}
@@ -361,8 +361,8 @@ func (d *paying) exact(t *rapid.T) {
 	}
 }
 
-// TestTopUpsAreExact has the provider tell anything, in any order, any number of times, while
-// leaders change. Postings sum to zero, balances are prefix sums, and each payment counts once.
+// TestTopUpsAreExact makes the provider report anything, in any order and repetition, while leaders
+// change. Postings sum to zero, balances are prefix sums, and each payment counts once.
 func TestTopUpsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &paying{money: newMoney(t), paid: map[string]int64{}, away: map[string]reversed{}}

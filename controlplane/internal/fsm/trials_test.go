@@ -22,7 +22,7 @@ type trials struct {
 
 func newTrials(t *testing.T) *trials { return newTrialsWith(t, 5, 1_000_000) }
 
-// newTrialsWith gives new customers free requests, and the one with the scraper money.
+// newTrialsWith gives new customers free requests, and the scraper's owner money.
 func newTrialsWith(t *testing.T, free, micros int64) *trials {
 	b := &trials{T: t, m: New(), now: 1}
 	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1,
@@ -71,7 +71,7 @@ func (b *trials) trial(scraper ids.ID, trial command.Trial) command.LaunchRunPay
 		Links: 1, Tiers: model.TiersOf(model.Plain), Trial: &trial}
 }
 
-// end settles the one page of a trial, and closes it.
+// end settles the only page of a trial, and closes it.
 func (b *trials) end(job ids.ID, delivered bool) {
 	b.Helper()
 	b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: []uint32{0}}}})
@@ -84,8 +84,8 @@ func (b *trials) end(job ids.ID, delivered bool) {
 	b.must(command.CloseRunPayload{Job: job})
 }
 
-// A trial is charged and closed like a run, under its source, and leaves the scraper and its runs
-// as they were.
+// A trial is charged and closed like a run, under its source. The scraper and its runs stay as they
+// were.
 func TestTrial(t *testing.T) {
 	b := newTrials(t)
 	run := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer,
@@ -93,7 +93,7 @@ func TestTrial(t *testing.T) {
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	b.must(run)
 	sample := b.trial(b.scraper, command.Trial{Source: model.SourceSample, Group: b.group})
-	b.must(sample) // although the scraper runs
+	b.must(sample) // although the scraper has an active run
 	job := b.view().Job(sample.Job)
 	if !job.Trial() || job.Source != model.SourceSample || !job.Group.IsZero() ||
 		job.MaxPages != 1 {
@@ -148,7 +148,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// A trial that delivered nothing leaves nothing in the ledger; one that did, and every run, does.
+// A trial that delivered nothing has no ledger entry; other trials, and all runs, have one.
 func TestNothingDeliveredNothingEntered(t *testing.T) {
 	b := newTrials(t)
 	for name, c := range map[string]struct {
@@ -176,8 +176,8 @@ func TestNothingDeliveredNothingEntered(t *testing.T) {
 	}
 }
 
-// A key that may only read has twenty billable trials a day; those that bring nothing are not
-// counted.
+// A key with the scope LLM_READ has twenty billable trials a day. Trials that deliver nothing are
+// not counted.
 func TestTrialsOfADay(t *testing.T) {
 	b := newTrials(t)
 	key := b.ids.New()
@@ -199,7 +199,7 @@ func TestTrialsOfADay(t *testing.T) {
 	b.now += 24 * 60 * 60 * 1000
 	next := preview()
 	b.must(next)
-	// One that was counted yesterday and ends today gives nothing back.
+	// A trial counted yesterday that ends today gives nothing back.
 	b.now += 24 * 60 * 60 * 1000
 	today := preview()
 	b.must(today)
@@ -211,8 +211,8 @@ func TestTrialsOfADay(t *testing.T) {
 	b.end(today.Job, false)
 }
 
-// The same trial is launched once. Who asks for it while it is under way, or within a minute after
-// it has delivered, is answered by it.
+// An identical trial is launched once. Asking for it while it is under way, or within a minute
+// after it has delivered, gets that one.
 func TestSameTrials(t *testing.T) {
 	b := newTrials(t)
 	key := b.ids.New()
@@ -282,7 +282,7 @@ func TestSameTrials(t *testing.T) {
 	}
 }
 
-// drop takes out of the state what the archive has: everything that is sealed.
+// drop removes everything sealed from the state, as if archived.
 func (b *trials) drop() {
 	b.Helper()
 	from := b.view().ArchivedTo()

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestVersionOneStaysAsItIs holds commands and their payloads against what the release before
-// versions had: whatever is new says since which version it is there. The list is never changed.
+// TestVersionOneStaysAsItIs compares commands and their payloads with those of the first release.
+// Everything newer must name its version. The list must never change.
 func TestVersionOneStaysAsItIs(t *testing.T) {
 	m := New()
 	var got []string
@@ -46,7 +46,7 @@ func TestVersionOneStaysAsItIs(t *testing.T) {
 	}
 }
 
-// founded is a state machine with a cluster of a version.
+// founded makes a state machine with a cluster of a version.
 func founded(t *testing.T, version uint32) *FSM {
 	t.Helper()
 	m := New()
@@ -64,8 +64,8 @@ func founded(t *testing.T, version uint32) *FSM {
 	return m
 }
 
-// TestMembersWaitForTheirVersion: until the version is active, what a leader appends has none of
-// what it brings. It does on every node, older ones too, what it says.
+// TestMembersWaitForTheirVersion: until a version is active, a leader appends none of its members.
+// Every node, even an older one, then does what the entry says.
 func TestMembersWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
 	payload := command.LaunchRunPayload{Links: 7, Rest: true,
@@ -115,8 +115,8 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 	}
 }
 
-// TestCommandsWaitForTheirVersion: every command that is younger than the active version is
-// refused, so that the caller comes again, and nothing is appended.
+// TestCommandsWaitForTheirVersion: every command newer than the active version is refused, so that
+// the caller tries again, and nothing is appended.
 func TestCommandsWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
 	for _, payload := range samples(t, m) {
@@ -133,7 +133,7 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 	}
 }
 
-// TestNodesOfBeforeCanReadWhatIsAppended: they read 32 levels, and an entry with more would stop
+// TestNodesOfBeforeCanReadWhatIsAppended: older nodes read 32 levels, and a deeper entry would stop
 // each of them for good.
 func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	appended := 0
@@ -163,7 +163,7 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreOfTheActiveVersion: a binary of before refuses the state of an activated cluster,
+// TestSnapshotsAreOfTheActiveVersion: an older binary refuses the state of an activated cluster,
 // and reads any other.
 func TestSnapshotsAreOfTheActiveVersion(t *testing.T) {
 	before, after := written(t, founded(t, 0).Snapshot()),

@@ -20,7 +20,7 @@ func (b *bench) hook(events ...model.Event) ids.ID {
 	return id
 }
 
-// calls are the deliveries of a webhook, newest first. Its counts have to agree with them.
+// calls returns the deliveries of a webhook, newest first. Its counts must match them.
 func (b *bench) calls(hook ids.ID) (all []*state.Delivery) {
 	b.t.Helper()
 	next := int64(0)
@@ -40,7 +40,7 @@ func (b *bench) calls(hook ids.ID) (all []*state.Delivery) {
 	return all
 }
 
-// tried notes a try of the newest delivery.
+// tried returns a record of an attempt at the newest delivery.
 func (b *bench) tried(hook ids.ID, status uint16, why string) command.RecordDeliveriesPayload {
 	b.t.Helper()
 	newest := b.calls(hook)[0]
@@ -50,7 +50,7 @@ func (b *bench) tried(hook ids.ID, status uint16, why string) command.RecordDeli
 	return record
 }
 
-// TestWebhooksAreCalled: those of the customer that want the event, whatever else it prefers.
+// TestWebhooksAreCalled: those of the customer that want the event, whatever its preferences.
 func TestWebhooksAreCalled(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000
@@ -78,7 +78,7 @@ func TestWebhooksAreCalled(t *testing.T) {
 	}
 }
 
-// TestDeliveriesAreTriedEightTimes over 24 hours. Repeats of what was noted change nothing.
+// TestDeliveriesAreTriedEightTimes over 24 hours. Repeated records change nothing.
 func TestDeliveriesAreTriedEightTimes(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000
@@ -110,7 +110,7 @@ func TestDeliveriesAreTriedEightTimes(t *testing.T) {
 	if d.State != state.DeliveryFailed || d.Tries != 8 || d.Status != 500 || d.TriedAt != b.now {
 		t.Errorf("in the end: %+v", d)
 	}
-	// Sent anew, it has 8 tries again, and its id.
+	// Sent again, it has 8 attempts again, and its old id.
 	again := b.must(command.SendDeliveryPayload{Webhook: hook, Customer: "a",
 		Message: d.Notice.ID}).(state.Delivery)
 	if again.State != state.DeliveryPending || again.Due != b.now ||
@@ -149,7 +149,7 @@ func TestWebhooksAreSwitchedOff(t *testing.T) {
 			}
 		}
 	}
-	fail := func() { // all its tries
+	fail := func() { // all its attempts
 		b.mint("key")
 		for range 8 {
 			b.tried(hook, 503, "status 503")
@@ -175,7 +175,7 @@ func TestWebhooksAreSwitchedOff(t *testing.T) {
 	b.mint("to who is gone")
 	b.tried(hook, 410, "status 410")
 	disabled(state.WebhookGone, 2)
-	// A test goes there all the same, and its failure is no news.
+	// A test is still delivered, and its failure causes no notice.
 	b.must(command.SendDeliveryPayload{Webhook: hook, Customer: "a", Message: b.ids.New(),
 		Test: true})
 	if d := b.calls(hook)[0]; d.State != state.DeliveryPending ||
@@ -194,8 +194,8 @@ func TestWebhooksAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestDeliveriesAreBounded: the oldest one that has ended makes room. While all are pending, what
-// is new is counted.
+// TestDeliveriesAreBounded: the oldest ended delivery is removed to make room. While all are
+// pending, new ones are only counted.
 func TestDeliveriesAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.now = 1_000

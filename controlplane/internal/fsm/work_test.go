@@ -14,21 +14,21 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Of the world below: what nodes ask for, and for how long they hold it.
+// What nodes of the work world ask for, and how long they hold it.
 const (
 	workLease       = 30_000
 	workMost        = 7
 	workPerCustomer = 3
 )
 
-// workWorld is nodes at a table of work.
+// workWorld has nodes at a table of work.
 type workWorld struct {
 	m     *FSM
 	ids   ids.Sequence
 	index uint64
 	now   int64
 	boots map[string]ids.ID
-	open  map[ids.ID]uint64 // items that nobody has ended, with the newest epoch seen
+	open  map[ids.ID]uint64 // items not ended yet, with the newest epoch seen
 }
 
 func newWorkWorld(t rapid.TB) *workWorld {
@@ -59,7 +59,7 @@ func (w *workWorld) must(t rapid.TB, payload command.Payload) {
 	}
 }
 
-// start starts a node's process anew.
+// start restarts a node's process.
 func (w *workWorld) start(t rapid.TB, node string) {
 	t.Helper()
 	w.boots[node] = w.ids.New()
@@ -74,7 +74,7 @@ func (w *workWorld) enqueue(t rapid.TB, kind, customer string) ids.ID {
 	return item.ID
 }
 
-// exchange is a node's turn.
+// exchange makes a node's turn.
 func (w *workWorld) exchange(t rapid.TB, node string, reports ...command.WorkReport) {
 	t.Helper()
 	w.must(t, w.turn(node, reports...))
@@ -90,7 +90,7 @@ func (w *workWorld) turn(node string,
 
 func (w *workWorld) held(node string) []*state.Work { return w.view().WorkHeldBy(node) }
 
-// tables is what the state has of work, without its time.
+// tables prints the items and leases, without the state time.
 func (w *workWorld) tables() string {
 	var all bytes.Buffer
 	w.view().EachWork(func(item *state.Work) bool {
@@ -104,7 +104,7 @@ func (w *workWorld) tables() string {
 	return all.String()
 }
 
-// check holds the state against what must always be so.
+// check checks the invariants.
 func (w *workWorld) check(t *rapid.T) {
 	view := w.view()
 	seen, holders := 0, map[string]map[string]int{}
@@ -154,8 +154,8 @@ func (w *workWorld) check(t *rapid.T) {
 }
 
 // TestWorkIsHeldOnce: whatever nodes, starts and times do, an item has one owner with a lease, and
-// its epoch never falls. It goes by its owner's word alone, and bounds hold. What is told twice
-// changes nothing the second time.
+// its epoch never falls. Only its owner can end it, and bounds hold. Repeated reports change
+// nothing.
 func TestWorkIsHeldOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorkWorld(t)
@@ -215,7 +215,7 @@ func TestWorkIsHeldOnce(t *testing.T) {
 	})
 }
 
-// drain has one node end everything, which it must get hold of in bounded time.
+// drain makes one node end all items, which must succeed in bounded time.
 func (w *workWorld) drain(t *rapid.T) {
 	w.now += 2 * workLease
 	for rounds := 0; ; rounds++ {

@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Archive says how far history has left the state. Every run that was closed, and every ledger
-// entry that was sealed, by a command up to Upto stands in the row store's archive. Of those the
-// state has the newest few of each customer, too.
+// Archive says how far history has left the state. The row store's archive has every run closed,
+// and every ledger entry sealed, by a command up to Upto. The state also keeps the newest few of
+// each customer.
 type Archive struct {
 	Upto uint64 `cbor:"1,keyasint"`
 }
@@ -18,7 +18,7 @@ type Archive struct {
 var archiveTable = define(2, "archive",
 	index("id", true, func(*Archive) []any { return []any{"archive"} })).untold()
 
-// ArchivedTo is the index up to which what was sealed stands in the archive; 0: nothing does.
+// ArchivedTo returns the index up to which the archive is complete; 0: it is empty.
 func (v *View) ArchivedTo() uint64 {
 	if a := archiveTable.first(v, "id", "archive"); a != nil {
 		return a.Upto
@@ -26,13 +26,13 @@ func (v *View) ArchivedTo() uint64 {
 	return 0
 }
 
-// PutArchive sets it.
+// PutArchive sets the record.
 func (t *Tx) PutArchive(a *Archive) { archiveTable.put(t, a) }
 
-// Archived says whether a run of the state stands in the archive, too.
+// Archived reports whether a run of the state is also in the archive.
 func (v *View) Archived(job *Job) bool { return job.Closed && job.Index <= v.ArchivedTo() }
 
-// ArchivedEntry says whether a ledger entry of the state stands in the archive, too. That of a run
+// ArchivedEntry reports whether a ledger entry of the state is also in the archive. A run's entry
 // is sealed when the run is closed, any other when it is made.
 func (v *View) ArchivedEntry(e *Entry) bool {
 	if e.Status == EntryOpen {
@@ -45,26 +45,26 @@ func (v *View) ArchivedEntry(e *Entry) bool {
 	return job == nil || v.Archived(job)
 }
 
-// ClosedAfter visits the runs that were closed behind an index, in the order in which they were,
-// until visit returns false.
+// ClosedAfter visits the runs closed after an index, in the order of closing, until visit returns
+// false.
 func (v *View) ClosedAfter(index uint64, visit func(*Job) bool) {
 	jobsTable.from(v, visit, "closed", index+1)
 }
 
-// MadeSealedAfter visits the entries that were made, and sealed at once, behind an index, in their
-// order, until visit returns false. Those of runs are not among them.
+// MadeSealedAfter visits the entries made after an index and sealed at once, in their order, until
+// visit returns false. It leaves out the entries of runs.
 func (v *View) MadeSealedAfter(index uint64, visit func(*Entry) bool) {
 	entriesTable.from(v, visit, "sealed", index+1)
 }
 
-// Step is part of the way from this state back to the first of its cluster. What a generation did
-// up to an index is part of this state.
+// Step is part of the path from this state back to the cluster's first. This state includes what
+// the generation did up to Upto.
 type Step struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	Upto       uint64 `cbor:"2,keyasint"`
 }
 
-// generation is that of the cluster's state now. The first is called like the cluster.
+// generation is the current generation of the state. The first one has the cluster's id.
 func (c *Cluster) generation() ids.ID {
 	if c.Generation != nil {
 		return c.Generation.ID
@@ -72,7 +72,7 @@ func (c *Cluster) generation() ids.ID {
 	return c.ID
 }
 
-// Ancestry is the way back, the generation of now first; Upto is the index of now there.
+// Ancestry returns the path back, the current generation first, with index as its Upto.
 func (v *View) Ancestry(index uint64) []Step {
 	cluster := v.Cluster()
 	way := []Step{{cluster.generation(), index}}
@@ -82,15 +82,14 @@ func (v *View) Ancestry(index uint64) []Step {
 	return way
 }
 
-// descendsFrom says whether the state, which is at an index, went on from what a generation was at
-// another one.
+// descendsFrom reports whether this state, at index, continues what a generation was at index then.
 func (v *View) descendsFrom(generation ids.ID, then, index uint64) bool {
 	return slices.ContainsFunc(v.Ancestry(index), func(step Step) bool {
 		return step.Generation == generation && then <= step.Upto
 	})
 }
 
-// GenerationAt is the generation in which an index of this state's past was applied.
+// GenerationAt returns the generation that applied an index of this state's past.
 func (v *View) GenerationAt(index uint64) ids.ID {
 	way := v.Ancestry(index)
 	for i := len(way) - 1; i > 0; i-- {
@@ -101,30 +100,30 @@ func (v *View) GenerationAt(index uint64) ids.ID {
 	return way[0].Generation
 }
 
-// PastRuns is what the state keeps of a scraper's runs that have left it: at most 100 bytes. Of a
-// scraper that was moved it has 14 more, and 13 for each group. Times are Unix milliseconds.
+// PastRuns sums up a scraper's runs that have left the state, in at most 100 bytes. For a moved
+// scraper it takes 14 more, and 13 for each group. Times are Unix milliseconds.
 type PastRuns struct {
-	// Newest is when the scraper's last run was queued, and State what became of it; 0: that one is
-	// in the state.
+	// Newest is when the scraper's last run was queued, and State is how it ended. Newest is 0
+	// while the state has that run.
 	Newest int64          `cbor:"1,keyasint,omitempty"`
 	State  model.JobState `cbor:"2,keyasint,omitempty"`
 	// Shown is the newest run that has rows to show (decision 45), zero: none.
 	Shown  ids.ID `cbor:"3,keyasint,omitzero"`
 	Queued int64  `cbor:"4,keyasint,omitempty"`
-	// Group is where Shown ran, zero: in the group where the scraper is.
+	// Group is the group of Shown; zero: the scraper's current group.
 	Group ids.ID `cbor:"5,keyasint,omitzero"`
-	// Ended is the last ten, the newest first, each as a varint: its rows, and its state in the
-	// lowest two bits. 1 is COMPLETED, and 2 is FAILED.
+	// Ended holds the last ten runs, newest first. Each is a varint of its rows, with its state in
+	// the lowest two bits: 1 is COMPLETED, 2 is FAILED.
 	Ended []byte `cbor:"6,keyasint,omitempty"`
-	// Groups are those that the scraper ran in before it was moved, the newest last.
+	// Groups lists the groups that the scraper was moved out of, the newest last.
 	Groups []ids.ID `cbor:"7,keyasint,omitempty"`
 }
 
-// keptEnded is how many of a scraper's last runs are summed up.
+// keptEnded is the number of runs in PastRuns.Ended.
 const keptEnded = 10
 
-// Add is the record with one of the scraper's runs more, which leaves the state. One whose rows
-// were deleted has none to show. nil is that of no run.
+// Add returns the record with a run added that leaves the state. A run whose rows were deleted is
+// never shown. p may be nil: no run has left yet.
 func (p *PastRuns) Add(job *Job, scraper *Scraper, deleted bool) *PastRuns {
 	var next PastRuns
 	if p != nil {
@@ -152,7 +151,7 @@ func (p *PastRuns) Add(job *Job, scraper *Scraper, deleted bool) *PastRuns {
 	return &next
 }
 
-// show has it show a run of a scraper that is in a group.
+// show makes job the shown run of a scraper that is in group.
 func (p *PastRuns) show(job *Job, group ids.ID) {
 	p.Shown, p.Queued, p.Group = job.ID, job.Queued, ids.ID{}
 	if job.Group != group {
@@ -160,11 +159,11 @@ func (p *PastRuns) show(job *Job, group ids.ID) {
 	}
 }
 
-// Shows says whether the newest run that has rows to show is this one.
+// Shows reports whether job is the newest run that has rows to show.
 func (p *PastRuns) Shows(job ids.ID) bool { return p != nil && p.Shown == job }
 
-// Show is the record that shows another run instead, of a scraper that is in a group; one of the
-// zero id: none.
+// Show returns a copy that shows another run of a scraper in group. A job with the zero id shows
+// none.
 func (p *PastRuns) Show(job *Job, group ids.ID) *PastRuns {
 	next := *p
 	next.Shown, next.Queued, next.Group = ids.ID{}, 0, ids.ID{}
@@ -174,17 +173,17 @@ func (p *PastRuns) Show(job *Job, group ids.ID) *PastRuns {
 	return &next
 }
 
-// MaxPastGroups bounds the groups that a scraper's rows are looked for in, beside its own.
+// MaxPastGroups bounds the other groups in which a scraper's rows are looked for.
 const MaxPastGroups = 64
 
-// withGroup is a list of groups that has this one, as its newest.
+// withGroup returns the list with group as its newest.
 func withGroup(groups []ids.ID, group ids.ID) []ids.ID {
 	groups = append(slices.DeleteFunc(slices.Clone(groups),
 		func(known ids.ID) bool { return known == group }), group)
 	return groups[max(len(groups)-MaxPastGroups, 0):]
 }
 
-// Left is the record of a scraper that leaves a group, in which its runs of before stay.
+// Left returns the record of a scraper that leaves a group, where its earlier runs stay.
 func (p *PastRuns) Left(group ids.ID) *PastRuns {
 	if p == nil {
 		return nil
@@ -197,8 +196,8 @@ func (p *PastRuns) Left(group ids.ID) *PastRuns {
 	return &next
 }
 
-// ShownRun is the newest run that has rows to show, with the group where they lie; the scraper is
-// in the given one. nil: there is none.
+// ShownRun returns the newest run that has rows to show, with the group that holds them. group is
+// the scraper's current one. nil: there is no such run.
 func (p *PastRuns) ShownRun(group ids.ID) *Job {
 	if p == nil || p.Shown.IsZero() {
 		return nil
@@ -209,7 +208,7 @@ func (p *PastRuns) ShownRun(group ids.ID) *Job {
 	return &Job{ID: p.Shown, Group: group, Queued: p.Queued}
 }
 
-// cutVarints is the beginning of a row of varints: so many, or all.
+// cutVarints returns the first count varints of row, or all if it has fewer.
 func cutVarints(row []byte, count int) []byte {
 	at := 0
 	for range count {
@@ -222,8 +221,8 @@ func cutVarints(row []byte, count int) []byte {
 	return row[:at]
 }
 
-// EachEnded visits the last runs, the newest first, until visit returns false. A state of neither
-// success nor failure is STOPPED.
+// EachEnded visits the last runs, newest first, until visit returns false. A run that neither
+// completed nor failed is STOPPED.
 func (p *PastRuns) EachEnded(visit func(state model.JobState, items uint64) bool) {
 	if p == nil {
 		return

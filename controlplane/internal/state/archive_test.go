@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestThePastKnowsWhereItsRowsLie: the newest run that is shown is looked for in the group where it
-// ran, whatever the scraper did before and since.
+// TestThePastKnowsWhereItsRowsLie: the newest shown run is found in the group where it ran,
+// whatever moves came before and after.
 func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
 	first, second := ids.ID{1}, ids.ID{2}
 	scraper := &Scraper{ID: ids.ID{9}, Group: first}
@@ -33,7 +33,7 @@ func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
 	want(1, first)
 	move(second)
 	want(1, first)
-	left(2, first) // which ran before the move
+	left(2, first) // it ran before the move
 	want(2, first)
 	left(3, second)
 	want(3, second)
@@ -41,12 +41,12 @@ func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
 	want(3, second)
 	move(second)
 	want(3, second)
-	// a record of before says the scraper's own group, too
+	// a record from before the move also names the scraper's own group
 	scraper.Past = &PastRuns{Shown: ids.ID{4}, Queued: 4, Group: second}
 	want(4, second)
 	move(first)
 	want(4, second)
-	// a run whose rows were deleted makes way
+	// a run whose rows were deleted is replaced
 	scraper.Past = scraper.Past.Show(&Job{ID: ids.ID{3}, Group: first, Queued: 3}, first)
 	want(3, first)
 	scraper.Past = scraper.Past.Add(&Job{ID: ids.ID{8}, Group: first, Queued: 8,

@@ -10,18 +10,18 @@ import (
 // AuditSince is the first cluster version in which there is an audit trail.
 const AuditSince = 2
 
-// Actor is who had a command proposed, as the API knows it. All of its texts are bounded there.
+// Actor is who caused a command to be proposed, as the API knows it. The API bounds all its texts.
 type Actor struct {
 	Subject     string `cbor:"1,keyasint,omitempty"` // of a sign-in
 	Key         ids.ID `cbor:"2,keyasint,omitzero"`  // the API key, zero for a sign-in
-	Admin       bool   `cbor:"3,keyasint,omitempty"` // an admin, or one who acts for a customer
-	Customer    string `cbor:"4,keyasint,omitempty"` // whose resources are meant
+	Admin       bool   `cbor:"3,keyasint,omitempty"` // an admin, perhaps acting for a customer
+	Customer    string `cbor:"4,keyasint,omitempty"` // the owner of the resources
 	Operation   string `cbor:"5,keyasint,omitempty"` // of the API
 	Address     string `cbor:"6,keyasint,omitempty"` // of the client
-	Correlation string `cbor:"7,keyasint,omitempty"` // id of the call, as the log has it
+	Correlation string `cbor:"7,keyasint,omitempty"` // id of the call, as in the log
 }
 
-// Name is what actors are looked for by: the subject, or the key's id; "": the cluster itself.
+// Name identifies the actor in searches: the subject or the key's id; "": the cluster itself.
 func (a *Actor) Name() string {
 	if a.Subject != "" || a.Key.IsZero() {
 		return a.Subject
@@ -29,32 +29,32 @@ func (a *Actor) Name() string {
 	return a.Key.String()
 }
 
-// AuditEntry is a line of the audit trail. It is made by the command that it describes, and nothing
-// of it changes any more. It has no secret.
+// AuditEntry is an entry of the audit trail. The command that it describes makes it, and it never
+// changes. It holds no secret.
 type AuditEntry struct {
 	Generation ids.ID `cbor:"1,keyasint"`
-	Number     uint64 `cbor:"2,keyasint"` // from 1; it goes on over restores
-	// Before is the hash of the entry of the number before, zero of the first.
+	Number     uint64 `cbor:"2,keyasint"` // from 1; restores do not reset it
+	// Before is the hash of the previous entry; zero for the first.
 	Before Hash   `cbor:"3,keyasint"`
 	Index  uint64 `cbor:"4,keyasint"` // of the command
 	At     int64  `cbor:"5,keyasint"`
 	Action string `cbor:"6,keyasint"`
 	Actor  Actor  `cbor:"7,keyasint,omitzero"`
-	// Customer is whom it is about, "" for nobody.
+	// Customer is the customer concerned, "" for none.
 	Customer string        `cbor:"8,keyasint,omitempty"`
 	Changes  []AuditChange `cbor:"9,keyasint,omitempty"`
-	// More is how many changes found no room.
+	// More counts the changes that did not fit.
 	More uint32 `cbor:"10,keyasint,omitempty"`
-	// Count is of failed sign-ins that are one entry.
+	// Count is the number of failed sign-ins that the entry sums up.
 	Count uint32 `cbor:"11,keyasint,omitempty"`
-	// FailedFrom is when the minute of those began, in Unix milliseconds; 0: it is of none.
+	// FailedFrom is when the minute of those sign-ins began, in Unix milliseconds; 0: no minute.
 	FailedFrom int64 `cbor:"13,keyasint,omitempty"`
-	// Restored is the head that a restore left behind; nil: it was no restore.
+	// Restored is the head that a restore abandoned; nil: the entry is not a restore's.
 	Restored *AuditMark `cbor:"12,keyasint,omitempty"`
 }
 
-// AuditChange is a record that a command changed. Before and After are JSON; "": there was none,
-// there is none, or nothing of it is told.
+// AuditChange is a record that a command changed. Before and After are JSON. Each is "" if there
+// was no record, or nothing of it may be told.
 type AuditChange struct {
 	Table  string `cbor:"1,keyasint"`
 	Record string `cbor:"2,keyasint"`
@@ -62,14 +62,14 @@ type AuditChange struct {
 	After  string `cbor:"4,keyasint,omitempty"`
 }
 
-// AuditMark names an entry by its place and its hash.
+// AuditMark identifies an entry by its place and its hash.
 type AuditMark struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	Number     uint64 `cbor:"2,keyasint"`
 	Hash       Hash   `cbor:"3,keyasint"`
 }
 
-// AuditHead is the end of the trail. Entries of the path up to Archived stand in the row store.
+// AuditHead is the end of the trail. The row store has the entries of this path up to Archived.
 type AuditHead struct {
 	Number   uint64 `cbor:"1,keyasint"` // of the newest entry, 0: there is none
 	Hash     Hash   `cbor:"2,keyasint"`
@@ -80,11 +80,11 @@ type AuditHead struct {
 // AuditFailures are the failed sign-ins of one address in one minute.
 type AuditFailures struct {
 	Minute  int64  `cbor:"1,keyasint"` // since 1970
-	Address string `cbor:"2,keyasint"` // "": of all that found no room
+	Address string `cbor:"2,keyasint"` // "": all addresses beyond maxFailing
 	Count   uint32 `cbor:"3,keyasint"`
 }
 
-// maxFailing bounds the addresses whose failed sign-ins of a minute are told apart.
+// maxFailing bounds the addresses counted separately in one minute.
 const maxFailing = 1_000
 
 var (
@@ -109,8 +109,8 @@ func (v *View) AuditHead() AuditHead {
 	return AuditHead{}
 }
 
-// EachAudit visits the entries that the state has, in the order in which they were made, until
-// visit returns false. Those that a restore left behind are among them.
+// EachAudit visits the entries in the state, in the order of their making, until visit returns
+// false. They include entries that a restore abandoned.
 func (v *View) EachAudit(visit func(*AuditEntry) bool) {
 	auditTable.each(v, false, visit, "order_prefix")
 }
@@ -121,12 +121,12 @@ func (v *View) AuditFrom(generation ids.ID, number uint64, visit func(*AuditEntr
 		"id", generation, number)
 }
 
-// OnPath says whether an entry is of this state's past, and not of one that a restore left behind.
+// OnPath reports whether an entry is part of this state's past; false: a restore abandoned it.
 func (v *View) OnPath(e *AuditEntry) bool {
 	return v.descendsFrom(e.Generation, e.Index, e.Index)
 }
 
-// AuditBody is an entry as it is hashed and archived.
+// auditBody encodes an entry as it is hashed and archived.
 func (s *summer) auditBody(e *AuditEntry) []byte {
 	body, err := s.codec.Marshal(e)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *summer) auditBody(e *AuditEntry) []byte {
 	return body
 }
 
-// appendAudit adds an entry, and gives it its place in the chain.
+// appendAudit adds an entry at the end of the chain.
 func (t *Tx) appendAudit(e *AuditEntry) {
 	head := t.AuditHead()
 	e.Generation = t.Cluster().generation()
@@ -146,20 +146,20 @@ func (t *Tx) appendAudit(e *AuditEntry) {
 	auditHeadTable.put(t, &head)
 }
 
-// By says who has the command proposed, before it changes anything; nil: the cluster by itself.
+// By sets who caused the command, before it changes anything; nil: the cluster itself.
 func (t *Tx) By(actor *Actor) {
 	t.actor = actor
 	t.byAdmin = actor != nil && actor.Admin
 }
 
-// Audit makes an entry of what the command has changed, if the trail tells of that.
+// Audit records what the command has changed, if the trail tells of that.
 func (t *Tx) Audit(action string) {
 	if e := t.told(action); e != nil {
 		t.appendAudit(e)
 	}
 }
 
-// AuditEvent makes an entry of what happened to no record, like a sign-in.
+// AuditEvent records an event that changed no record, such as a sign-in.
 func (t *Tx) AuditEvent(action string) {
 	t.appendAudit(t.newAudit(action))
 }
@@ -172,8 +172,8 @@ func (t *Tx) newAudit(action string) *AuditEntry {
 	return e
 }
 
-// CountFailure counts a failed sign-in of the actor's address. Its entry is made when its minute is
-// over.
+// CountFailure counts a failed sign-in from the actor's address. Its entry is made when its minute
+// has passed.
 func (t *Tx) CountFailure() {
 	minute, address := t.Now/60_000, ""
 	if t.actor != nil {
@@ -198,10 +198,10 @@ func (t *Tx) CountFailure() {
 	auditFailuresTable.put(t, &next)
 }
 
-// FailedSignIn is the action of the entry that sums a minute's failed sign-ins of an address.
+// FailedSignIn is the action of an entry that sums up one address's failed sign-ins in a minute.
 const FailedSignIn = "sign-in-failed"
 
-// TellFailures makes the entries of the minutes that are over.
+// TellFailures records the failures of the minutes that have passed.
 func (t *Tx) TellFailures() {
 	var over []*AuditFailures
 	auditFailuresTable.each(&t.View, false, func(f *AuditFailures) bool {
@@ -219,8 +219,8 @@ func (t *Tx) TellFailures() {
 	}
 }
 
-// DropAudit takes the entries of a generation out of the state that the archive has: those from one
-// number to another. It changes nothing unless the first is the generation's first in the state.
+// DropAudit removes a generation's archived entries from the state, those numbered from to upto. It
+// does nothing unless from is the generation's first entry in the state.
 func (t *Tx) DropAudit(generation ids.ID, from, upto uint64) {
 	head, gone := t.AuditHead(), []*AuditEntry(nil)
 	t.AuditFrom(generation, 0, func(e *AuditEntry) bool {
@@ -242,8 +242,8 @@ func (t *Tx) DropAudit(generation ids.ID, from, upto uint64) {
 	}
 }
 
-// keepAudit takes over the entries that the replaced state has and the archive may not have, and
-// makes that of the restore. What it left behind is so in the archive as well.
+// keepAudit takes over the replaced state's entries that the archive may lack, and adds the entry
+// of the restore. The archive, too, keeps what the restore abandoned.
 func (f *follower) keepAudit(tx *Tx) {
 	if tx.ClusterVersion() < AuditSince {
 		return
@@ -267,10 +267,10 @@ func (f *follower) keepAudit(tx *Tx) {
 	tx.appendAudit(e)
 }
 
-// Restored is the action of the entry that a restore makes.
+// Restored is the action of a restore's entry.
 const Restored = "restored"
 
-// archivedAudit says whether an entry stands in the archive for sure.
+// archivedAudit reports whether an entry is certainly in the archive.
 func (v *View) archivedAudit(e *AuditEntry) bool {
 	return v.OnPath(e) && e.Number <= v.AuditHead().Archived
 }

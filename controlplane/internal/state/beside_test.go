@@ -11,9 +11,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestReadersBesideTheWriter has readers of every kind at work while commands change all that they
-// read. The jobs of each command have one number. Whoever sees two numbers, or not all jobs, has
-// not seen one moment.
+// TestReadersBesideTheWriter runs readers of every kind while commands change all that they read.
+// The jobs of each command share one number. A reader that sees two numbers, or not all jobs, did
+// not read one consistent state.
 func TestReadersBesideTheWriter(t *testing.T) {
 	const jobs, commands = 70, 100
 	s := NewStore()
@@ -43,7 +43,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 			for ended := false; !ended; {
 				select {
 				case <-over:
-					ended = true // after one more, on what nobody changes any more
+					ended = true // once more, when nothing changes any more
 				default:
 				}
 				if err := read(); err != nil {
@@ -53,7 +53,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 			}
 		})
 	}
-	readers.Go(func() { // is woken by each command, and sees it or a later one
+	readers.Go(func() { // woken by each command, sees it or a later one
 		for last := int64(-1); last < commands; {
 			job, changed := s.View().WatchJob(jobNumber(jobs - 1))
 			if job.Queued < last {
@@ -67,7 +67,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 	})
 	for number := range int64(commands) {
 		if err := s.Update(uint64(number+2), 1, func(tx *Tx) error {
-			if number%3 == 2 { // what goes and comes again within a command was never away
+			if number%3 == 2 { // removed and added within one command: never missing
 				for _, job := range jobsTable.all(&tx.View, "id_prefix") {
 					tx.RemoveJob(job)
 				}
@@ -94,7 +94,7 @@ func jobNumber(n uint64) (id ids.ID) {
 	return id
 }
 
-// readAll reads the jobs in the order of their ids, and each by its list.
+// readAll reads the jobs in the order of their ids, and each one by its list.
 func readAll(v *View, want int) error {
 	var all []*Job
 	for _, job := range jobsTable.all(v, "id_prefix") {
@@ -106,7 +106,7 @@ func readAll(v *View, want int) error {
 	return ofOneMoment(all, want)
 }
 
-// readBack reads the jobs against the order of their lists.
+// readBack reads the jobs in the reverse order of their lists.
 func readBack(v *View, want int) error {
 	var all []*Job
 	rows := jobsTable.backwards(v, "list_prefix")
@@ -116,7 +116,7 @@ func readBack(v *View, want int) error {
 	return ofOneMoment(all, want)
 }
 
-// readPoints holds two jobs and what is counted against each other.
+// readPoints compares two jobs and the counts with each other.
 func readPoints(v *View) error {
 	first, other := v.Job(jobNumber(0)), v.Job(jobNumber(7))
 	if first.Queued != other.Queued {
@@ -131,7 +131,7 @@ func readPoints(v *View) error {
 	return nil
 }
 
-// restored reads back a snapshot that is written while commands go on.
+// restored restores a snapshot that is written while commands continue.
 func restored(s *Store, want int) error {
 	var written bytes.Buffer
 	if err := s.Snapshot().Write(&written); err != nil {

@@ -6,38 +6,38 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// BriefSince is the first cluster version in which idempotency records are brief. They name a
-// call by its hash, and keep of its result only what the call does not say itself.
+// BriefSince is the first cluster version with brief idempotency records. They identify a call by
+// its hash, and store only the part of its result that the call does not determine.
 const BriefSince = 2
 
-// CallName tells a customer's calls apart: it is the begin of the SHA-256 of operation and key.
+// CallName identifies a customer's call: the first bytes of the SHA-256 of operation and key.
 type CallName [16]byte
 
 // Claim is an idempotency record: a call under way, or its result.
 type Claim struct {
 	Customer  string `cbor:"1,keyasint"`
-	Operation string `cbor:"2,keyasint"` // "" with a Name
-	Key       string `cbor:"3,keyasint"` // "" with a Name
+	Operation string `cbor:"2,keyasint"` // "" if Name is set
+	Key       string `cbor:"3,keyasint"` // "" if Name is set
 	Request   uint64 `cbor:"4,keyasint"` // hash of the request
 	Done      bool   `cbor:"5,keyasint,omitempty"`
-	// Number is the command whose encoded result, or fault, this is.
+	// Number is the command that produced Result or Fault.
 	Number  uint16 `cbor:"6,keyasint,omitempty"`
 	Result  []byte `cbor:"7,keyasint,omitempty"`
 	Fault   []byte `cbor:"8,keyasint,omitempty"`
 	Expires int64  `cbor:"9,keyasint"`
-	List    ids.ID `cbor:"10,keyasint,omitempty"` // the link list that the call is taking in
-	Node    string `cbor:"11,keyasint,omitempty"` // whose call it is while it is under way
-	Boot    ids.ID `cbor:"12,keyasint,omitempty"` // and since which start of that node
-	Ticket  ids.ID `cbor:"13,keyasint,omitempty"` // what the command that completes it must show
-	// Name stands for Operation and Key. It is zero of a claim that was made before BriefSince.
+	List    ids.ID `cbor:"10,keyasint,omitempty"` // the link list that the call is receiving
+	Node    string `cbor:"11,keyasint,omitempty"` // the node handling it while under way
+	Boot    ids.ID `cbor:"12,keyasint,omitempty"` // that node's start
+	Ticket  ids.ID `cbor:"13,keyasint,omitempty"` // what the completing command must present
+	// Name replaces Operation and Key. It is zero in a claim made before BriefSince.
 	Name CallName `cbor:"14,keyasint,omitzero" since:"2"`
-	// Kept is, instead of Result, what the result is made from together with the call.
+	// Kept replaces Result: the result is rebuilt from it and the call.
 	Kept []byte `cbor:"15,keyasint,omitempty" since:"2"`
-	// Body is the hash of the streamed body that the call came with, 0: it had none.
+	// Body is the hash of the call's streamed body; 0: it had none.
 	Body uint64 `cbor:"16,keyasint,omitempty" since:"2"`
 }
 
-// NewClaim names a claim as the cluster's version has it.
+// NewClaim makes a claim, named as the cluster's version requires.
 func (t *Tx) NewClaim(customer, operation, key string) *Claim {
 	if t.ClusterVersion() < BriefSince {
 		return &Claim{Customer: customer, Operation: operation, Key: key}
@@ -50,7 +50,7 @@ func nameCall(operation, call string) CallName {
 	return CallName(sum[:])
 }
 
-// parts are the claim's key.
+// parts returns the parts of the claim's key.
 func (c *Claim) parts() []any {
 	if c.Name == (CallName{}) {
 		return []any{c.Customer, c.Operation, c.Key}
@@ -58,7 +58,7 @@ func (c *Claim) parts() []any {
 	return []any{c.Customer, c.Name}
 }
 
-// briefClaim is a claim with a Name as it is written: nothing that it has not takes room.
+// briefClaim is the encoded form of a claim with a Name: zero fields take no room.
 type briefClaim struct {
 	Customer string   `cbor:"1,keyasint"`
 	Request  uint64   `cbor:"4,keyasint"`
@@ -85,14 +85,14 @@ func (c *Claim) brief(*Claim) any {
 		Boot: c.Boot, Ticket: c.Ticket, Name: c.Name, Kept: c.Kept, Body: c.Body}
 }
 
-// What a record takes at most beside its texts, in bytes of a snapshot.
+// The most that a record takes in a snapshot, in bytes, besides its texts.
 const (
 	claimBytes    = 53 // with a result
-	underWayBytes = 48 // more, of a call under way
-	bodyBytes     = 10 // more, of a call that a streamed body came with
+	underWayBytes = 48 // added while the call is under way
+	bodyBytes     = 10 // added if the call has a streamed body
 )
 
-// Bytes is what the record takes at most in a snapshot; 0 of one that was made before BriefSince.
+// Bytes bounds the record's size in a snapshot; 0 for one made before BriefSince.
 func (c *Claim) Bytes() int {
 	if c.Name == (CallName{}) {
 		return 0
@@ -124,7 +124,7 @@ var claimsTable = define(1, "claims",
 	}),
 ).written((*Claim).brief).untold()
 
-// Claim is an idempotency record, nil when the key is unused.
+// Claim returns an idempotency record, nil when the key is unused.
 func (v *View) Claim(customer, operation, key string) *Claim {
 	if c := claimsTable.first(v, "id", customer, nameCall(operation, key)); c != nil {
 		return c
@@ -132,7 +132,7 @@ func (v *View) Claim(customer, operation, key string) *Claim {
 	return claimsTable.first(v, "id", customer, operation, key)
 }
 
-// ClaimOfList is the claim under whose call a link list is taken in, nil when there is none.
+// ClaimOfList returns the claim of the call that receives a link list, nil when there is none.
 func (v *View) ClaimOfList(list ids.ID) *Claim { return claimsTable.first(v, "list", list) }
 
 // ClaimsOf counts a customer's records.
@@ -140,20 +140,20 @@ func (v *View) ClaimsOf(customer string) int {
 	return len(claimsTable.all(v, "id_prefix", customer))
 }
 
-// ClaimsUnderWay lists a node's claims without a result.
+// ClaimsUnderWay lists a node's claims that have no result yet.
 func (v *View) ClaimsUnderWay(node string) []*Claim {
 	return claimsTable.all(v, "node", node)
 }
 
-// ClaimsByExpiry visits all records, the next to expire first, until visit returns false.
+// ClaimsByExpiry visits all records in the order of expiry, until visit returns false.
 func (v *View) ClaimsByExpiry(visit func(*Claim) bool) {
 	claimsTable.each(v, false, visit, "expires_prefix")
 }
 
-// PutClaim adds or replaces.
+// PutClaim adds or replaces a claim.
 func (t *Tx) PutClaim(c *Claim) { claimsTable.put(t, c) }
 
-// RemoveClaim removes.
+// RemoveClaim removes a claim.
 func (t *Tx) RemoveClaim(c *Claim) { claimsTable.remove(t, c) }
 
 // StoredResult is the answer to a command id, kept so that proposing the id again changes nothing.
@@ -163,7 +163,7 @@ type StoredResult struct {
 	Result  []byte `cbor:"3,keyasint,omitempty"`
 	Fault   []byte `cbor:"4,keyasint,omitempty"`
 	Expires int64  `cbor:"5,keyasint"`
-	// Kept is, instead of Result, what the result is made from together with the command.
+	// Kept replaces Result: the result is rebuilt from it and the command.
 	Kept []byte `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
@@ -172,18 +172,18 @@ var resultsTable = define(1, "results",
 	index("expires", true, func(r *StoredResult) []any { return []any{r.Expires, r.Command} }),
 ).untold()
 
-// Result is nil for a command id that was not applied lately.
+// Result returns a command's stored result; nil: the id was not applied lately.
 func (v *View) Result(command ids.ID) *StoredResult {
 	return resultsTable.first(v, "id", command)
 }
 
-// ResultsByExpiry visits all stored results, the next to expire first, until visit returns false.
+// ResultsByExpiry visits all stored results in the order of expiry, until visit returns false.
 func (v *View) ResultsByExpiry(visit func(*StoredResult) bool) {
 	resultsTable.each(v, false, visit, "expires_prefix")
 }
 
-// PutResult adds.
+// PutResult adds a result.
 func (t *Tx) PutResult(r *StoredResult) { resultsTable.put(t, r) }
 
-// RemoveResult removes.
+// RemoveResult removes a result.
 func (t *Tx) RemoveResult(r *StoredResult) { resultsTable.remove(t, r) }

@@ -9,7 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestClaimsTakeNoMoreThanTheySay: by what claims say they take, a customer's are bounded.
+// TestClaimsTakeNoMoreThanTheySay: Claim.Bytes bounds the real size, since a customer's limit is
+// based on it.
 func TestClaimsTakeNoMoreThanTheySay(t *testing.T) {
 	id := rapid.Custom(func(t *rapid.T) (id ids.ID) {
 		copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "id"))

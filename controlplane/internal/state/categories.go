@@ -5,13 +5,13 @@ import "shoal.dev/shoal/pkg/ids"
 // CategoriesSince is the first cluster version in which groups have categories.
 const CategoriesSince = 2
 
-// Category is a filter of a group's rows that was saved under a name (specification 2.7).
+// Category is a saved filter of a group's rows, with a name (specification 2.7).
 type Category struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Group    ids.ID `cbor:"2,keyasint"`
 	Customer string `cbor:"3,keyasint"` // the group's owner
 	Name     string `cbor:"4,keyasint"` // unique within the group
-	// Filters is a filter of pkg/filter as compact JSON. Whoever saved it has parsed it.
+	// Filters is a filter of pkg/filter as compact JSON. The command's proposer has parsed it.
 	Filters   []byte `cbor:"5,keyasint"`
 	CreatedAt int64  `cbor:"6,keyasint"` // Unix milliseconds
 	UpdatedAt int64  `cbor:"7,keyasint"` // Unix milliseconds
@@ -23,7 +23,7 @@ var categoriesTable = define(CategoriesSince, "categories",
 	index("customer", true, func(c *Category) []any { return []any{c.Customer, c.ID} }),
 ).told((*Category).telling)
 
-// Category is nil when the group has none of that id.
+// Category returns a group's category with an id, or nil.
 func (v *View) Category(group, id ids.ID) *Category {
 	c := categoriesTable.first(v, "id", id)
 	if c == nil || c.Group != group {
@@ -32,25 +32,25 @@ func (v *View) Category(group, id ids.ID) *Category {
 	return c
 }
 
-// CategoryByName is nil when the group has none of that name.
+// CategoryByName returns a group's category with a name, or nil.
 func (v *View) CategoryByName(group ids.ID, name string) *Category {
 	return categoriesTable.first(v, "name", group, name)
 }
 
-// Categories lists a group's, by name.
+// Categories lists a group's categories by name.
 func (v *View) Categories(group ids.ID) []*Category {
 	return categoriesTable.all(v, "name_prefix", group)
 }
 
-// CategoriesOf counts those that a customer has in all its groups.
+// CategoriesOf counts a customer's categories in all its groups.
 func (v *View) CategoriesOf(customer string) (count int) {
 	categoriesTable.each(v, false, func(*Category) bool { count++; return true },
 		"customer_prefix", customer)
 	return count
 }
 
-// PutCategory adds or replaces.
+// PutCategory adds or replaces a category.
 func (t *Tx) PutCategory(c *Category) { categoriesTable.put(t, c) }
 
-// RemoveCategory removes.
+// RemoveCategory removes a category.
 func (t *Tx) RemoveCategory(c *Category) { categoriesTable.remove(t, c) }

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A run may rely on what all do who fetch for it.
+// A run may rely on the tiers that all of the cluster's fetchers support.
 func TestTiersOfACluster(t *testing.T) {
 	plain, both := model.TiersOf(model.Plain), model.TiersOf(model.Plain, model.Render)
 	s := NewStore()

@@ -1,6 +1,6 @@
 package state
 
-// Counts is how many records each table has.
+// Counts returns the number of records in each table.
 func (v *View) Counts() map[string]int {
 	counts := map[string]int{}
 	for _, c := range v.tables {

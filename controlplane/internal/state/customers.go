@@ -5,35 +5,35 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Customer owns everything else. Ref is the identity provider's user id, 1 to 128 bytes.
+// Customer owns groups, runs and a wallet. Ref is the identity provider's user id, 1 to 128 bytes.
 type Customer struct {
 	Ref       string `cbor:"1,keyasint"`
 	CreatedAt int64  `cbor:"2,keyasint"`
 	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
-	// ClaimBytes is what these take, without those that were made before BriefSince.
+	// ClaimBytes is the size of these, except those made before BriefSince.
 	ClaimBytes int `cbor:"4,keyasint,omitempty" since:"2"`
-	// ScraperBytes is what its scrapers take in a snapshot, recipes included as if none were
-	// shared. Those that have no Content are not counted.
+	// ScraperBytes is the size of its scrapers in a snapshot, counting shared recipes fully.
+	// Scrapers without Content are not counted.
 	ScraperBytes int `cbor:"5,keyasint,omitempty" since:"2"`
-	// BlockedAt is since when its credentials are refused, 0: they are not; BlockedBy is the admin
-	// who said so.
+	// BlockedAt is when its credentials were blocked, 0: they are not. BlockedBy is the admin who
+	// blocked them.
 	BlockedAt int64  `cbor:"6,keyasint,omitempty" since:"2"`
 	BlockedBy string `cbor:"7,keyasint,omitempty" since:"2"`
-	// RemovedAt is when an admin removed it, 0: never; ErasedAt is when nothing of it was left but
-	// its ledger and history.
+	// RemovedAt is when an admin removed it, 0: never. ErasedAt is when only its ledger and history
+	// were left.
 	RemovedAt int64 `cbor:"8,keyasint,omitempty" since:"2"`
 	ErasedAt  int64 `cbor:"9,keyasint,omitempty" since:"2"`
-	// UploadBytes and SheetBytes are the most that a file of it may have, and a spreadsheet; 0: as
-	// much as of anybody.
+	// UploadBytes and SheetBytes bound the size of its uploaded files and spreadsheets; 0: the
+	// general bound.
 	UploadBytes int64 `cbor:"10,keyasint,omitempty" since:"2"`
 	SheetBytes  int64 `cbor:"11,keyasint,omitempty" since:"2"`
-	// Made and Ran say that it has made a scraper and launched a run, at some time since this is
-	// noted. Steps knows what came before.
+	// Made and Ran say that it has made a scraper, or launched a run, since StepsSince. Steps
+	// covers the time before.
 	Made bool `cbor:"12,keyasint,omitempty" since:"2"`
 	Ran  bool `cbor:"13,keyasint,omitempty" since:"2"`
 }
 
-// Blocked says whether the customer's credentials are refused. Those of none are not.
+// Blocked reports whether the customer's credentials are refused; false for a nil customer.
 func (c *Customer) Blocked() bool { return c != nil && c.BlockedAt != 0 }
 
 var customersTable = define(1, "customers",
@@ -46,7 +46,7 @@ var customersTable = define(1, "customers",
 	}),
 ).told((*Customer).telling).always()
 
-// Customer is nil when there is none of that ref.
+// Customer returns the customer with a ref, or nil.
 func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "id", ref) }
 
 // Customers lists all customers by ref.
@@ -57,10 +57,10 @@ func (v *View) EachCustomer(visit func(*Customer) bool) {
 	customersTable.each(v, false, visit, "id_prefix")
 }
 
-// PutCustomer adds or replaces.
+// PutCustomer adds or replaces a customer.
 func (t *Tx) PutCustomer(c *Customer) { customersTable.put(t, c) }
 
-// Key is an API key; only the hash of its secret is known.
+// Key is an API key. Only the hash of its secret is stored.
 type Key struct {
 	ID         ids.ID      `cbor:"1,keyasint"`
 	Customer   string      `cbor:"2,keyasint"`
@@ -70,17 +70,17 @@ type Key struct {
 	Scope      model.Scope `cbor:"6,keyasint"`
 	CreatedAt  int64       `cbor:"7,keyasint"`
 	LastUsedAt int64       `cbor:"8,keyasint,omitempty"` // 0: never
-	// Trials are counted for keys of the scope LLM_READ alone (decision 7). They are those of the
-	// UTC day TrialDay, in days since 1970, that are under way or were charged.
+	// Trials counts the trials of the UTC day TrialDay (days since 1970), under way or charged.
+	// Only keys with the scope LLM_READ have them counted (decision 7).
 	Trials   uint32 `cbor:"9,keyasint,omitempty"`
 	TrialDay int64  `cbor:"10,keyasint,omitempty"`
-	// ExpiresAt is from when it is refused, 0: it does not expire. It stays until it is revoked.
+	// ExpiresAt is when the key expires, 0: never. An expired key stays until it is revoked.
 	ExpiresAt int64 `cbor:"11,keyasint,omitempty" since:"2"`
-	// LastAddress is from where it was last used, "" where that is not known.
+	// LastAddress is the address of its last use, "" if unknown.
 	LastAddress string `cbor:"12,keyasint,omitempty" since:"2"`
 }
 
-// Expired says whether the key is refused at a time in Unix milliseconds.
+// Expired reports whether the key has expired at a time in Unix milliseconds.
 func (k *Key) Expired(now int64) bool { return k.ExpiresAt != 0 && now >= k.ExpiresAt }
 
 var keysTable = define(1, "keys",
@@ -89,10 +89,10 @@ var keysTable = define(1, "keys",
 	index("customer", true, func(k *Key) []any { return []any{k.Customer, k.CreatedAt, k.ID} }),
 ).told((*Key).telling).always()
 
-// Key is nil when there is none of that id.
+// Key returns the key with an id, or nil.
 func (v *View) Key(id ids.ID) *Key { return keysTable.first(v, "id", id) }
 
-// KeyByPrefix is nil when there is none of that prefix.
+// KeyByPrefix returns the key with a prefix, or nil.
 func (v *View) KeyByPrefix(prefix string) *Key { return keysTable.first(v, "prefix", prefix) }
 
 // Keys lists a customer's keys, oldest first.
@@ -100,8 +100,8 @@ func (v *View) Keys(customer string) []*Key {
 	return keysTable.all(v, "customer_prefix", customer)
 }
 
-// PutKey adds or replaces.
+// PutKey adds or replaces a key.
 func (t *Tx) PutKey(k *Key) { keysTable.put(t, k) }
 
-// RemoveKey removes.
+// RemoveKey removes a key.
 func (t *Tx) RemoveKey(k *Key) { keysTable.remove(t, k) }

@@ -2,12 +2,12 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DeletedGroup is a group that was deleted, until its scrapers are removed, and its rows if they
-// go. Its scrapers are there for nobody from then on.
+// DeletedGroup marks a deleted group until its scrapers, and perhaps its rows, are removed. From
+// its deletion on, no read shows the group's scrapers.
 type DeletedGroup struct {
 	Group    ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
-	// Rows says that its rows go, too.
+	// Rows says that its rows are removed, too.
 	Rows bool  `cbor:"3,keyasint,omitempty"`
 	At   int64 `cbor:"4,keyasint"` // Unix milliseconds
 }
@@ -17,25 +17,25 @@ var deletedGroupsTable = define(2, "deletedGroups",
 	index("customer", true, func(d *DeletedGroup) []any { return []any{d.Customer, d.Group} }),
 ).untold()
 
-// DeletedGroup is nil for a group that was not deleted, or has nothing left.
+// DeletedGroup returns the mark of a group; nil: it was not deleted, or nothing is left of it.
 func (v *View) DeletedGroup(group ids.ID) *DeletedGroup {
 	return deletedGroupsTable.first(v, "id", group)
 }
 
-// DeletedGroups visits all, until visit returns false.
+// DeletedGroups visits all marks, until visit returns false.
 func (v *View) DeletedGroups(visit func(*DeletedGroup) bool) {
 	deletedGroupsTable.each(v, false, visit, "id_prefix")
 }
 
-// DeletedGroupsOf lists a customer's.
+// DeletedGroupsOf lists a customer's marks.
 func (v *View) DeletedGroupsOf(customer string) []*DeletedGroup {
 	return deletedGroupsTable.all(v, "customer_prefix", customer)
 }
 
-// PutDeletedGroup adds or replaces.
+// PutDeletedGroup adds or replaces a mark.
 func (t *Tx) PutDeletedGroup(d *DeletedGroup) { deletedGroupsTable.put(t, d) }
 
-// RemoveDeletedGroup removes.
+// RemoveDeletedGroup removes a mark.
 func (t *Tx) RemoveDeletedGroup(d *DeletedGroup) { deletedGroupsTable.remove(t, d) }
 
 // RemoveGroup removes a group's own record.

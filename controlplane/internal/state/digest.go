@@ -13,46 +13,46 @@ import (
 )
 
 const (
-	digestMillis = 60_000 // of state time from one digest to the next
+	digestMillis = 60_000 // state time between two digests
 	digestsKept  = 4
 )
 
-// Digest is a sum over the state at an index. Replicas that applied the same commands have the same
-// one, those that came from a snapshot among them.
+// Digest is a checksum of the state at an index. It is equal on all replicas that applied the same
+// commands, even if they started from a snapshot.
 type Digest struct {
 	Index uint64 `cbor:"1,keyasint"`
 	Sum   uint64 `cbor:"2,keyasint"`
 }
 
-// summer sums records, in no order, modulo 2^64. What it needs is kept, so that a record costs no
-// memory.
+// summer sums records modulo 2^64, in any order. It reuses its buffers, so that a record costs no
+// allocation.
 type summer struct {
 	codec  *codec.Codec
 	buffer bytes.Buffer
-	into   map[*kind]any // a record of each, to be made into what is summed
+	into   map[*kind]any // by table: the record that kind.encoded may use
 }
 
 func newSummer() summer { return summer{codec: codec.New(), into: map[*kind]any{}} }
 
-// record is what a record adds to the sum.
+// record returns what a record adds to the sum.
 func (s *summer) record(k *kind, record any) uint64 {
 	s.buffer.Reset()
 	if s.into[k] == nil {
 		s.into[k] = k.empty()
 	}
 	if err := s.codec.Write(&s.buffer, k.encoded(record, s.into[k])); err != nil {
-		// a programmer's slip: snapshots hold it, too
+		// a programmer's slip: snapshots encode it, too
 		panic(fmt.Sprintf("state: encode a record of %s: %v", k.name, err))
 	}
 	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(k.name))
 }
 
-// run is what the sets of a run add. The out set is added whole; of the closed and the begun sets,
-// which may be large, only the size.
+// run returns what a run's sets add to the sum. It covers the whole out set, but only the sizes of
+// the closed and begun sets, which may be large.
 func (s *summer) run(r *Run) uint64 {
 	words := func(job ids.ID, numbers ...uint64) uint64 {
 		s.buffer.Reset()
-		_, _ = s.buffer.Write(job[:]) // a buffer takes everything
+		_, _ = s.buffer.Write(job[:]) // a buffer never fails
 		for _, n := range numbers {
 			_, _ = s.buffer.Write(binary.BigEndian.AppendUint64(s.buffer.AvailableBuffer(), n))
 		}
@@ -71,15 +71,15 @@ func (s *summer) run(r *Run) uint64 {
 	return sum
 }
 
-// Digests are the newest of this copy of the state, ascending. They are of the same indexes on
-// every replica: of the first command of each minute of state time.
+// Digests returns the newest digests of this replica, ascending. All replicas take them at the same
+// indexes: at the first command of each minute of state time.
 func (s *Store) Digests() []Digest {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.digests)
 }
 
-// digest keeps the state's digest after a command. The lock is held.
+// digest takes the state's digest after a command. The caller holds the lock.
 func (s *Store) digest() {
 	sum := s.sum + xxh3.Hash(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil,
 		uint64(s.now)), s.dispatched))

@@ -14,8 +14,8 @@ import (
 var stateBytes = flag.Int64("state-mb", 16, "megabytes of memory that the state of "+
 	"BenchmarkLargeState has")
 
-// BenchmarkSum is what a command that settles a batch of a run pays for the sum. It covers a job, a
-// wallet and a ledger entry, each as it was and as it is.
+// BenchmarkSum measures the sum's cost for a command that settles a batch of a run. It sums a job,
+// a wallet and a ledger entry, each before and after.
 func BenchmarkSum(b *testing.B) {
 	s := NewStore()
 	job, wallet := &Job{ID: ids.ID{1}, Customer: "customer", Success: 1000, Pages: 1000},
@@ -32,8 +32,8 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// BenchmarkDigest is that of a state with as much out as there may be, and 1,000 runs open: once a
-// minute.
+// BenchmarkDigest measures a digest, taken once a minute, with 1,000 open runs and the largest out
+// set.
 func BenchmarkDigest(b *testing.B) {
 	s := NewStore()
 	openRuns(s)
@@ -43,9 +43,9 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Sum is what
-// of that goes into sums, and Digest what the first command of each minute pays there. CPU counts,
-// since other work may keep the clock waiting.
+// BenchmarkLargeState settles a batch of a run in a state of -state-mb, including sums. Sum is the
+// share of the sums, and Digest the cost of each minute's digest. It counts CPU time, since other
+// work may delay the clock.
 func BenchmarkLargeState(b *testing.B) {
 	s := NewStore()
 	records := s.fill(b, *stateBytes<<20)
@@ -75,7 +75,7 @@ func BenchmarkLargeState(b *testing.B) {
 		n := uint32(0)
 		perCommand(b, func() {
 			job, entry := at(n)
-			for range 2 { // as they were, and as they are
+			for range 2 { // before and after
 				s.sum += s.summer.record(&jobsTable.kind, &job) +
 					s.summer.record(&entriesTable.kind, &entry)
 			}
@@ -85,7 +85,7 @@ func BenchmarkLargeState(b *testing.B) {
 	b.Run("Digest", func(b *testing.B) { perCommand(b, func() { s.digest() }) })
 }
 
-// perCommand measures the CPU of something that commands do.
+// perCommand measures the CPU time of do.
 func perCommand(b *testing.B, do func()) {
 	begun := processorTime(b)
 	for b.Loop() {
@@ -103,7 +103,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// heapInUse is the memory in use.
+// heapInUse returns the memory in use.
 func heapInUse() int64 {
 	var memory runtime.MemStats
 	runtime.GC()
@@ -117,8 +117,8 @@ func recordID(kind byte, n uint32) (id ids.ID) {
 	return id
 }
 
-// fill puts jobs with entries into an empty state until it takes so many bytes of memory. It says
-// how many. The memory is looked at a few times only.
+// fill adds jobs with entries to an empty state until it takes a number of bytes, and returns how
+// many. It measures the memory only a few times.
 func (s *Store) fill(b *testing.B, bytes int64) (records uint32) {
 	b.Helper()
 	begun := heapInUse()
@@ -146,7 +146,7 @@ func (s *Store) fill(b *testing.B, bytes int64) (records uint32) {
 	}
 }
 
-// openRuns are as many as there may be, with as much out as there may be.
+// openRuns adds the most open runs, with the largest out set.
 func openRuns(s *Store) {
 	for n := range 1000 {
 		run := NewRun(ids.ID{byte(n), byte(n >> 8)})

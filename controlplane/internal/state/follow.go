@@ -10,17 +10,17 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds of what is remembered of the customers that are followed. Where there is no room the
-// oldest is forgotten, and who has not taken it is told so.
+// Bounds of the changes remembered for followers. Where there is no room the oldest is forgotten,
+// and a follower that has not taken it is told.
 const (
-	maxTouchedOfOne = 2_048   // things of a customer
-	maxTouched      = 100_000 // of all customers together
-	// recalledMillis of state time is what happens to a customer remembered behind its last
-	// follower's end, for one that comes again.
+	maxTouchedOfOne = 2_048   // things per customer
+	maxTouched      = 100_000 // things of all customers
+	// recalledMillis is how long, in state time, a trail is kept after its last follower has ended,
+	// for a follower that comes back.
 	recalledMillis = 60_000
 )
 
-// Touched says of what kind the thing is that was changed.
+// Touched is the kind of a changed thing.
 type Touched uint8
 
 // The kinds.
@@ -31,21 +31,21 @@ const (
 	TouchedNotice
 )
 
-// Touch names a thing of a customer that was changed. What it is like now, a view tells.
+// Touch names a changed thing of a customer. A view has its current value.
 type Touch struct {
 	What    Touched
 	ID      ids.ID // of a run or a notice
 	Session string // of a top-up
 }
 
-// touching is whose thing it is, and what.
+// touching is a touch and its customer.
 type touching struct {
 	customer string
-	all      bool // of every customer alike
+	all      bool // every customer is touched
 	touch    Touch
 }
 
-// followed says what changes of the table's records those are told of who follow a customer.
+// followed makes changes of the table's records known to the followers of a customer.
 func (tb *table[R]) followed(touch func(*R) (customer string, what Touch)) *table[R] {
 	tb.touch = func(record any) touching {
 		customer, what := touch(record.(*R))
@@ -54,29 +54,29 @@ func (tb *table[R]) followed(touch func(*R) (customer string, what Touch)) *tabl
 	return tb
 }
 
-// followedByAll says that a change of the table's records changes a thing of every customer.
+// followedByAll makes a change of the table's records a change of one thing of every customer.
 func (tb *table[R]) followedByAll(what Touch) *table[R] {
 	tb.touch = func(any) touching { return touching{all: true, touch: what} }
 	return tb
 }
 
-// touched notes that a record is there, or another one than before. While nobody follows anybody
-// that costs one look.
+// touched notes that a record was added or replaced. It costs one atomic load while nobody follows
+// anybody.
 func (t *Tx) touched(k *kind, record any) {
 	if k.touch != nil && t.store.followers.any.Load() {
 		t.touches = append(t.touches, k.touch(record))
 	}
 }
 
-// followers are those who want to know what changes of their customers.
+// followers holds the trails of the followed customers.
 type followers struct {
-	any atomic.Bool // there is a trail
+	any atomic.Bool // at least one trail exists
 
 	mu      sync.Mutex
 	trails  map[string]*trail
 	touched int                   // things in all trails
-	idle    *list.List            // trails without a follower, the one that is so longest first
-	ahead   map[*Following]uint64 // those that wait for an index
+	idle    *list.List            // trails without a follower, idle the longest first
+	ahead   map[*Following]uint64 // followers that wait for an index
 	gone    bool                  // the store was replaced
 }
 
@@ -84,15 +84,15 @@ func newFollowers() followers {
 	return followers{trails: map[string]*trail{}, idle: list.New(), ahead: map[*Following]uint64{}}
 }
 
-// trail is what was changed of a customer, each thing by its newest change.
+// trail lists what changed of a customer, each thing once, at its newest change.
 type trail struct {
 	customer  string
-	from      uint64     // what was changed behind this index is all there
+	from      uint64     // changes after this index are complete
 	steps     *list.List // the oldest first
 	of        map[Touch]*list.Element
 	followers []*Following
 	idle      *list.Element // nil while it has followers
-	left      int64         // state time when it had the last one
+	left      int64         // state time at the end of its last follower
 }
 
 type step struct {
@@ -100,17 +100,17 @@ type step struct {
 	index uint64
 }
 
-// Following is one follower of a customer. It is for one goroutine.
+// Following is one follower of a customer. Only one goroutine may use it.
 type Following struct {
 	store   *Store
 	trail   *trail
-	woken   chan struct{} // holds one when something was changed
-	reached chan struct{} // closed when the state has come to where the follower was
-	last    uint64        // what was changed up to this index has been taken
+	woken   chan struct{} // holds a value when something has changed
+	reached chan struct{} // closed when the state has reached the follower's index
+	last    uint64        // changes up to this index were taken
 }
 
-// Follow begins to follow a customer: from now on, or behind an index up to which its follower
-// knows everything. Its End must be called.
+// Follow begins to follow a customer. If behind is 0 it begins now, else after the index behind, up
+// to which the follower knows everything. The caller must call End.
 func (s *Store) Follow(customer string, behind uint64) *Following {
 	s.mu.RLock() // between two commands
 	defer s.mu.RUnlock()
@@ -134,7 +134,7 @@ func (s *Store) Follow(customer string, behind uint64) *Following {
 		f.trail.idle = nil
 	}
 	f.trail.followers = append(f.trail.followers, f)
-	f.wake() // it looks first
+	f.wake() // so that it looks right away
 	if f.last > s.index && !all.gone {
 		all.ahead[f] = f.last
 	} else {
@@ -143,37 +143,37 @@ func (s *Store) Follow(customer string, behind uint64) *Following {
 	return f
 }
 
-// Customer is who is followed.
+// Customer is the followed customer.
 func (f *Following) Customer() string { return f.trail.customer }
 
-// Woken sends when there may be something to take.
+// Woken receives a value when there may be changes to take.
 func (f *Following) Woken() <-chan struct{} { return f.woken }
 
-// Reached is closed once the state has come to the index behind which the following began, or is
+// Reached is closed once the state has reached the index at which the following began, or is
 // replaced.
 func (f *Following) Reached() <-chan struct{} { return f.reached }
 
 func (f *Following) wake() {
 	select {
 	case f.woken <- struct{}{}:
-	default: // it is
+	default: // it is woken already
 	}
 }
 
-// Taken is what a follower has not heard before.
+// Taken is what a follower has not taken before.
 type Taken struct {
-	Index   uint64  // everything up to it is told now
+	Index   uint64  // changes up to it are included
 	Touches []Touch // in the order of their newest changes
 	View    *View   // at Index or later
-	// Missed: more than is known was changed, or the follower has seen what is not there yet.
+	// Missed: some changes were forgotten, or the follower is ahead of this state.
 	Missed bool
-	// Over: the state was replaced by another one. The follower goes on there, with a Follow.
+	// Over: another state has replaced this one. The follower must Follow there.
 	Over bool
 }
 
-// TakeChanges takes what was changed since the last one.
+// TakeChanges returns what changed since the last call.
 func (f *Following) TakeChanges() Taken {
-	index, _ := f.store.Progress() // what was changed up to it stands in the trails
+	index, _ := f.store.Progress() // the trails are complete up to it
 	all := &f.store.followers
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *Following) End() {
 	delete(all.ahead, f)
 	at := slices.Index(f.trail.followers, f)
 	if at < 0 {
-		return // it has ended
+		return // it has ended already
 	}
 	f.trail.followers = slices.Delete(f.trail.followers, at, at+1)
 	if len(f.trail.followers) == 0 {
@@ -208,7 +208,7 @@ func (f *Following) End() {
 	}
 }
 
-// tell takes down what a command has touched, and wakes who follows.
+// tell records what a command has touched, and wakes the followers.
 func (all *followers) tell(touches []touching, index uint64) {
 	if len(touches) == 0 {
 		return
@@ -218,7 +218,7 @@ func (all *followers) tell(touches []touching, index uint64) {
 	for _, t := range touches {
 		if t.all {
 			for _, trail := range slices.Collect(maps.Values(all.trails)) {
-				if all.trails[trail.customer] == trail { // the room for others took none of it
+				if all.trails[trail.customer] == trail { // making room may have dropped it
 					all.note(trail, t.touch, index)
 				}
 			}
@@ -228,7 +228,7 @@ func (all *followers) tell(touches []touching, index uint64) {
 	}
 }
 
-// note takes down for a trail what a command has touched.
+// note records in a trail what a command has touched.
 func (all *followers) note(trail *trail, touch Touch, index uint64) {
 	if known := trail.of[touch]; known != nil {
 		known.Value = step{touch, index}
@@ -243,8 +243,8 @@ func (all *followers) note(trail *trail, touch Touch, index uint64) {
 	}
 }
 
-// makeRoom keeps the bounds after a trail has grown: those that nobody follows go first, then what
-// is oldest of the trail itself.
+// makeRoom keeps the bounds after a trail has grown. It drops trails without a follower first, then
+// the oldest changes of the grown trail.
 func (all *followers) makeRoom(grown *trail) {
 	for all.touched > maxTouched && all.idle.Len() > 0 {
 		all.drop(all.idle.Front().Value.(*trail))
@@ -261,14 +261,14 @@ func (all *followers) makeRoom(grown *trail) {
 func (all *followers) drop(t *trail) {
 	all.idle.Remove(t.idle)
 	all.touched -= len(t.of)
-	clear(t.of) // it may be the one that has just grown
+	clear(t.of) // it may be the trail that has just grown
 	t.steps.Init()
 	delete(all.trails, t.customer)
 	all.any.Store(len(all.trails) > 0)
 }
 
-// passed is called when the state has come to an index at a time. It tells who waits for that, and
-// forgets what nobody has come back for.
+// passed is called when the state has reached an index and a time. It wakes followers that wait for
+// the index, and drops trails that were idle too long.
 func (all *followers) passed(index uint64, now int64) {
 	if !all.any.Load() {
 		return
@@ -290,7 +290,7 @@ func (all *followers) passed(index uint64, now int64) {
 	}
 }
 
-// abandon tells all followers that the state is another one now.
+// abandon tells all followers that another state has replaced this one.
 func (all *followers) abandon() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// followed is a store whose commands are numbered.
+// followedStore is a store whose commands are numbered.
 type followedStore struct {
 	*Store
 	t     testing.TB
@@ -29,7 +29,7 @@ func (s *followedStore) do(change func(*Tx)) {
 	}
 }
 
-// putJobs is one command that changes runs of a customer.
+// putJobs applies one command that changes runs of a customer.
 func (s *followedStore) putJobs(customer string, numbers ...uint64) {
 	s.t.Helper()
 	s.do(func(tx *Tx) {
@@ -45,7 +45,7 @@ func numbered(n uint64) (id ids.ID) {
 	return id
 }
 
-// expect takes, and holds it against jobs in their order.
+// expect takes the changes and compares them with jobs, in order.
 func (s *followedStore) expect(f *Following, jobs ...uint64) {
 	s.t.Helper()
 	taken := f.TakeChanges()
@@ -66,10 +66,10 @@ func TestFollowersHearOfTheirCustomerAlone(t *testing.T) {
 		t.Error("something is taken down for nobody")
 	}
 	alice, bob := s.Follow("alice", 0), s.Follow("bob", 0)
-	s.expect(alice) // from now on
+	s.expect(alice) // only changes from now on
 	s.putJobs("alice", 2, 3)
 	s.putJobs("bob", 4)
-	s.putJobs("alice", 2) // again: it is told once, where it was changed last
+	s.putJobs("alice", 2) // again: reported once, at its newest change
 	<-alice.Woken()
 	s.expect(alice, 3, 2)
 	s.expect(alice)
@@ -87,13 +87,13 @@ func TestFollowersHearOfTheirCustomerAlone(t *testing.T) {
 	}
 	s.expect(bob)
 	s.do(func(tx *Tx) { tx.RemoveNotice(&Notice{ID: ids.ID{9}, Customer: "alice"}) })
-	s.expect(alice) // what is gone is no news
+	s.expect(alice) // a removal is not reported
 	alice.End()
 	alice.End()
 	bob.End()
 }
 
-// A command that is refused tells nothing.
+// A refused command reports nothing.
 func TestFollowersHearOfNothingThatWasRefused(t *testing.T) {
 	s := newFollowed(t)
 	f := s.Follow("alice", 0)
@@ -106,7 +106,7 @@ func TestFollowersHearOfNothingThatWasRefused(t *testing.T) {
 	s.expect(f)
 }
 
-// Who comes back hears what it missed, while that is known.
+// A follower that comes back gets what it missed, while that is kept.
 func TestFollowersComeBack(t *testing.T) {
 	s := newFollowed(t)
 	f := s.Follow("alice", 0)
@@ -124,7 +124,7 @@ func TestFollowersComeBack(t *testing.T) {
 	f = s.Follow("alice", stood)
 	s.expect(f, 2, 3)
 	f.End()
-	s.now += recalledMillis // nobody came
+	s.now += recalledMillis // nobody came back in time
 	s.putJobs("bob", 4)
 	if s.followers.any.Load() {
 		t.Error("what nobody has come back for is still taken down")
@@ -134,11 +134,11 @@ func TestFollowersComeBack(t *testing.T) {
 		t.Errorf("after a long time: %+v", taken)
 	}
 	s.putJobs("alice", 5)
-	s.expect(f, 5) // and then it goes on
+	s.expect(f, 5) // then it continues
 	f.End()
 }
 
-// Who was at another replica, which is ahead of this one, waits for it.
+// A follower that was at a replica ahead of this one waits for it.
 func TestFollowersWaitForWhatTheyHaveSeen(t *testing.T) {
 	s := newFollowed(t)
 	s.putJobs("alice", 1)
@@ -156,7 +156,7 @@ func TestFollowersWaitForWhatTheyHaveSeen(t *testing.T) {
 	s.expect(f, 4)
 
 	early := s.Follow("alice", s.count+1)
-	if taken := early.TakeChanges(); !taken.Missed { // it did not wait
+	if taken := early.TakeChanges(); !taken.Missed { // it took too early
 		t.Errorf("taken %+v", taken)
 	}
 	s.putJobs("alice", 5)
@@ -164,7 +164,7 @@ func TestFollowersWaitForWhatTheyHaveSeen(t *testing.T) {
 	early.End()
 }
 
-// A state that is replaced ends what follows it, at once and for who comes late.
+// Replacing a state ends its followings, at once and for late followers.
 func TestFollowersOfAReplacedState(t *testing.T) {
 	s := newFollowed(t)
 	s.putJobs("alice", 1)
@@ -181,7 +181,7 @@ func TestFollowersOfAReplacedState(t *testing.T) {
 	}
 }
 
-// touch is one command that touches so many things of a customer.
+// touch applies one command that touches count things of a customer.
 func (s *followedStore) touch(customer string, from, count int) {
 	s.t.Helper()
 	s.do(func(tx *Tx) {
@@ -192,7 +192,7 @@ func (s *followedStore) touch(customer string, from, count int) {
 	})
 }
 
-// What is remembered is bounded, of a customer and of all. Who has not taken what went is told.
+// The changes kept are bounded, per customer and in all. A follower that missed some is told.
 func TestTouchesAreBounded(t *testing.T) {
 	s := newFollowed(t)
 	f, slow := s.Follow("alice", 0), s.Follow("alice", 0)
@@ -207,7 +207,7 @@ func TestTouchesAreBounded(t *testing.T) {
 	}
 	slow.End()
 
-	f.End() // idle from now on: it makes room for those that are followed
+	f.End() // idle from now on: dropped before followed trails
 	for n := range maxTouched / maxTouchedOfOne {
 		if s.followers.trails["alice"] == nil {
 			t.Error("a trail went while there was room")
@@ -232,8 +232,8 @@ func TestTouchesAreBounded(t *testing.T) {
 	s.expect(last, maxTouched)
 }
 
-// What makes room is not counted again: neither when all trails grow at once, nor when a trail that
-// nobody follows any more grows itself.
+// Dropped changes are not counted again: neither when all trails grow at once, nor when an idle
+// trail grows itself.
 func TestTouchesAreCountedWhileRoomIsMade(t *testing.T) {
 	s := newFollowed(t)
 	counted := func(when string) {
@@ -255,15 +255,15 @@ func TestTouchesAreCountedWhileRoomIsMade(t *testing.T) {
 		}
 	}
 	fill()
-	s.touch("bob0", maxTouchedOfOne, 1) // the oldest without a follower, and full
+	s.touch("bob0", maxTouchedOfOne, 1) // the oldest idle trail, and full
 	counted("a full trail grew")
 	fill()
 	s.do(func(tx *Tx) { tx.PutSettings(&Settings{Revision: 1}) })
 	counted("all trails grew")
 }
 
-// BenchmarkFollowed is what a command costs that changes a run and a wallet, by how many streams
-// are open, each of another customer.
+// BenchmarkFollowed measures a command that changes a run and a wallet, by the number of open
+// streams, each of another customer.
 func BenchmarkFollowed(b *testing.B) {
 	for _, streams := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
@@ -284,7 +284,7 @@ func BenchmarkFollowed(b *testing.B) {
 	}
 }
 
-// Settings are everybody's: who follows any customer hears of them, also who comes again.
+// Settings concern everybody: every customer's followers hear of them, even those that come back.
 func TestSettingsAreFollowedByAll(t *testing.T) {
 	s := newFollowed(t)
 	s.putJobs("ann", 1)

@@ -2,8 +2,8 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// Undone is a run that a restore undid: it was launched after the cut. What the row store has of it
-// is read by nobody, and goes when the restore's grace is over.
+// Undone is a run launched after the cut, which a restore undid. Nobody reads its rows, and they
+// are removed when the restore's grace period has passed.
 type Undone struct {
 	Job      ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
@@ -16,11 +16,10 @@ var undoneTable = define(2, "undone",
 	index("group", true, func(u *Undone) []any { return []any{u.Group, u.Job} }),
 ).untold()
 
-// Undone visits the runs that restores undid and whose rows are not gone yet, by job, until visit
-// returns false.
+// Undone visits the undone runs whose rows are not removed yet, by job, until visit returns false.
 func (v *View) Undone(visit func(*Undone) bool) { undoneTable.each(v, false, visit, "id_prefix") }
 
-// UndoneIn lists those of a group.
+// UndoneIn lists the undone runs of a group.
 func (v *View) UndoneIn(group ids.ID) []ids.ID {
 	var jobs []ids.ID
 	undoneTable.each(v, false, func(u *Undone) bool { jobs = append(jobs, u.Job); return true },
@@ -28,17 +27,17 @@ func (v *View) UndoneIn(group ids.ID) []ids.ID {
 	return jobs
 }
 
-// UndoneRun is nil for a run that no restore undid.
+// UndoneRun returns the mark of a run; nil: no restore undid it.
 func (v *View) UndoneRun(job ids.ID) *Undone { return undoneTable.first(v, "id", job) }
 
-// PutUndone adds.
+// PutUndone adds a mark.
 func (t *Tx) PutUndone(u *Undone) { undoneTable.put(t, u) }
 
-// RemoveUndone removes.
+// RemoveUndone removes a mark.
 func (t *Tx) RemoveUndone(u *Undone) { undoneTable.remove(t, u) }
 
-// Revoked is a key, an account, a passkey or a share that was revoked or removed, so that a restore
-// does not bring it back.
+// Revoked marks a revoked or removed key, account, passkey or share, so that no restore brings it
+// back.
 type Revoked struct {
 	ID ids.ID `cbor:"1,keyasint"` // of a share: its RevokedID
 	At int64  `cbor:"2,keyasint"`
@@ -49,18 +48,18 @@ var revokedTable = define(2, "revoked",
 	index("age", true, func(r *Revoked) []any { return []any{r.At, r.ID} }),
 ).untold()
 
-// Revoked is nil for what was not revoked, or long ago.
+// Revoked returns the mark of an id; nil: it was not revoked, or long ago.
 func (v *View) Revoked(id ids.ID) *Revoked { return revokedTable.first(v, "id", id) }
 
-// RevokedByAge visits all, oldest first, until visit returns false.
+// RevokedByAge visits all marks, oldest first, until visit returns false.
 func (v *View) RevokedByAge(visit func(*Revoked) bool) {
 	revokedTable.each(v, false, visit, "age_prefix")
 }
 
-// PutRevoked adds or replaces.
+// PutRevoked adds or replaces a mark.
 func (t *Tx) PutRevoked(r *Revoked) { revokedTable.put(t, r) }
 
-// RemoveRevoked removes.
+// RemoveRevoked removes a mark.
 func (t *Tx) RemoveRevoked(r *Revoked) { revokedTable.remove(t, r) }
 
 // EachKey visits all keys, by id, until visit returns false.

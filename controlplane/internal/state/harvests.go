@@ -9,7 +9,7 @@ import (
 // HarvestsSince is the first cluster version in which sitemaps are harvested.
 const HarvestsSince = 2
 
-// HarvestState says how it stands with a harvest.
+// HarvestState is the state of a harvest.
 type HarvestState string
 
 // The states of a harvest.
@@ -19,14 +19,14 @@ const (
 	HarvestFailed  HarvestState = "FAILED"  // nothing could be read; Code says why
 )
 
-// Harvest is one reading of the sitemaps of a scraper's site. What was found is in the row store.
+// Harvest is one reading of the sitemaps of a scraper's site. The row store has what it found.
 // Times are in Unix milliseconds.
 type Harvest struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
 	Scraper  ids.ID `cbor:"3,keyasint"`
-	// URL is where the scraper began when it was asked, in its canonical form. Cap is how many
-	// addresses are taken. IgnoreRobots reads sitemaps that robots.txt forbids, too.
+	// URL is the scraper's start address at the time of the call, in canonical form. Cap bounds the
+	// addresses taken. IgnoreRobots also reads sitemaps that robots.txt forbids.
 	URL          string       `cbor:"4,keyasint"`
 	Cap          uint32       `cbor:"5,keyasint"`
 	IgnoreRobots bool         `cbor:"6,keyasint,omitempty"`
@@ -34,9 +34,10 @@ type Harvest struct {
 	Count        uint32       `cbor:"8,keyasint,omitempty"` // addresses, once it is DONE
 	CreatedAt    int64        `cbor:"9,keyasint"`
 	EndedAt      int64        `cbor:"10,keyasint,omitempty"`
-	// Wiped says that the row store has nothing of it any more.
+	// Wiped says that the row store has none of its addresses any more.
 	Wiped bool `cbor:"11,keyasint,omitempty"`
-	// Operation and Key are those of the call that asked for it; a failure frees them.
+	// Operation and Key are those of the call that asked for it. If the harvest fails, the key may
+	// be used again.
 	Operation string `cbor:"12,keyasint,omitempty"`
 	Key       string `cbor:"13,keyasint,omitempty"`
 	// Code and Detail say why it failed.
@@ -50,10 +51,10 @@ var harvestsTable = define(HarvestsSince, "harvests",
 	index("customer", true, func(h *Harvest) []any { return []any{h.Customer, h.ID} }),
 ).untold().watchable()
 
-// Harvest is nil when there is none of that id.
+// Harvest returns the harvest with an id, or nil.
 func (v *View) Harvest(id ids.ID) *Harvest { return harvestsTable.first(v, "id", id) }
 
-// WatchHarvest is Harvest, with a channel that is closed when it is another one.
+// WatchHarvest returns the harvest and a channel that is closed when the harvest changes.
 func (v *View) WatchHarvest(id ids.ID) (*Harvest, <-chan struct{}) {
 	return harvestsTable.watch(v, id)
 }
@@ -63,7 +64,7 @@ func (v *View) HarvestsOf(scraper ids.ID) []*Harvest {
 	return harvestsTable.all(v, "scraper_prefix", scraper)
 }
 
-// NewestHarvest is a scraper's newest harvest that has not failed; nil: there is none.
+// NewestHarvest returns a scraper's newest harvest that has not failed; nil: there is none.
 func (v *View) NewestHarvest(scraper ids.ID) (newest *Harvest) {
 	for _, h := range v.HarvestsOf(scraper) {
 		if h.State != HarvestFailed {
@@ -73,10 +74,10 @@ func (v *View) NewestHarvest(scraper ids.ID) (newest *Harvest) {
 	return newest
 }
 
-// wipedAt is the hour of the day, in UTC, at which what was found goes.
+// wipedAt is the hour of the day, in UTC, at which harvested addresses are wiped.
 const wipedAt = 2
 
-// LastWipe is when what had been found went for the last time before a moment, or at it.
+// LastWipe returns the time of the last wipe at or before now.
 func LastWipe(now time.Time) time.Time {
 	now = now.UTC()
 	at := time.Date(now.Year(), now.Month(), now.Day(), wipedAt, 0, 0, 0, time.UTC)
@@ -86,14 +87,14 @@ func LastWipe(now time.Time) time.Time {
 	return at
 }
 
-// Shows says whether what a harvest found is shown: it is the newest of its scraper, and no wipe
-// has come since its end.
+// Shows reports whether a harvest's addresses are shown. It must be its scraper's newest, and no
+// wipe may have come since its end.
 func (h *Harvest) Shows(v *View, now time.Time) bool {
 	return !h.Wiped && v.isNewest(h) &&
 		(h.EndedAt == 0 || h.EndedAt >= LastWipe(now).UnixMilli())
 }
 
-// Waits says whether what a harvest found may be shown again: a newer one is under way, and may
+// Waits reports whether a harvest's addresses may be shown again: a newer one is under way and may
 // fail.
 func (h *Harvest) Waits(v *View, now time.Time) bool {
 	if h.State != HarvestDone || h.EndedAt < LastWipe(now).UnixMilli() {
@@ -111,14 +112,14 @@ func (h *Harvest) Waits(v *View, now time.Time) bool {
 	return true
 }
 
-// Orphaned says whether nobody reads a harvest any more: its scraper is gone, or its customer.
+// Orphaned reports whether a harvest has lost its readers: its scraper or its customer is gone.
 func (h *Harvest) Orphaned(v *View) bool {
 	scraper := v.Scraper(h.Scraper)
 	return scraper == nil || scraper.Customer != h.Customer || v.Customer(h.Customer).Removed()
 }
 
-// Goes says whether a harvest may be forgotten whose rows are gone. Nobody reads it, or its call is
-// free to ask anew, or it ended before a time.
+// Goes reports whether a wiped harvest may be forgotten. Nobody reads it, or it failed and its call
+// may be repeated, or it ended before a time.
 func (h *Harvest) Goes(v *View, before int64) bool {
 	return h.Orphaned(v) || h.State == HarvestFailed || h.EndedAt != 0 && h.EndedAt <= before
 }
@@ -138,8 +139,8 @@ func (v *View) EachHarvest(visit func(*Harvest) bool) {
 	harvestsTable.each(v, false, visit, "id_prefix")
 }
 
-// PutHarvest adds or replaces.
+// PutHarvest adds or replaces a harvest.
 func (t *Tx) PutHarvest(h *Harvest) { harvestsTable.put(t, h) }
 
-// RemoveHarvest removes.
+// RemoveHarvest removes a harvest.
 func (t *Tx) RemoveHarvest(h *Harvest) { harvestsTable.remove(t, h) }

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// BenchmarkHeapOfRuns tells what a run that has ended, and its entry, cost of a node's memory.
+// BenchmarkHeapOfRuns measures the memory that an ended run and its entry take on a node.
 func BenchmarkHeapOfRuns(b *testing.B) {
 	number := func(n, kind int) (id ids.ID) {
 		id[0] = byte(kind)

@@ -2,11 +2,11 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// HeldRunsSince is the first cluster version in which odd runs are held back.
+// HeldRunsSince is the first cluster version in which unusual runs are held back.
 const HeldRunsSince = 2
 
-// HeldRun marks a run that is held back because it is unlike the runs before it. Its rows can be
-// read by its id, and it is its scraper's last run for nobody until its customer releases it.
+// HeldRun marks a run that is held back because it differs from the runs before it. Its rows are
+// readable by its id. Nobody sees it as its scraper's last run until its customer releases it.
 type HeldRun struct {
 	Job      ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
@@ -20,18 +20,18 @@ var heldRunsTable = define(HeldRunsSince, "heldRuns",
 	index("customer", true, func(h *HeldRun) []any { return []any{h.Customer, h.At, h.Job} }),
 ).told((*HeldRun).telling)
 
-// HeldRun is nil for a run that is not held back.
+// HeldRun returns the mark of a run; nil: it is not held back.
 func (v *View) HeldRun(job ids.ID) *HeldRun { return heldRunsTable.first(v, "id", job) }
 
-// HeldRunsOf lists a customer's, the longest held first.
+// HeldRunsOf lists a customer's marks, the longest held first.
 func (v *View) HeldRunsOf(customer string) []*HeldRun {
 	return heldRunsTable.all(v, "customer_prefix", customer)
 }
 
-// PutHeldRun adds or replaces.
+// PutHeldRun adds or replaces a mark.
 func (t *Tx) PutHeldRun(h *HeldRun) { heldRunsTable.put(t, h) }
 
-// RemoveHeldRun removes.
+// RemoveHeldRun removes a mark.
 func (t *Tx) RemoveHeldRun(h *HeldRun) { heldRunsTable.remove(t, h) }
 
 func (h *HeldRun) telling() telling {

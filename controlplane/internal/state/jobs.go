@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Job is a run. Its sets of units are kept beside it (Run) until it is closed.
+// Job is a run. Its sets of units are kept in a Run until it is closed.
 type Job struct {
 	ID       ids.ID           `cbor:"1,keyasint"`
 	Customer string           `cbor:"2,keyasint"`
@@ -20,62 +20,61 @@ type Job struct {
 	Queued   int64            `cbor:"11,keyasint"`
 	Started  int64            `cbor:"12,keyasint"` // equal to Queued until the first dispatch
 	Finished int64            `cbor:"13,keyasint,omitempty"`
-	// Closed: nothing of the run is out, its ledger entry is sealed, nothing about it changes any
-	// more.
+	// Closed: nothing of the run is out, its ledger entry is sealed, and nothing about it changes.
 	Closed  bool   `cbor:"14,keyasint,omitempty"`
 	Success uint32 `cbor:"15,keyasint,omitempty"` // links whose chain was read to its end
 	Errors  uint32 `cbor:"16,keyasint,omitempty"` // links that ended with an error
 	Items   uint64 `cbor:"17,keyasint,omitempty"` // rows stored
-	// units brought to an end: delivered or errored (decision 38)
+	// units that ended: delivered or failed (decision 38)
 	Pages     uint64        `cbor:"18,keyasint,omitempty"`
 	Tiers     model.TierSet `cbor:"19,keyasint"`
 	Prices    uint32        `cbor:"20,keyasint"` // version of the price table
 	MaxCharge *int64        `cbor:"21,keyasint,omitempty"`
 	Entry     ids.ID        `cbor:"22,keyasint"` // its ledger entry
-	// Raft index of the last change: the event id of its stream
+	// Raft index of the last change, which is the event id in the run's stream
 	Index     uint64 `cbor:"23,keyasint"`
 	Delivered uint64 `cbor:"24,keyasint,omitempty"`
 	Charged   int64  `cbor:"25,keyasint,omitempty"` // so far, 0 or more
 	MaxPages  uint32 `cbor:"26,keyasint"`           // most pages of one chain
-	// Robots off is recorded (decision 17).
+	// IgnoresRobots is kept as the record of the choice (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
 	// Charge is how its pages are charged.
 	Charge model.Charge `cbor:"28,keyasint,omitzero"`
-	// Daily are the limits that its reads count towards.
+	// Daily holds the daily limits that its reads count towards.
 	Daily model.DailyLimits `cbor:"29,keyasint,omitzero"`
-	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by
-	// Scraper, to itself, so that nothing which is read by group or scraper has it.
+	// Source is the kind of call that made a trial, "" for a run. A trial has no group and is its
+	// own Scraper, so reads by group or scraper never see it.
 	Source model.Source `cbor:"40,keyasint,omitempty"`
-	// the key whose trials of the day it is one of; zero: none
+	// the key that the trial is counted for; zero: none
 	Key ids.ID `cbor:"41,keyasint,omitempty"`
-	// Rest says that its list is what a rerun left of one that was given before. With File: that it
-	// reads the kept bodies of another run.
+	// Rest says that a rerun cut its list down to the rest of a list given before. With File it
+	// says that the run reads kept bodies of another run.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
-	// File says that its rows are those of an uploaded file, or of the kept bodies of another run.
-	// It has no list, no sets of units and no ledger entry, and nobody dispatches it.
+	// File says that its rows come from an uploaded file, or from kept bodies of another run. It
+	// has no list, no sets of units and no ledger entry, and it is never dispatched.
 	File bool `cbor:"50,keyasint,omitempty" since:"2"`
-	// Same names all that decides what comes of a trial; zero: it is nobody else's.
+	// Same is a hash of everything that decides a trial's outcome; zero: its outcome is not shared.
 	Same Hash `cbor:"51,keyasint,omitzero" since:"2"`
 }
 
-// SameMillis is for how long after its end a trial that has delivered is the answer to the same
-// one. Its rows stay for longer.
+// SameMillis is how long after its end a delivered trial still answers an identical one. Its rows
+// stay longer.
 const SameMillis = 60 * 1000
 
-// lends says whether the same trial may have what comes of this one, at a time in Unix
+// lends reports whether an identical trial may use this one's outcome, at a time in Unix
 // milliseconds.
 func (j *Job) lends(now int64) bool {
 	return !j.Closed || j.Delivered > 0 && now < j.Finished+SameMillis
 }
 
-// Trial says whether the run is a sample or a preview: it is no part of the history or the data.
+// Trial reports whether the run is a sample or a preview, and so outside history and data.
 func (j *Job) Trial() bool { return j.Source != "" }
 
-// Unlisted says whether the run stands in no history: a trial, or an upload that was stopped.
+// Unlisted reports whether the run is in no history: a trial, or an upload that was stopped.
 func (j *Job) Unlisted() bool { return j.Trial() || j.File && j.State == model.Stopped }
 
-// Shows says whether the rows of the run count as the scraper's last ones (decision 45). A run that
-// has not begun, or failed, hides none of those before it, and an upload is seen when it is whole.
+// Shows reports whether the run's rows count as the scraper's latest (decision 45). A pending or
+// failed run does not hide earlier runs. An upload counts once it is complete.
 func (j *Job) Shows() bool {
 	if j.File {
 		return j.State == model.Completed
@@ -83,14 +82,14 @@ func (j *Job) Shows() bool {
 	return j.State != model.Pending && j.State != model.Failed
 }
 
-// Ended says that the run wants no page any more, or that nothing about it changes.
+// Ended reports whether the run needs no more pages, or is closed.
 func (j *Job) Ended() bool { return j.Closed || j.State.Final() }
 
 var jobsTable = define(1, "jobs",
 	index("id", true, func(j *Job) []any { return []any{j.ID} }),
 	index("customer", true, func(j *Job) []any { return []any{j.Customer, j.Queued, j.ID} }),
 	index("scraper", true, func(j *Job) []any { return []any{j.Scraper, j.Queued, j.ID} }),
-	// of jobs that are not closed; those of files are nobody's to dispatch
+	// of jobs that are not closed; those of files are never dispatched
 	index("open", true, func(j *Job) []any {
 		if j.File {
 			return nil
@@ -116,7 +115,7 @@ var jobsTable = define(1, "jobs",
 	return j.Customer, Touch{What: TouchedJob, ID: j.ID}
 })
 
-// onceClosed are the parts of a key that the job has from then on.
+// onceClosed returns parts once the job is closed, nil before.
 func (j *Job) onceClosed(parts ...any) []any {
 	if !j.Closed {
 		return nil
@@ -124,7 +123,7 @@ func (j *Job) onceClosed(parts ...any) []any {
 	return parts
 }
 
-// whileOpen are the parts of a key that the job has until it is closed.
+// whileOpen returns parts until the job is closed, then nil.
 func (j *Job) whileOpen(parts ...any) []any {
 	if j.Closed {
 		return nil
@@ -132,17 +131,17 @@ func (j *Job) whileOpen(parts ...any) []any {
 	return parts
 }
 
-// Job is nil when there is none of that id.
+// Job returns the job with an id, or nil.
 func (v *View) Job(id ids.ID) *Job { return jobsTable.first(v, "id", id) }
 
-// WatchJob is Job with a channel that is closed at its next change.
+// WatchJob returns the job and a channel that is closed at its next change.
 func (v *View) WatchJob(id ids.ID) (*Job, <-chan struct{}) { return jobsTable.watch(v, id) }
 
-// JobOfList is the job that runs a link list, nil when none does.
+// JobOfList returns the job that runs a link list, nil when none does.
 func (v *View) JobOfList(list ids.ID) *Job { return jobsTable.first(v, "list", list) }
 
-// SameTrial is the customer's newest trial of a name that is under way or has just delivered, nil
-// when there is none.
+// SameTrial returns the customer's newest identical trial that is under way or has just delivered,
+// nil when there is none.
 func (v *View) SameTrial(customer string, same Hash, now int64) (found *Job) {
 	jobsTable.each(v, true, func(j *Job) bool {
 		if j.lends(now) {
@@ -153,7 +152,7 @@ func (v *View) SameTrial(customer string, same Hash, now int64) (found *Job) {
 	return found
 }
 
-// JobsAfter visits all jobs behind an id, by id, until visit returns false.
+// JobsAfter visits all jobs with ids after id, by id, until visit returns false.
 func (v *View) JobsAfter(id ids.ID, visit func(*Job) bool) {
 	jobsTable.from(v, func(job *Job) bool { return job.ID == id || visit(job) }, "id", id)
 }
@@ -168,7 +167,7 @@ func (v *View) ScraperJobs(scraper ids.ID, visit func(*Job) bool) {
 	jobsTable.each(v, true, visit, "scraper_prefix", scraper)
 }
 
-// OpenJobs lists the jobs that are not closed, oldest first. Uploads are not among them.
+// OpenJobs lists the jobs that are not closed, oldest first. It leaves uploads out.
 func (v *View) OpenJobs() []*Job { return jobsTable.all(v, "open_prefix") }
 
 // OpenJobsOf lists a scraper's jobs that are not closed.
@@ -181,7 +180,7 @@ func (v *View) OpenJobsOfCustomer(customer string) []*Job {
 	return jobsTable.all(v, "busy_prefix", customer)
 }
 
-// PutJob adds or replaces.
+// PutJob adds or replaces a job.
 func (t *Tx) PutJob(j *Job) {
 	if j.State.Final() {
 		if before := t.Job(j.ID); before != nil && !before.State.Final() {
@@ -191,10 +190,10 @@ func (t *Tx) PutJob(j *Job) {
 	jobsTable.put(t, j)
 }
 
-// Ended are the runs that the command has ended so far, whatever else it is about.
+// Ended lists the runs that the command has ended so far, for whatever reason.
 func (t *Tx) Ended() []ids.ID { return t.ended }
 
-// RemoveJob removes a run that the archive has.
+// RemoveJob removes a run that is in the archive.
 func (t *Tx) RemoveJob(j *Job) { jobsTable.remove(t, j) }
 
 // OldestJobs visits a customer's jobs, oldest first, until visit returns false.

@@ -8,28 +8,28 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// PriceTable is a version of the prices. A job keeps the version that it was launched under.
+// PriceTable is a version of the prices. A job keeps the version of its launch.
 type PriceTable struct {
 	Version uint32     `cbor:"1,keyasint"`
 	Rows    price.List `cbor:"2,keyasint"`
-	// Of a version that an admin made: when, in Unix milliseconds of state time, and the subject.
+	// When an admin made the version (Unix milliseconds of state time), and the admin's subject.
 	ChangedAt int64  `cbor:"3,keyasint,omitempty" since:"2"`
 	ChangedBy string `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
-// PricesSince is the version of the cluster from which on admins set prices.
+// PricesSince is the first cluster version in which admins set prices.
 const PricesSince = 2
 
 var pricesTable = define(1, "prices",
 	index("id", true, func(p *PriceTable) []any { return []any{p.Version} }),
 ).told((*PriceTable).telling)
 
-// Prices is a version of the price table, nil when there is none of that number.
+// Prices returns a version of the price table, nil when there is none.
 func (v *View) Prices(version uint32) *PriceTable {
 	return pricesTable.first(v, "id", version)
 }
 
-// CurrentPrices is the newest price table, nil before the cluster's first command.
+// CurrentPrices returns the newest price table, nil before the cluster's first command.
 func (v *View) CurrentPrices() *PriceTable {
 	var newest *PriceTable
 	pricesTable.each(v, true, func(p *PriceTable) bool { newest = p; return false }, "id_prefix")
@@ -44,7 +44,7 @@ func (v *View) EachPrices(visit func(*PriceTable) bool) {
 // PutPrices adds a version.
 func (t *Tx) PutPrices(p *PriceTable) { pricesTable.put(t, p) }
 
-// AddPrices adds a version above all that there were, those of before a restore included.
+// AddPrices adds a version numbered above all others, even those before a restore.
 func (t *Tx) AddPrices(p PriceTable) PriceTable {
 	if current := t.CurrentPrices(); current != nil {
 		p.Version = current.Version
@@ -57,13 +57,12 @@ func (t *Tx) AddPrices(p PriceTable) PriceTable {
 	return p
 }
 
-// keepPrices keeps the prices of today, as keepSettings does the settings. What an admin has set
-// since the backup becomes a version of its own: the numbers behind the backup's are of runs that
-// are undone. A newer program may have added rows to an admin's version, in a version without
-// ChangedAt.
+// keepPrices keeps today's prices, as keepSettings keeps the settings. An admin's prices set since
+// the backup become a new version, because the old numbers belong to undone runs. A newer program
+// may have added rows to them in a version without ChangedAt.
 func (f *follower) keepPrices(tx *Tx) {
 	today, mine := f.old.CurrentPrices(), f.mine.CurrentPrices()
-	var set *PriceTable // the newest that an admin has set
+	var set *PriceTable // the newest version that an admin has set
 	f.old.EachPrices(func(p *PriceTable) bool {
 		if p.ChangedAt != 0 {
 			set = p
@@ -78,27 +77,26 @@ func (f *follower) keepPrices(tx *Tx) {
 	tx.AddPrices(kept)
 }
 
-// Wallet is a customer's money, as the accounts of the ledger say it.
+// Wallet is a customer's money, as in the ledger's accounts.
 type Wallet struct {
 	Customer  string `cbor:"1,keyasint"`
 	Available int64  `cbor:"2,keyasint"`           // neither charged nor reserved
 	Reserved  int64  `cbor:"3,keyasint,omitempty"` // held for units that are out
 	Free      int64  `cbor:"4,keyasint,omitempty"` // free requests neither used nor reserved
 	FreeHeld  int64  `cbor:"5,keyasint,omitempty"` // free requests held for units that are out
-	// balance by the sealed entries alone: their running sum
+	// balance of the sealed entries alone: their running sum
 	Sealed    int64  `cbor:"6,keyasint"`
 	Threshold int64  `cbor:"7,keyasint,omitempty"`  // low-balance threshold
 	Sequence  uint64 `cbor:"8,keyasint,omitempty"`  // entries sealed so far
 	Out       uint32 `cbor:"9,keyasint,omitempty"`  // units out over all runs of the customer
-	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // an entry has added money at some time
-	// Archived and ArchivedSum are how many of the sealed entries the archive has, the first ones,
-	// and their sum.
+	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // some entry has added money
+	// Archived counts the sealed entries in the archive, which are the first ones. ArchivedSum is
+	// their sum.
 	Archived    uint64 `cbor:"11,keyasint,omitempty" since:"2"`
 	ArchivedSum int64  `cbor:"12,keyasint,omitempty" since:"2"`
 }
 
-// Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is
-// negative).
+// Balance is balanceMicros: the sealed balance plus the (negative) charges of open runs.
 func (w *Wallet) Balance() int64 { return w.Available + w.Reserved }
 
 var walletsTable = define(1, "wallets",
@@ -107,13 +105,13 @@ var walletsTable = define(1, "wallets",
 	return w.Customer, Touch{What: TouchedWallet}
 })
 
-// Wallet is nil when the customer has none.
+// Wallet returns a customer's wallet, nil when it has none.
 func (v *View) Wallet(customer string) *Wallet { return walletsTable.first(v, "id", customer) }
 
 // Wallets lists all wallets by customer.
 func (v *View) Wallets() []*Wallet { return walletsTable.all(v, "id_prefix") }
 
-// PutWallet adds or replaces.
+// PutWallet adds or replaces a wallet.
 func (t *Tx) PutWallet(w *Wallet) { walletsTable.put(t, w) }
 
 // Entry types and states (specification 2.9).
@@ -145,14 +143,14 @@ type Entry struct {
 	Note         string       `cbor:"13,keyasint,omitempty"`
 	CreatedAt    int64        `cbor:"14,keyasint"`
 	SettledAt    int64        `cbor:"15,keyasint,omitempty"`
-	// place in the customer's seal order, from 1; 0 while OPEN
+	// place in the customer's order of sealing, from 1; 0 while OPEN
 	Sequence uint64 `cbor:"16,keyasint,omitempty"`
-	// Raft index of its creation: the order of the list
+	// Raft index of its creation, which orders the list
 	Created uint64 `cbor:"17,keyasint"`
 }
 
-// Line is a total per price row within an entry. Pages counts charged quantities; FreePages those
-// that a free request paid; Unbilled quantities that were delivered while billing was off.
+// Line is an entry's total for one price row. Pages counts charged units, FreePages those paid by
+// free requests. Unbilled counts those delivered while billing was off.
 type Line struct {
 	RowKey    string `cbor:"1,keyasint"`
 	Label     string `cbor:"2,keyasint"`
@@ -166,7 +164,7 @@ type Line struct {
 var entriesTable = define(1, "entries",
 	index("id", true, func(e *Entry) []any { return []any{e.ID} }),
 	index("customer", true, func(e *Entry) []any { return []any{e.Customer, e.Created, e.ID} }),
-	// of those that were sealed when they were made
+	// of entries sealed at their creation
 	index("sealed", true, func(e *Entry) []any {
 		if e.Status == EntryOpen || !e.Job.IsZero() {
 			return nil
@@ -175,7 +173,7 @@ var entriesTable = define(1, "entries",
 	}),
 ).told((*Entry).telling).always().leaving()
 
-// Entry is nil when there is none of that id.
+// Entry returns the entry with an id, or nil.
 func (v *View) Entry(id ids.ID) *Entry { return entriesTable.first(v, "id", id) }
 
 // Entries visits a customer's ledger entries, newest first, until visit returns false.
@@ -183,7 +181,7 @@ func (v *View) Entries(customer string, visit func(*Entry) bool) {
 	entriesTable.each(v, true, visit, "customer_prefix", customer)
 }
 
-// PutEntry adds or replaces.
+// PutEntry adds or replaces an entry.
 func (t *Tx) PutEntry(e *Entry) { entriesTable.put(t, e) }
 
 // OldestEntries visits a customer's ledger entries, oldest first, until visit returns false.
@@ -191,27 +189,27 @@ func (v *View) OldestEntries(customer string, visit func(*Entry) bool) {
 	entriesTable.each(v, false, visit, "customer_prefix", customer)
 }
 
-// RemoveEntry removes an entry that was never sealed and moved nothing, or that the archive has.
+// RemoveEntry removes an entry that is archived, or that was never sealed and moved nothing.
 func (t *Tx) RemoveEntry(e *Entry) { entriesTable.remove(t, e) }
 
-// Books are the system's accounts of the ledger; the customers' stand in their wallets. Every
-// movement is between two accounts, so all accounts together sum to zero, for money and for free
-// requests alike.
+// Books holds the system's accounts of the ledger; the customers' accounts are in their wallets.
+// Every posting is between two accounts. So all accounts sum to zero, for money and for free
+// requests.
 type Books struct {
 	Revenue     int64 `cbor:"1,keyasint,omitempty"` // charged
 	Adjustments int64 `cbor:"2,keyasint,omitempty"` // counterpart of adjustments
 	FreeIssued  int64 `cbor:"3,keyasint,omitempty"` // counterpart of free requests granted
 	FreeUsed    int64 `cbor:"4,keyasint,omitempty"` // free requests used
-	// Clearing is the counterpart of what customers paid in: the payment provider owes it.
+	// Clearing is the counterpart of customers' payments, which the payment provider owes.
 	Clearing int64 `cbor:"5,keyasint,omitempty" since:"2"`
-	// Unmatched is what was paid in and is nobody's.
+	// Unmatched is money that was paid in and belongs to no customer.
 	Unmatched int64 `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
 var booksTable = define(1, "books",
 	index("id", true, func(*Books) []any { return []any{"books"} })).untold()
 
-// Books are the system's accounts, all zero at first.
+// Books returns the system's accounts, all zero at first.
 func (v *View) Books() *Books {
 	if b := booksTable.first(v, "id", "books"); b != nil {
 		return b
@@ -219,5 +217,5 @@ func (v *View) Books() *Books {
 	return &Books{}
 }
 
-// PutBooks sets them.
+// PutBooks sets the accounts.
 func (t *Tx) PutBooks(b *Books) { booksTable.put(t, b) }

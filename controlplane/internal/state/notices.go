@@ -9,18 +9,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// NoticesSince is the first cluster version in which customers are told what happens.
+// NoticesSince is the first cluster version in which customers get notices.
 const NoticesSince = 2
 
-// Notice tells a customer of something that happened. The command that made it happen has made it.
+// Notice tells a customer of an event. The command that caused the event makes it.
 type Notice struct {
-	ID       ids.ID      `cbor:"1,keyasint"` // of what happened: a repeat has the same
+	ID       ids.ID      `cbor:"1,keyasint"` // derived from the event: a repeat has the same
 	Customer string      `cbor:"2,keyasint"`
 	Event    model.Event `cbor:"3,keyasint"`
 	At       int64       `cbor:"4,keyasint"` // when it happened
 	Made     uint64      `cbor:"5,keyasint"` // Raft index of the command: the order of the list
 	Read     bool        `cbor:"6,keyasint,omitempty"`
-	Subject  ids.ID      `cbor:"7,keyasint,omitzero"`   // the run, or the key, that it is about
+	Subject  ids.ID      `cbor:"7,keyasint,omitzero"`   // the run or the key concerned
 	Scraper  ids.ID      `cbor:"8,keyasint,omitzero"`   // of the run
 	Name     string      `cbor:"9,keyasint,omitempty"`  // of the scraper, the key, or the cap
 	Message  string      `cbor:"10,keyasint,omitempty"` // why the run failed, or the plan
@@ -28,10 +28,11 @@ type Notice struct {
 	Items    uint64      `cbor:"12,keyasint,omitempty"` // rows of the run
 	Errors   uint32      `cbor:"13,keyasint,omitempty"` // links of the run that failed
 	Micros   int64       `cbor:"14,keyasint,omitempty"` // charged or paid in, or the balance
-	// Count is of MORE_NOTICES how many it stands for, of QUOTA_NEAR_LIMIT how many there are.
+	// Count is the number of notices that MORE_NOTICES stands for, or the usage in
+	// QUOTA_NEAR_LIMIT.
 	Count uint64 `cbor:"15,keyasint,omitempty"`
-	Most  uint64 `cbor:"16,keyasint,omitempty"` // of QUOTA_NEAR_LIMIT: how many the plan allows
-	// Changes is of RUN_CHANGED what changed; nil: the runs were not compared, as Message says.
+	Most  uint64 `cbor:"16,keyasint,omitempty"` // in QUOTA_NEAR_LIMIT: how many the plan allows
+	// Changes is what changed, in RUN_CHANGED; nil: the runs were not compared, see Message.
 	Changes *RunChanges `cbor:"17,keyasint,omitempty" since:"2"`
 }
 
@@ -49,8 +50,8 @@ var noticesTable = define(NoticesSince, "notices",
 	return n.Customer, Touch{What: TouchedNotice, ID: n.ID}
 })
 
-// NoticeID is the id of an event about a subject. Its time is the subject's, so that the id of what
-// happens again after a restore is the same.
+// NoticeID is the id of an event about a subject. It takes its time from the subject, so that a
+// repeat after a restore has the same id.
 func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) ids.ID {
 	sum := sha256.Sum256(key(string(event), customer, subject, index))
 	id := subject
@@ -58,7 +59,7 @@ func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) 
 	return id
 }
 
-// Notice is nil when there is none of that id.
+// Notice returns the notice with an id, or nil.
 func (v *View) Notice(id ids.ID) *Notice { return noticesTable.first(v, "id", id) }
 
 // Notices visits a customer's notices, newest first, until visit returns false.
@@ -66,7 +67,7 @@ func (v *View) Notices(customer string, visit func(*Notice) bool) {
 	noticesTable.each(v, true, visit, "customer_prefix", customer)
 }
 
-// OldestRead is the oldest of a customer's notices that it has read, nil when there is none.
+// OldestRead returns the oldest notice that a customer has read, nil when there is none.
 func (v *View) OldestRead(customer string) *Notice {
 	return noticesTable.first(v, "read_prefix", customer)
 }
@@ -76,26 +77,26 @@ func (v *View) NoticesByAge(visit func(*Notice) bool) {
 	noticesTable.each(v, false, visit, "age_prefix")
 }
 
-// PutNotice adds or replaces.
+// PutNotice adds or replaces a notice.
 func (t *Tx) PutNotice(n *Notice) { noticesTable.put(t, n) }
 
-// RemoveNotice removes.
+// RemoveNotice removes a notice.
 func (t *Tx) RemoveNotice(n *Notice) { noticesTable.remove(t, n) }
 
-// Inbox is what is known of a customer's notices as a whole.
+// Inbox sums up a customer's notices.
 type Inbox struct {
 	Customer string `cbor:"1,keyasint"`
 	Notices  uint32 `cbor:"2,keyasint,omitempty"`
 	Unread   uint32 `cbor:"3,keyasint,omitempty"`
-	// Fold is the unread notice that counts those which found no room; zero: there is none.
+	// Fold is the unread notice that counts those without room; zero: there is none.
 	Fold ids.ID `cbor:"4,keyasint,omitzero"`
-	// Preferences are those that the customer has set, by event, ascending.
+	// Preferences lists those that the customer has set, by event, ascending.
 	Preferences []Preference `cbor:"5,keyasint,omitempty"`
-	// Mails are when the newest e-mail of each event was due, by event, ascending.
+	// Mails lists when the newest e-mail of each event was due, by event, ascending.
 	Mails []MailTime `cbor:"6,keyasint,omitempty"`
 }
 
-// MailTime is when an e-mail of an event was due first.
+// MailTime is when an e-mail of an event was first due.
 type MailTime struct {
 	Event model.Event `cbor:"1,keyasint"`
 	At    int64       `cbor:"2,keyasint"`
@@ -110,7 +111,7 @@ type Preference struct {
 var inboxesTable = define(NoticesSince, "inboxes",
 	index("id", true, func(i *Inbox) []any { return []any{i.Customer} })).told((*Inbox).telling)
 
-// Inbox is a copy, which may be changed; an empty one of a customer that has none.
+// Inbox returns a copy, which may be changed. It is empty if the customer has none.
 func (v *View) Inbox(customer string) Inbox {
 	known := inboxesTable.first(v, "id", customer)
 	if known == nil {
@@ -121,7 +122,7 @@ func (v *View) Inbox(customer string) Inbox {
 	return inbox
 }
 
-// PutInbox adds or replaces.
+// PutInbox adds or replaces an inbox.
 func (t *Tx) PutInbox(i Inbox) { inboxesTable.put(t, &i) }
 
 func (i *Inbox) find(event model.Event) (at int, found bool) {
@@ -130,7 +131,7 @@ func (i *Inbox) find(event model.Event) (at int, found bool) {
 	})
 }
 
-// Preference is what the customer has set, or what holds unless it has.
+// Preference returns the customer's preference, or else the event's default.
 func (i *Inbox) Preference(event model.Event) model.NoticePreference {
 	if at, found := i.find(event); found {
 		return i.Preferences[at].How
@@ -153,7 +154,7 @@ func (i *Inbox) findMail(event model.Event) (at int, found bool) {
 	})
 }
 
-// MailedAt is when the newest e-mail of an event was due first; 0: there was none.
+// MailedAt returns when the newest e-mail of an event was first due; 0: there was none.
 func (i *Inbox) MailedAt(event model.Event) int64 {
 	if at, found := i.findMail(event); found {
 		return i.Mails[at].At

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Profile is what a customer says of itself. A customer has none until it says something.
+// Profile is what a customer says about itself. It is made when the customer first says something.
 type Profile struct {
 	Customer string `cbor:"1,keyasint"`
-	// Email is "" until the customer has signed up, and never changes afterwards. No other profile
-	// has it, in whatever case its letters are.
+	// Email is "" until the customer signs up, and never changes afterwards. It is unique among
+	// profiles, ignoring case.
 	Email     string `cbor:"2,keyasint,omitempty"`
 	Firstname string `cbor:"3,keyasint,omitempty"`
 	Lastname  string `cbor:"4,keyasint,omitempty"`
@@ -18,19 +18,19 @@ type Profile struct {
 	UpdatedAt int64  `cbor:"7,keyasint"`
 }
 
-// Info is one thing that a customer keeps in its profile.
+// Info is one key and value that a customer keeps in its profile.
 type Info struct {
 	Key   string `cbor:"1,keyasint"`
 	Value string `cbor:"2,keyasint"`
 }
 
-// FindInfo says where a key is, or belongs.
+// FindInfo returns the place of a key, or where it would be inserted.
 func (p *Profile) FindInfo(key string) (at int, found bool) {
 	return slices.BinarySearchFunc(p.Info, key,
 		func(i Info, key string) int { return strings.Compare(i.Key, key) })
 }
 
-// Clone is a copy that may be changed.
+// Clone returns a copy that may be changed.
 func (p *Profile) Clone() *Profile {
 	c := *p
 	c.Info = slices.Clone(p.Info)
@@ -47,7 +47,7 @@ var profilesTable = define(2, "profiles",
 	}),
 ).told((*Profile).telling)
 
-// foldEmail makes A to Z small, whatever the version of Unicode.
+// foldEmail lowers A to Z, independent of the version of Unicode.
 func foldEmail(email string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -57,38 +57,37 @@ func foldEmail(email string) string {
 	}, email)
 }
 
-// Profile is nil when the customer has said nothing.
+// Profile returns a customer's profile, nil when it has none.
 func (v *View) Profile(customer string) *Profile { return profilesTable.first(v, "id", customer) }
 
-// ProfileByEmail is nil when nobody signed up with the address, in whatever case.
+// ProfileByEmail returns the profile with an address, ignoring case, or nil.
 func (v *View) ProfileByEmail(email string) *Profile {
 	return profilesTable.first(v, "email", foldEmail(email))
 }
 
-// PutProfile adds or replaces.
+// PutProfile adds or replaces a profile.
 func (t *Tx) PutProfile(p *Profile) { profilesTable.put(t, p) }
 
-// Launches counts a customer's launches by UTC day, of state time, ascending. Days without any have
-// no entry, and those that are LaunchDays old or older may be missing.
+// Launches counts a customer's launches by UTC day of state time, ascending. Days without launches
+// have no entry. Days LaunchDays old or older may be missing.
 type Launches struct {
 	Customer string        `cbor:"1,keyasint"`
 	Days     []DayLaunches `cbor:"2,keyasint"`
 }
 
-// DayLaunches are those of one day.
+// DayLaunches counts the launches of one day.
 type DayLaunches struct {
 	Day  int64  `cbor:"1,keyasint"` // since 1970-01-01
 	Runs uint32 `cbor:"2,keyasint"`
 }
 
-// LaunchDays is for how many days launches are counted, today among them.
+// LaunchDays is the number of days in which launches are counted, including today.
 const LaunchDays = 30
 
 var launchesTable = define(2, "launches",
 	index("id", true, func(l *Launches) []any { return []any{l.Customer} })).untold()
 
-// Launches counts a customer's launches of the last LaunchDays days, the one that is given being
-// the last.
+// Launches counts a customer's launches of the last LaunchDays days, up to and including today.
 func (v *View) Launches(customer string, today int64) int {
 	sum := 0
 	if known := launchesTable.first(v, "id", customer); known != nil {
@@ -101,7 +100,7 @@ func (v *View) Launches(customer string, today int64) int {
 	return sum
 }
 
-// CountLaunch counts one more of today.
+// CountLaunch counts one launch today.
 func (t *Tx) CountLaunch(customer string, today int64) {
 	next := &Launches{Customer: customer}
 	if known := launchesTable.first(&t.View, "id", customer); known != nil {

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLaunchesAreThoseOfTheLastDays counts along with a plain list of all launches.
+// TestLaunchesAreThoseOfTheLastDays compares the counts with a plain list of all launches.
 func TestLaunchesAreThoseOfTheLastDays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, index, today := NewStore(), uint64(0), int64(20_000)

@@ -6,23 +6,23 @@ import (
 	"container/heap"
 )
 
-// queue merges rows of scrapers, each of them newest first: its head has the newest of all.
+// queue merges lists of scrapers, each ordered newest first. Its head has the newest of all.
 type queue []*head
 
-// head is rows with the next one read.
+// head is a list with its next scraper, which is already read.
 type head struct {
 	next *Scraper
 	rows *cursor
 }
 
-// add takes rows in, unless they are empty.
+// add adds a list, unless it is empty.
 func (q *queue) add(rows *cursor) {
 	if first := rows.next(); first != nil {
 		heap.Push(q, &head{first.(*Scraper), rows})
 	}
 }
 
-// advance goes on to the next scraper. The queue is not empty.
+// advance moves to the next scraper. The queue must not be empty.
 func (q *queue) advance() {
 	next := (*q)[0].rows.next()
 	if next == nil {
@@ -36,7 +36,7 @@ func (q *queue) advance() {
 // Len implements heap.Interface.
 func (q queue) Len() int { return len(q) }
 
-// Less implements heap.Interface: newer ones come first, of one moment those of higher ids.
+// Less implements heap.Interface: newer scrapers come first, then higher ids.
 func (q queue) Less(i, j int) bool {
 	a, b := q[i].next, q[j].next
 	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), bytes.Compare(a.ID[:], b.ID[:])) > 0

@@ -9,39 +9,38 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ContentsSince is the first cluster version in which recipes stand in the state by content.
+// ContentsSince is the first cluster version that stores recipes by content.
 const ContentsSince = 2
 
-// Hash is a SHA-256: of a recipe as it is encoded, or of a secret.
+// Hash is a SHA-256 of an encoded recipe, or of a secret.
 type Hash [sha256.Size]byte
 
 func (h Hash) zero() bool { return h == Hash{} }
 
-// Content is a recipe that stands in the state once, however many scrapers have it. It goes with
-// the last record that names it.
+// Content is a recipe stored once, however many scrapers use it. It is removed with the last record
+// that names it.
 type Content struct {
 	Hash   Hash         `cbor:"1,keyasint"`
-	Uses   uint32       `cbor:"2,keyasint"` // records of recipes that name it, 1 or more
+	Uses   uint32       `cbor:"2,keyasint"` // recipe records and scrapers that name it, 1 or more
 	Recipe model.Recipe `cbor:"3,keyasint"`
-	Bytes  int          `cbor:"4,keyasint"` // of the recipe as it is encoded
+	Bytes  int          `cbor:"4,keyasint"` // size of the encoded recipe
 }
 
 var contentsTable = define(ContentsSince, "contents",
 	index("id", true, func(c *Content) []any { return []any{c.Hash} })).untold()
 
-// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or
-// a run uses it. A trial's recipe stands under the trial's own id, as if that were a scraper's,
-// with the revision 1.
+// Recipe is a scraper's recipe in one revision. It stays while the scraper has that revision or a
+// run uses it. A trial's recipe has the trial's id as its scraper, and revision 1.
 type Recipe struct {
 	Scraper  ids.ID       `cbor:"1,keyasint"`
 	Revision uint32       `cbor:"2,keyasint"`
 	Recipe   model.Recipe `cbor:"3,keyasint,omitzero"`
-	// Content names the recipe, which is that content's in memory and left out of what is written.
-	// It is zero until the version that has contents is active.
+	// Content names the recipe. In memory Recipe shares the content's data; encoded, it is left
+	// out. Content is zero until the version ContentsSince is active.
 	Content Hash `cbor:"4,keyasint,omitzero" since:"2"`
 }
 
-// recipesTable has no row for what a scraper names by itself.
+// recipesTable has no record for a recipe that only its scraper names.
 var recipesTable = define(1, "recipes",
 	index("id", true, func(r *Recipe) []any { return []any{r.Scraper, r.Revision} }),
 	index("whole", true, func(r *Recipe) []any {
@@ -58,12 +57,12 @@ var recipesTable = define(1, "recipes",
 	return into
 }).untold()
 
-// Recipe is nil when neither the scraper nor a run uses that revision any more.
+// Recipe returns a recipe; nil: neither the scraper nor a run uses that revision any more.
 func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {
 	if kept := recipesTable.first(v, "id", scraper, revision); kept != nil {
 		return kept
 	}
-	s := v.member(scraper) // also of a deleted group: its runs drain
+	s := v.member(scraper) // even if its group was deleted: its runs still drain
 	if s == nil || s.Revision != revision || s.Content.zero() {
 		return nil
 	}
@@ -71,14 +70,14 @@ func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {
 		Recipe: v.content(s.Content).Recipe}
 }
 
-// RunRecipes lists the recipes that are kept for the runs of a scraper, oldest first.
+// RunRecipes lists the recipes kept for the runs of a scraper, oldest first.
 func (v *View) RunRecipes(scraper ids.ID) []*Recipe {
 	return recipesTable.all(v, "id_prefix", scraper)
 }
 
 func (v *View) content(hash Hash) *Content { return contentsTable.first(v, "id", hash) }
 
-// PutRecipe adds or replaces.
+// PutRecipe adds or replaces a recipe.
 func (t *Tx) PutRecipe(r *Recipe) {
 	if old := recipesTable.first(&t.View, "id", r.Scraper, r.Revision); old != nil {
 		t.RemoveRecipe(old)
@@ -90,13 +89,13 @@ func (t *Tx) PutRecipe(r *Recipe) {
 	recipesTable.put(t, &kept)
 }
 
-// RemoveRecipe removes.
+// RemoveRecipe removes a recipe.
 func (t *Tx) RemoveRecipe(r *Recipe) {
 	recipesTable.remove(t, r)
 	t.release(r.Content)
 }
 
-// release counts one record less that names a recipe; the last takes it along.
+// release uncounts one record that names a recipe. The last one removes the recipe.
 func (t *Tx) release(hash Hash) {
 	if hash.zero() {
 		return
@@ -109,8 +108,8 @@ func (t *Tx) release(hash Hash) {
 	contentsTable.put(t, &content)
 }
 
-// PutScraper adds or replaces. The recipe of a new revision is put before. The scraper takes it
-// over, and leaves that of its old revision to the runs that use it.
+// PutScraper adds or replaces a scraper. A new revision's recipe must be put before. The scraper
+// takes it over, and leaves its old recipe to the runs that use it.
 func (t *Tx) PutScraper(s *Scraper) {
 	kept := *s
 	kept.Content = Hash{}
@@ -143,8 +142,8 @@ func (t *Tx) PutScraper(s *Scraper) {
 	t.came(s.Customer, made)
 }
 
-// RemoveScraper removes a scraper. Recipes of runs stay, and so does that of its revision where
-// runs use it.
+// RemoveScraper removes a scraper. It keeps the recipes of runs, and that of its revision if used
+// says that runs use it.
 func (t *Tx) RemoveScraper(s *Scraper, used bool) {
 	if known, by := t.Customer(s.Customer), t.bytesOf(s); known != nil && by != 0 {
 		customer := *known
@@ -161,7 +160,7 @@ func (t *Tx) RemoveScraper(s *Scraper, used bool) {
 	t.disarrange(s.ID)
 }
 
-// bytesOf is what a scraper takes in a snapshot with its recipe; 0 of one without Content.
+// bytesOf returns a scraper's size in a snapshot with its recipe; 0 without Content.
 func (t *Tx) bytesOf(s *Scraper) int {
 	if s.Content.zero() {
 		return 0
@@ -173,7 +172,7 @@ func (t *Tx) bytesOf(s *Scraper) int {
 	return len(encoded) + t.content(s.Content).Bytes
 }
 
-// use counts one more record that names a recipe. What it returns is shared by all of them.
+// use counts one more record that names a recipe. All of them share what it returns.
 func (t *Tx) use(recipe model.Recipe) (Hash, model.Recipe) {
 	encoded, err := codec.New().Marshal(recipe)
 	if err != nil {
@@ -190,8 +189,7 @@ func (t *Tx) use(recipe model.Recipe) (Hash, model.Recipe) {
 	return content.Hash, content.Recipe
 }
 
-// ShareRecipes brings up to most recipes that were written before the version of contents under
-// their content.
+// ShareRecipes moves up to most recipes, written before ContentsSince, to contents.
 func (t *Tx) ShareRecipes(most int) {
 	if t.ClusterVersion() < ContentsSince {
 		return
@@ -209,7 +207,7 @@ func (t *Tx) ShareRecipes(most int) {
 	}
 }
 
-// share gives the scraper, in memory, what its recipe says.
+// share fills the scraper's fields from its recipe, in memory.
 func (s *Scraper) share(recipe *model.Recipe) {
 	s.Spec.Type, s.Spec.ItemsConfig = recipe.Type, recipe.Fields
 	s.Spec.PostProcessRules = recipe.Rules
@@ -221,7 +219,7 @@ func (s *Scraper) share(recipe *model.Recipe) {
 	}
 }
 
-// nameOf is a customer's name in the memory of the customer's own record.
+// nameOf returns a customer's name as the string in its record, to share the memory.
 func (v *View) nameOf(customer string) string {
 	if c := v.Customer(customer); c != nil {
 		return c.Ref
@@ -229,8 +227,8 @@ func (v *View) nameOf(customer string) string {
 	return customer
 }
 
-// own is a scraper as it is written: without what its recipe says, but for its type, which tells
-// what that is. It is made in into: a million of them in a snapshot would be a gigabyte of garbage.
+// own returns a scraper as it is encoded: without its recipe's fields, except the type, which
+// selects them. It reuses into, since a snapshot's million copies would be a gigabyte of garbage.
 func (s *Scraper) own(into *Scraper) any {
 	if s.Content.zero() {
 		return s

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// definitions are scrapers of all that recipes may be made from, a few of each.
+// definitions generates scrapers with a few of everything that a recipe may have.
 func definitions() *rapid.Generator[model.Scraper] {
 	return rapid.Custom(func(t *rapid.T) model.Scraper {
 		few := rapid.IntRange(0, 2)
@@ -51,9 +51,8 @@ func encoded(t *rapid.T, value any) string {
 	return string(data)
 }
 
-// TestRecipesStandOnce: whatever becomes of scrapers and of the recipes that runs keep, each recipe
-// stands once, for as long as something names it. Everything reads as it was put, also from a
-// snapshot.
+// TestRecipesStandOnce: each recipe is stored once, as long as something names it, whatever happens
+// to scrapers and runs' recipes. Everything reads as it was put, even after a snapshot.
 func TestRecipesStandOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewStore()
@@ -156,7 +155,7 @@ func TestRecipesStandOnce(t *testing.T) {
 	})
 }
 
-// TestScrapersOfAllGroupsComeNewestFirst: a customer's scrapers are merged from its groups.
+// TestScrapersOfAllGroupsComeNewestFirst: a customer's scrapers are merged from all its groups.
 func TestScrapersOfAllGroupsComeNewestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewStore()

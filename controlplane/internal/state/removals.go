@@ -2,8 +2,8 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// Removal is a scraper that was deleted with its rows, in one of the groups where it has some. No
-// read shows them from then on. It is there until background work has removed them.
+// Removal marks, in one group, the rows of a scraper that was deleted with its rows. No read shows
+// them. Background work removes the rows, and then the mark.
 type Removal struct {
 	Group    ids.ID `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`
@@ -18,17 +18,17 @@ var removalsTable = define(2, "removals",
 	}),
 ).untold()
 
-// Removal is nil when nothing of a scraper is being removed in a group.
+// Removal returns the mark; nil: no rows of the scraper are being removed in the group.
 func (v *View) Removal(group, scraper ids.ID) *Removal {
 	return removalsTable.first(v, "id", group, scraper)
 }
 
-// Removals visits all, until visit returns false.
+// Removals visits all marks, until visit returns false.
 func (v *View) Removals(visit func(*Removal) bool) {
 	removalsTable.each(v, false, visit, "id_prefix")
 }
 
-// RemovalsOf lists a customer's.
+// RemovalsOf lists a customer's marks.
 func (v *View) RemovalsOf(customer string) []*Removal {
 	return removalsTable.all(v, "customer_prefix", customer)
 }
@@ -43,8 +43,8 @@ func (v *View) RemovedIn(group ids.ID) []ids.ID {
 	return scrapers
 }
 
-// PutRemoval adds or replaces.
+// PutRemoval adds or replaces a mark.
 func (t *Tx) PutRemoval(r *Removal) { removalsTable.put(t, r) }
 
-// RemoveRemoval removes.
+// RemoveRemoval removes a mark.
 func (t *Tx) RemoveRemoval(r *Removal) { removalsTable.remove(t, r) }

@@ -1,16 +1,16 @@
 package state
 
-// Removed says whether the customer was removed. It stays for its ledger and history.
+// Removed reports whether the customer was removed. Its record stays for its ledger and history.
 func (c *Customer) Removed() bool { return c != nil && c.RemovedAt != 0 }
 
-// CustomersRemoving visits the removed customers with something left that should go, until visit
-// returns false.
+// CustomersRemoving visits the removed customers that are not erased yet, until visit returns
+// false.
 func (v *View) CustomersRemoving(visit func(*Customer) bool) {
 	customersTable.each(v, false, visit, "removing_prefix")
 }
 
-// Leaves says whether the state has something left of a customer that commands remove at once. What
-// has rows, and runs that are not closed, are not among it.
+// Leaves reports whether the state still has anything of a customer that commands remove at once.
+// That leaves out runs that are not closed, and everything with rows.
 func (v *View) Leaves(customer string) bool {
 	left := v.Profile(customer) != nil || len(v.Groups(customer)) > 0 ||
 		len(v.Keys(customer)) > 0 || len(v.AccountsOf(customer)) > 0 ||
@@ -43,10 +43,10 @@ func (v *View) EachClaimOf(customer string, visit func(*Claim) bool) {
 	claimsTable.each(v, false, visit, "id_prefix", customer)
 }
 
-// RemoveProfile removes.
+// RemoveProfile removes a profile.
 func (t *Tx) RemoveProfile(p *Profile) { profilesTable.remove(t, p) }
 
-// RemoveInbox removes a customer's.
+// RemoveInbox removes a customer's inbox.
 func (t *Tx) RemoveInbox(customer string) {
 	if inbox := inboxesTable.first(&t.View, "id", customer); inbox != nil {
 		inboxesTable.remove(t, inbox)

@@ -16,7 +16,7 @@ import (
 var restoredScrapers = flag.Int("restored-scrapers", 2_000,
 	"scrapers in the snapshots that benchmarks read and write, ten of each customer")
 
-// storeToRestore makes a state of customers with their scrapers, all of one recipe.
+// storeToRestore makes a state of customers with scrapers that share one recipe.
 func storeToRestore(b *testing.B) *Store {
 	s := NewStore()
 	// Ids are scattered.
@@ -53,8 +53,8 @@ func storeToRestore(b *testing.B) *Store {
 	return s
 }
 
-// BenchmarkSnapshot writes a snapshot of definitions. Commands share the processors with it, so
-// what counts beside the time is that it leaves no garbage.
+// BenchmarkSnapshot writes a snapshot of definitions. Commands share the processors with it, so it
+// should also leave no garbage.
 func BenchmarkSnapshot(b *testing.B) {
 	s := storeToRestore(b)
 	b.ReportAllocs()
@@ -67,7 +67,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		"ns/scraper")
 }
 
-// BenchmarkTakeSnapshot takes a snapshot of many open runs: commands wait meanwhile.
+// BenchmarkTakeSnapshot takes a snapshot of many open runs, while commands wait.
 func BenchmarkTakeSnapshot(b *testing.B) {
 	const runs = 10_000
 	s := NewStore()

@@ -13,21 +13,21 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// restoredAtOnce is how many records of a snapshot one goroutine decodes at a time.
+// restoredAtOnce is how many records of a snapshot a goroutine decodes at a time.
 const restoredAtOnce = 512
 
-// decoded is some records of a snapshot, with what can be told of them without the others.
+// decoded is a batch of a snapshot's records, with what does not depend on other batches.
 type decoded struct {
 	items [][]item // by index
 	sum   uint64
 	err   error
 }
 
-// restoreTable reads a table's section behind its head. Decoding takes most of the time, so every
-// core does some of it. The trees are built once all keys are known, each in its order.
+// restoreTable reads a table's section after its head. Decoding takes most of the time, so it uses
+// every core. The trees are built in key order once all keys are known.
 func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 	some := make(chan chan decoded, runtime.GOMAXPROCS(0))
-	var given atomic.Bool // up
+	var given atomic.Bool // stop reading
 	go func() {
 		defer close(some)
 		for left := count; left > 0 && !given.Load(); left -= restoredAtOnce {
@@ -46,7 +46,7 @@ func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 	for done := range some {
 		part := <-done
 		if failed != nil {
-			continue // all goroutines have ended when this does
+			continue // drain, so that all goroutines end
 		}
 		if failed = part.err; failed != nil {
 			given.Store(true)
@@ -66,9 +66,8 @@ func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 	return nil
 }
 
-// fill puts records into an empty table, of which the items of each index are given. What is put in
-// order costs a few comparisons with what the processor has at hand; scattered keys cost a walk
-// through memory each.
+// fill puts records into an empty table; items are given by index. Inserting in key order finds the
+// nodes in the processor's cache. Scattered keys would each walk through memory.
 func (c *content) fill(items [][]item) error {
 	var building sync.WaitGroup
 	twice := make([]bool, len(items))
@@ -95,7 +94,7 @@ func (c *content) fill(items [][]item) error {
 	return nil
 }
 
-// readRaw reads so many records, undecoded.
+// readRaw reads count records, undecoded.
 func readRaw(dec *cbor.Decoder, count int) ([]cbor.RawMessage, error) {
 	raw := make([]cbor.RawMessage, count)
 	for i := range raw {
@@ -125,8 +124,8 @@ func (k *kind) decode(raw []cbor.RawMessage) decoded {
 	return d
 }
 
-// join gives the records of a snapshot what they share: recipes, and the names of customers. They
-// are nobody else's yet.
+// join makes a snapshot's records share their recipes and customers' names. Nobody else uses the
+// records yet.
 func (t *Tx) join() error {
 	recipes, names := map[Hash]*model.Recipe{}, map[string]string{}
 	contentsTable.each(&t.View, false, func(c *Content) bool {

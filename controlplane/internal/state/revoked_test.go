@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// What was removed since a backup lets nobody in after a restore, whichever the file and however
-// often.
+// Whatever was removed since a backup gives no access after a restore, whichever file is restored
+// and however often.
 func TestRemovedStaysRemoved(t *testing.T) {
 	id := ids.ID{1}
 	fill := func(tx *Tx) {
@@ -20,7 +20,7 @@ func TestRemovedStaysRemoved(t *testing.T) {
 		tx.RemoveAccount(tx.Account(id))
 		tx.RemovePasskey(tx.Passkey(id))
 	}
-	removeNoted := func(tx *Tx) { // as the commands do
+	removeNoted := func(tx *Tx) { // as commands do
 		share := tx.Share(id, "bob@x.test")
 		remove(tx)
 		tx.PutRevoked(&Revoked{ID: share.RevokedID(), At: tx.Now})
@@ -54,7 +54,7 @@ func TestRemovedStaysRemoved(t *testing.T) {
 	l.restore(a, false)
 	check(l, "the first again", false)
 
-	// The wrong file knows nothing of what the right one has, so only a note says what was removed.
+	// The wrong file lacks what the right one has, so only a mark says what was removed.
 	l = begin()
 	wrong := l.save()
 	l.do(fill)
@@ -73,7 +73,7 @@ func TestRemovedStaysRemoved(t *testing.T) {
 	l.restore(again, false)
 	check(l, "removed anew", false)
 
-	// A cluster that began with another one's backup goes on from it, too.
+	// A cluster restored from another one's backup also continues from it.
 	l = begin()
 	l.do(fill)
 	others := l.save()

@@ -14,12 +14,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Run is what is remembered of a run's units until it is closed: small and exact. A seq of the link
-// list is out, closed, or set aside (neither). Of a set-aside seq whose chain has begun, Begun
-// knows how far it was settled.
+// Run holds the units of a run until it is closed: small and exact. A seq of the link list is out,
+// closed, or set aside (neither). Begun says how far the chain of a set-aside seq is settled.
 //
-// Runs are changed in place, under the store's lock, and are therefore no records of a table. A
-// batch that settles a thousand units would copy as many tree nodes. Snapshots copy them whole.
+// Runs change in place, under the store's lock, and so are not records of a table. A batch that
+// settles a thousand units would copy as many tree nodes. Snapshots copy runs whole.
 type Run struct {
 	Job      ids.ID
 	Out      map[uint32]*Out
@@ -28,55 +27,54 @@ type Run struct {
 	Reserved int64 // sum of Money over Out
 }
 
-// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only.
-// One that comes before its predecessor waits in the row store until that is there, or is removed
-// with the run's other unsettled records.
+// Chain says how far a seq is settled: its pages below Start, and no others. Pages settle in order.
+// A page that arrives before its predecessor waits in the row store. It settles after the
+// predecessor, or is removed with the run's other unsettled records.
 type Chain struct {
 	Start uint32              // lowest page that is not settled
 	From  *model.Continuation // how to fetch it; nil exactly when Start is 0
-	// Domain is the place of its price among the rows of domains in the run's price table, from 1;
-	// 0: its domain has none. A chain that has begun keeps it, whichever leader goes on with it.
+	// Domain is the place of its price among the domain rows of the run's price table, from 1; 0:
+	// its domain has no row. A begun chain keeps it under every leader.
 	Domain uint8
 }
 
-// Out is a seq that has been dispatched and neither closed nor come back. Money is always Price ×
-// (Grant − Free).
+// Out is a dispatched seq that is neither closed nor back. Money is always Price × (Grant − Free).
 type Out struct {
 	Chain
 	Number  uint64 // of its newest dispatch
 	Attempt uint8  // dispatches since a page of the chain last settled
 	Tiers   model.TierSet
 	Grant   uint32 // pages that may still settle under this dispatch, 1 or more
-	Free    uint32 // of them, those that a free request is held for
-	Price   int64  // held per page otherwise
-	Read    *Read  // what it counts towards daily limits, nil: nothing
-	Limited bool   // a daily limit is reached: nothing is held, and nothing will be fetched
-	// Unbilled: billing was off when it went out. Nothing is held, and its pages cost nothing.
+	Free    uint32 // pages of Grant held as free requests
+	Price   int64  // held for each other page
+	Read    *Read  // what it counts as for daily limits, nil: nothing
+	Limited bool   // a daily limit is reached: nothing is held or fetched
+	// Unbilled: billing was off at dispatch. Nothing is held, and its pages cost nothing.
 	Unbilled bool
 }
 
-// Money is what is held for the seq.
+// Money returns what is held for the seq.
 func (o *Out) Money() int64 { return o.Price * int64(o.Grant-o.Free) }
 
-// NewRun makes the sets of a run of which nothing is out.
+// NewRun makes the sets of a run, all empty.
 func NewRun(job ids.ID) *Run {
 	return &Run{Job: job, Out: map[uint32]*Out{}, Closed: roaring.New(), Begun: map[uint32]*Chain{}}
 }
 
-// savedRun is a run in a snapshot: sorted, so that equal states have equal snapshots.
+// savedRun is a run in a snapshot. It is sorted, so that equal states have equal snapshots.
 type savedRun struct {
 	Job    ids.ID       `cbor:"1,keyasint"`
 	Closed []byte       `cbor:"2,keyasint"`
 	Out    []savedOut   `cbor:"3,keyasint,omitempty"`
 	Begun  []savedChain `cbor:"4,keyasint,omitempty"`
-	// Alike has most of what is out, since a fast run has tens of thousands of seqs out.
+	// Alike packs most of the out set, since a fast run has tens of thousands of seqs out.
 	Alike []savedAlike `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
-// savedAlike are seqs that are out and differ in nothing but seq and number.
+// savedAlike holds dispatched seqs that differ only in seq and number.
 type savedAlike struct {
 	As savedOut `cbor:"1,keyasint"` // with seq and number 0
-	// Units has two varints for each (encoding/binary): its seq and its number, less those before.
+	// Units has two varints for each (encoding/binary): its seq and number, less the previous ones.
 	Units []byte `cbor:"2,keyasint"`
 
 	last unit // of Units
@@ -88,7 +86,7 @@ type savedChain struct {
 	Seq   uint32              `cbor:"1,keyasint"`
 	Start uint32              `cbor:"2,keyasint"`
 	From  *model.Continuation `cbor:"3,keyasint,omitempty"`
-	// Domain is made by prices that admins set alone.
+	// Only prices that admins set produce Domain.
 	Domain uint8 `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
@@ -102,7 +100,7 @@ type savedOut struct {
 	Price   int64         `cbor:"7,keyasint"`
 	Read    *Read         `cbor:"8,keyasint,omitempty"`
 	Limited bool          `cbor:"9,keyasint,omitempty"`
-	// Unbilled ones are made by settings alone.
+	// Only settings produce Unbilled.
 	Unbilled bool `cbor:"10,keyasint,omitempty" since:"2"`
 }
 
@@ -114,8 +112,8 @@ func (c savedChain) chain() Chain {
 	return Chain{Start: c.Start, From: c.From, Domain: c.Domain}
 }
 
-// saveRuns are all runs as they are written, but for their order and that of their lists. Commands
-// wait meanwhile, so they share few pieces of memory.
+// saveRuns copies all runs for a snapshot, but sorts neither them nor their lists. Commands wait
+// for it, so it makes few allocations.
 func saveRuns(runs map[ids.ID]*Run) ([]savedRun, error) {
 	var bytesClosed, outs, begun int
 	for _, r := range runs {
@@ -145,7 +143,7 @@ func saveRuns(runs map[ids.ID]*Run) ([]savedRun, error) {
 	return all, nil
 }
 
-// sort puts the lists into the order in which they are written.
+// sort orders the lists as they are written.
 func (saved *savedRun) sort() {
 	slices.SortFunc(saved.Out, func(a, b savedOut) int {
 		return cmp.Compare(a.Chain.Seq, b.Chain.Seq)
@@ -153,7 +151,7 @@ func (saved *savedRun) sort() {
 	slices.SortFunc(saved.Begun, func(a, b savedChain) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// pack moves outs that are alike out of the sorted list, in the order of their first seqs.
+// pack moves similar outs from the sorted list to Alike, in the order of their first seqs.
 func (saved *savedRun) pack() {
 	places := map[savedOut]int{}
 	rest := saved.Out[:0]

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// fastRun has as much out as two seconds of 20,000 pages/s bring, in 1,000,000 seqs.
+// fastRun has a million seqs, and as many out as 20,000 pages/s bring in two seconds.
 func fastRun() *Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	run := NewRun(ids.ID{7})
@@ -43,7 +43,7 @@ func snapshotWith(t *testing.T, run *Run, version int) (*Snapshot, []byte) {
 	return snap, b.Bytes()
 }
 
-// A run of a million addresses has to fit into 1 MiB with its closed set, of 125 KB.
+// A run of a million addresses must fit into 1 MiB, including its closed set of 125 KB.
 func TestSeqsThatAreOutTakeLittle(t *testing.T) {
 	run := fastRun()
 	_, data := snapshotWith(t, run, SnapshotVersion)
@@ -78,7 +78,7 @@ func TestSeqsOutThatAreCutShortAreRefused(t *testing.T) {
 	}
 }
 
-// What follows on another page, or counts towards a day's limit, is not like others.
+// A seq that continues on another page, or counts towards a daily limit, is not packed.
 func TestWhatIsOutOnItsOwnStaysWhole(t *testing.T) {
 	saved := savedRun{Out: []savedOut{{Chain: savedChain{From: &model.Continuation{Page: 2}}},
 		{Read: &Read{Day: 3}}, {Grant: 1}}}

@@ -30,10 +30,10 @@ var schemasTable = define(1, "schemas",
 	}),
 ).told((*Schema).telling)
 
-// Schema is nil when there is none of that id.
+// Schema returns the schema with an id, or nil.
 func (v *View) Schema(id ids.ID) *Schema { return schemasTable.first(v, "id", id) }
 
-// ReadableSchema is a schema that a customer may read: its own, or a global one; else nil. The id
+// ReadableSchema returns a schema that a customer may read: its own or a global one; else nil. id
 // is as a scraper has it.
 func (v *View) ReadableSchema(customer, id string) *Schema {
 	parsed, err := ids.Parse(id)
@@ -52,13 +52,13 @@ func (v *View) Schemas(customer string) []*Schema {
 	return schemasTable.all(v, "customer_prefix", customer)
 }
 
-// GlobalSchema is the global schema of a type and version, nil when there is none.
+// GlobalSchema returns the global schema of a type and version, nil when there is none.
 func (v *View) GlobalSchema(kind string, version int64) *Schema {
 	return schemasTable.first(v, "version_prefix", "", kind, version)
 }
 
-// RecipeOf is the recipe of a scraper as it would be frozen now, under an endpoint's tag if it has
-// one. ok is false when its schema is not there for the customer (any more).
+// RecipeOf returns a scraper's recipe as it would be frozen now, with the endpoint tag if it has
+// one. ok is false if the customer has no such schema (any more).
 func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recipe model.Recipe,
 	ok bool) {
 	recipe = spec.Recipe()
@@ -76,13 +76,13 @@ func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recip
 	return recipe, true
 }
 
-// PutSchema adds or replaces.
+// PutSchema adds or replaces a schema.
 func (t *Tx) PutSchema(s *Schema) { schemasTable.put(t, s) }
 
-// RemoveSchema removes.
+// RemoveSchema removes a schema.
 func (t *Tx) RemoveSchema(s *Schema) { schemasTable.remove(t, s) }
 
-// Preview is a deletion that was shown and not done yet.
+// Preview is a deletion that was previewed and not confirmed yet.
 type Preview struct {
 	Token     string  `cbor:"1,keyasint"`
 	Customer  string  `cbor:"2,keyasint"`
@@ -94,15 +94,15 @@ type Preview struct {
 	Expires   int64   `cbor:"8,keyasint"`
 }
 
-// Cascade is what hangs on the target of a deletion.
+// Cascade is what a deletion takes along with its target.
 type Cascade struct {
 	Name   string  `cbor:"1,keyasint"` // of the target
 	Type   string  `cbor:"2,keyasint"` // of the target: SCHEMA
 	Counts []Count `cbor:"3,keyasint,omitempty"`
-	Digest uint64  `cbor:"4,keyasint"` // of which ones they are
+	Digest uint64  `cbor:"4,keyasint"` // of the ids of what it takes along
 }
 
-// Count is how many things of a kind it reaches, 0 of a kind that it does not count.
+// Count returns how many things of a kind it takes along, 0 for a kind that it does not count.
 func (c *Cascade) Count(name string) int {
 	for _, count := range c.Counts {
 		if count.Name == name {
@@ -112,7 +112,7 @@ func (c *Cascade) Count(name string) int {
 	return 0
 }
 
-// Count is how many things of a kind a deletion reaches.
+// Count is how many things of a kind a deletion takes along.
 type Count struct {
 	Name string `cbor:"1,keyasint"`
 	N    int    `cbor:"2,keyasint"`
@@ -130,10 +130,10 @@ var previewsTable = define(1, "previews",
 	index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
 ).untold()
 
-// Preview is nil when there is none of that token.
+// Preview returns the preview with a token, or nil.
 func (v *View) Preview(token string) *Preview { return previewsTable.first(v, "id", token) }
 
-// NewestPreview is the newest preview of a deletion, nil when there is none.
+// NewestPreview returns the newest preview of a deletion, nil when there is none.
 func (v *View) NewestPreview(customer, operation string, target ids.ID, query string) *Preview {
 	var newest *Preview
 	previewsTable.each(v, true, func(p *Preview) bool { newest = p; return false }, "target_prefix",
@@ -141,19 +141,18 @@ func (v *View) NewestPreview(customer, operation string, target ids.ID, query st
 	return newest
 }
 
-// Previews lists a customer's previews, in the order in which they expire.
+// Previews lists a customer's previews in the order of expiry.
 func (v *View) Previews(customer string) []*Preview {
 	return previewsTable.all(v, "customer_prefix", customer)
 }
 
-// PreviewsByExpiry visits all previews, those that expire first before others, until visit returns
-// false.
+// PreviewsByExpiry visits all previews in the order of expiry, until visit returns false.
 func (v *View) PreviewsByExpiry(visit func(*Preview) bool) {
 	previewsTable.each(v, false, visit, "expiry_prefix")
 }
 
-// PutPreview adds.
+// PutPreview adds a preview.
 func (t *Tx) PutPreview(p *Preview) { previewsTable.put(t, p) }
 
-// RemovePreview removes.
+// RemovePreview removes a preview.
 func (t *Tx) RemovePreview(p *Preview) { previewsTable.remove(t, p) }

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Group owns one data collection.
+// Group is one data collection.
 type Group struct {
 	ID                  ids.ID `cbor:"1,keyasint"`
 	Customer            string `cbor:"2,keyasint"`
@@ -18,22 +18,22 @@ type Group struct {
 	CreatedAt           int64  `cbor:"7,keyasint"`
 	UpdatedAt           int64  `cbor:"8,keyasint"`
 	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
-	// Retention is how many newest runs of each scraper keep their rows, 0: the scrapers say.
+	// Retention is how many of each scraper's newest runs keep their rows, 0: the scraper decides.
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 	// Zone is the time zone of its starts, "": UTC.
 	Zone string `cbor:"11,keyasint,omitempty" since:"2"`
-	// Of is the group that this one is the sibling of, zero: none. Made says how its rows are made
-	// of that group's.
+	// Of is the group that this one is a sibling of, zero: none. Made says how its rows are made
+	// from that group's.
 	Of   ids.ID `cbor:"12,keyasint,omitzero" since:"2"`
 	Made Made   `cbor:"13,keyasint,omitempty" since:"2"`
-	// Setup is since when the group has a matching setup, in Unix milliseconds; 0: it has none.
+	// Setup is when the group got its matching setup, in Unix milliseconds; 0: it has none.
 	Setup int64 `cbor:"14,keyasint,omitempty" since:"2"`
-	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
+	// Quarantine delays its runs: they count once COMPLETED, and unusual ones once released.
 	Quarantine bool `cbor:"15,keyasint,omitempty" since:"2"`
-	// Alerts says which changes from run to run its customer is told of, nil: none.
+	// Alerts says which changes between runs its customer is told of, nil: none.
 	Alerts *Alerts `cbor:"16,keyasint,omitempty" since:"2"`
 	// RowsRemoved is when a scraper was last deleted with rows of the group, in Unix milliseconds;
-	// 0: none was.
+	// 0: never.
 	RowsRemoved int64 `cbor:"17,keyasint,omitempty" since:"2"`
 }
 
@@ -52,7 +52,7 @@ var groupsTable = define(1, "groups",
 // (decision 46).
 const NamesakesSince = 2
 
-// Group is nil when there is none of that id.
+// Group returns the group with an id, or nil.
 func (v *View) Group(id ids.ID) *Group { return groupsTable.first(v, "id", id) }
 
 // Groups lists a customer's groups, oldest first.
@@ -65,15 +65,15 @@ func (v *View) EachGroup(visit func(*Group) bool) {
 	groupsTable.each(v, false, visit, "id_prefix")
 }
 
-// Sibling is the group whose rows are made of another one's in a way, nil when there is none.
+// Sibling returns the group whose rows are made from another's in a way, nil when there is none.
 func (v *View) Sibling(of ids.ID, made Made) *Group {
 	return groupsTable.first(v, "sibling", of, string(made))
 }
 
-// Siblings lists the groups whose rows are made of another one's.
+// Siblings lists the groups whose rows are made from another group's.
 func (v *View) Siblings(of ids.ID) []*Group { return groupsTable.all(v, "sibling_prefix", of) }
 
-// OwnGroups counts the customer's groups that somebody made, not the service.
+// OwnGroups counts the customer's groups, without those that the service made.
 func (v *View) OwnGroups(customer string) (count int) {
 	for _, g := range v.Groups(customer) {
 		if g.Of.IsZero() {
@@ -83,7 +83,7 @@ func (v *View) OwnGroups(customer string) (count int) {
 	return count
 }
 
-// PutGroup adds or replaces.
+// PutGroup adds or replaces a group.
 func (t *Tx) PutGroup(g *Group) { groupsTable.put(t, g) }
 
 // Scraper is a saved scraper. Revision counts up with every change of its recipe.
@@ -99,14 +99,14 @@ type Scraper struct {
 	ListRun bool   `cbor:"8,keyasint,omitempty"`
 	Tag     string `cbor:"9,keyasint,omitempty"`
 	LastJob ids.ID `cbor:"10,keyasint,omitempty"` // newest run, zero: never run
-	// Content names the recipe of the revision. What it says is that content's in memory and left
-	// out of what is written. It is zero until the version that has contents is active.
+	// Content names the revision's recipe. In memory Spec shares the content's data; encoded, it is
+	// left out. Content is zero until the version ContentsSince is active.
 	Content Hash `cbor:"11,keyasint,omitzero" since:"2"`
-	// Past is of the runs that have left the state, nil: none has.
+	// Past sums up the runs that have left the state, nil: none has.
 	Past *PastRuns `cbor:"12,keyasint,omitempty" since:"2"`
-	// Filled says that a file of it was imported: it has had rows.
+	// Filled says that a file was imported into it: it has had rows.
 	Filled bool `cbor:"13,keyasint,omitempty" since:"2"`
-	// Protection is how its files add to each other. Nil: it is its group's to say (Protects).
+	// Protection says how its files are merged. Nil: its group decides (Protects).
 	Protection *Protection `cbor:"14,keyasint,omitempty" since:"2"`
 }
 
@@ -116,8 +116,7 @@ var scrapersTable = define(1, "scrapers",
 	index("group", true, func(s *Scraper) []any { return []any{s.Group, s.CreatedAt, s.ID} }),
 ).written((*Scraper).own).told((*Scraper).telling)
 
-// nameKey is where a name stands: one of the customer, and that of an upload one of its group
-// (decision 46).
+// nameKey is the scope of a name: the customer, or for an upload its group (decision 46).
 func (s *Scraper) nameKey() []any {
 	if s.Spec.Type == model.File {
 		return []any{s.Customer, s.Spec.Name, s.Group}
@@ -125,28 +124,28 @@ func (s *Scraper) nameKey() []any {
 	return []any{s.Customer, s.Spec.Name}
 }
 
-// UploadByName is the upload of a name in a group, nil when there is none.
+// UploadByName returns the upload with a name in a group, nil when there is none.
 func (v *View) UploadByName(customer string, group ids.ID, name string) *Scraper {
 	return v.shown(scrapersTable.first(v, "name", customer, name, group))
 }
 
-// Scraper is nil when there is none of that id. One whose group was deleted is there no more.
+// Scraper returns the scraper with an id; nil: there is none, or its group was deleted.
 func (v *View) Scraper(id ids.ID) *Scraper { return v.shown(v.member(id)) }
 
-// ScraperByName is nil when the customer has none of that name.
+// ScraperByName returns a customer's scraper with a name; nil: as for Scraper.
 func (v *View) ScraperByName(customer, name string) *Scraper {
 	return v.shown(v.MemberByName(customer, name))
 }
 
-// member is a scraper as it is written, though its group was deleted.
+// member returns a scraper, even if its group was deleted.
 func (v *View) member(id ids.ID) *Scraper { return scrapersTable.first(v, "id", id) }
 
-// MemberByName is the scraper that has a name, though its group was deleted.
+// MemberByName returns the scraper with a name, even if its group was deleted.
 func (v *View) MemberByName(customer, name string) *Scraper {
 	return scrapersTable.first(v, "name", customer, name)
 }
 
-// shown is nil of a scraper whose group was deleted.
+// shown returns the scraper, or nil if its group was deleted.
 func (v *View) shown(s *Scraper) *Scraper {
 	if s == nil || v.DeletedGroup(s.Group) != nil {
 		return nil
@@ -154,9 +153,9 @@ func (v *View) shown(s *Scraper) *Scraper {
 	return s
 }
 
-// Scrapers visits a customer's scrapers, newest first, until visit returns false. Those of siblings
-// are the service's. It merges those of its groups: an index of its own would cost each scraper 400
-// bytes of memory.
+// Scrapers visits a customer's scrapers, newest first, until visit returns false. It leaves out
+// siblings' scrapers, which are the service's. It merges the groups' lists: a separate index would
+// cost each scraper 400 bytes of memory.
 func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 	var newest queue
 	for _, g := range v.Groups(customer) {
@@ -170,14 +169,14 @@ func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 	}
 }
 
-// GroupScrapers visits a group's scrapers, newest first, until visit returns false. Of a deleted
-// group it visits those that are to be removed.
+// GroupScrapers visits a group's scrapers, newest first, until visit returns false. In a deleted
+// group it visits those still to be removed.
 func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
 }
 
 // GroupScrapersFrom visits a group's scrapers, oldest first, until visit returns false. It begins
-// behind the one that was made at a time and has an id.
+// after the scraper made at a time with an id.
 func (v *View) GroupScrapersFrom(group ids.ID, made int64, id ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.from(v, func(s *Scraper) bool {
 		if s.Group == group && s.CreatedAt == made && s.ID == id {
@@ -187,8 +186,8 @@ func (v *View) GroupScrapersFrom(group ids.ID, made int64, id ids.ID, visit func
 	}, "group", group, made, id)
 }
 
-// GroupsOf are the groups where a scraper has rows, as far as the state knows. These are its own,
-// and those that its runs were in before it was moved.
+// GroupsOf returns the groups where a scraper has rows, as far as the state knows. These are its
+// own, and those of runs before it was moved.
 func (v *View) GroupsOf(s *Scraper) []ids.ID {
 	groups := []ids.ID{s.Group}
 	add := func(group ids.ID) {

@@ -2,35 +2,35 @@ package state
 
 import "strconv"
 
-// SkipReason says why a scraper was not launched with its group (decision 52).
+// SkipReason says why a start did not launch a scraper (decision 52).
 type SkipReason uint8
 
-// The reasons. They are stored, so their numbers stay.
+// The reasons. They are stored, so their numbers must stay.
 const (
 	SkipFile         SkipReason = 1 // its rows are uploaded
 	SkipRunning      SkipReason = 2
-	SkipNoSource     SkipReason = 3 // it has no address to begin at, or is not there any more
+	SkipNoSource     SkipReason = 3 // it has no start address, or was removed
 	SkipInvalid      SkipReason = 4 // its recipe cannot run
 	SkipUnaffordable SkipReason = 5
-	SkipTiers        SkipReason = 6 // the server has none of the tiers that it may use
+	SkipTiers        SkipReason = 6 // the server has none of the tiers it may use
 	SkipLimit        SkipReason = 7 // too many runs are open
-	SkipSchema       SkipReason = 8 // its schema is not there any more
+	SkipSchema       SkipReason = 8 // its schema was removed
 	SkipUnreachable  SkipReason = 9
-	SkipBlocked      SkipReason = 10 // an admin has blocked the customer; of due starts alone
-	SkipPlan         SkipReason = 11 // the customer's plan does not start by itself; so, too
-	SkipStarting     SkipReason = 12 // what the start before it launches is under way; so, too
-	SkipPaused       SkipReason = 13 // it does not start by itself any more; so, too
+	SkipBlocked      SkipReason = 10 // an admin has blocked the customer; only for due starts
+	SkipPlan         SkipReason = 11 // the plan has no schedules; only for due starts
+	SkipStarting     SkipReason = 12 // the previous start is still launching; only for due starts
+	SkipPaused       SkipReason = 13 // its schedule was paused; only for due starts
 )
 
-// skipNames are the reasons as people see them.
+// skipNames lists the reasons' names in the API.
 func skipNames() []string {
 	return []string{"", "FILE", "ALREADY_RUNNING", "NO_SOURCE", "CONFIG_INVALID", "NOT_AFFORDABLE",
 		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE",
 		"CUSTOMER_BLOCKED", "FEATURE_NOT_IN_PLAN", "STILL_STARTING", "PAUSED"}
 }
 
-// Refusal says whether nothing starts until somebody mends it: the balance, the plan or the recipe,
-// or an admin, stands in the way.
+// Refusal reports whether nothing starts until somebody acts: on the balance, the plan, the recipe
+// or a block.
 func (r SkipReason) Refusal() bool {
 	switch r {
 	case SkipUnaffordable, SkipBlocked, SkipPlan, SkipInvalid, SkipSchema:
@@ -39,8 +39,8 @@ func (r SkipReason) Refusal() bool {
 	return false
 }
 
-// Outranks says whether of two reasons this one is told, and the other one is not. What money mends
-// goes before what somebody else mends, and that before what nobody has to.
+// Outranks reports whether r is told instead of other. A reason that money resolves comes first,
+// then one that somebody else must resolve, then the rest.
 func (r SkipReason) Outranks(other SkipReason) bool { return r.rank() > other.rank() }
 
 func (r SkipReason) rank() int {
@@ -55,7 +55,7 @@ func (r SkipReason) rank() int {
 	return 0
 }
 
-// String is the reason as people see it; one of a later version is its number.
+// String returns the reason's name in the API, or the number of a later version's reason.
 func (r SkipReason) String() string {
 	if names := skipNames(); int(r) < len(names) {
 		return names[r]

@@ -13,16 +13,16 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec"
 )
 
-// SnapshotVersion is the newest version that is read. Every version ever released stays readable
-// (testdata). What is written is the cluster's version. A binary that cannot apply what made the
-// state refuses it, and does not drop what it does not know.
+// SnapshotVersion is the newest readable version. Every version ever released stays readable
+// (testdata). The version written is the cluster's. A binary refuses a state of a later version,
+// instead of dropping data that it does not know.
 const SnapshotVersion = 2
 
-// Snapshot is the whole state at one moment.
+// Snapshot is the whole state at a moment.
 type Snapshot struct {
 	view   *View
 	runs   []savedRun // in any order, as are their lists
-	failed error      // of the runs
+	failed error      // the error of saveRuns
 	header snapshotHeader
 }
 
@@ -33,7 +33,7 @@ type snapshotHeader struct {
 	Dispatched uint64 `cbor:"4,keyasint"`
 }
 
-// section precedes a table's records, or the runs.
+// section precedes the records of a table, or the runs.
 type section struct {
 	Name  string `cbor:"1,keyasint"`
 	Count int    `cbor:"2,keyasint"`
@@ -41,8 +41,8 @@ type section struct {
 
 const runsSection = "runs"
 
-// Snapshot takes the state as it is now. It must not run beside Update, so commands wait for it. Of
-// each open run it copies what changes in place, and leaves the order to Write.
+// Snapshot takes the current state. It must not run beside Update, so commands wait for it. It
+// copies the sets of open runs, which change in place, and leaves sorting to Write.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -86,11 +86,11 @@ func (s *Snapshot) Write(w io.Writer) error {
 	return buffered.Flush()
 }
 
-// write writes the records as a section.
+// write writes a table's records as a section.
 func (k *kind) write(enc *cbor.Encoder, v *View) error {
 	all := contentOf(v.tables, k).trees[k.id]
 	if all.Len() == 0 && k.since > 1 {
-		return nil // nodes of before read what holds nothing of it
+		return nil // so that older nodes can read the snapshot while the table is empty
 	}
 	if err := enc.Encode(section{Name: k.name, Count: all.Len()}); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (k *kind) write(enc *cbor.Encoder, v *View) error {
 	return err
 }
 
-// yieldAfter is how many records are written before commands get their turn: a core that they wait
-// for would be theirs after 10 ms only.
+// yieldAfter is the number of records written before commands get a turn. Otherwise a waiting
+// command would get a core only after 10 ms.
 const yieldAfter = 64
 
 // Restore reads a snapshot into a new store.

@@ -18,11 +18,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current snapshot")
 
-// current is the golden file of what is written now. A change of the encoding, once released, is a
-// new file here; the old ones stay, and stay readable.
+// current is the golden file of the encoding in use. A released change of the encoding gets a new
+// file here; the old ones stay readable.
 const current = "snapshot-v2"
 
-// sampleStore has a record in each table and a run, every field of them set.
+// sampleStore has a record in each table and a run, with every field set.
 func sampleStore(t *testing.T) *Store {
 	t.Helper()
 	s := NewStore()
@@ -36,7 +36,7 @@ func sampleStore(t *testing.T) *Store {
 			case *Cluster:
 				record.Version = SnapshotVersion
 			case *Claim:
-				record.Operation, record.Key = "", "" // for which the name stands
+				record.Operation, record.Key = "", "" // the name replaces them
 			case *Recipe:
 				record.Content, record.Recipe = content.Hash, content.Recipe
 			case *Scraper:
@@ -113,7 +113,7 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 	}
 }
 
-// A field that runs gain must be looked after in the test above, and in saveRuns.
+// A new field of Run must be added to the test above and to saveRuns.
 func TestSampleRunIsComplete(t *testing.T) {
 	for _, run := range sampleStore(t).runs {
 		value := reflect.ValueOf(*run)
@@ -172,8 +172,7 @@ func TestReleasedSnapshotsStayReadable(t *testing.T) {
 	}
 }
 
-// Nodes of before know no table that is newer than they are: it stands in a snapshot from the first
-// record on.
+// Older nodes do not know newer tables. A table is in a snapshot only once it has a record.
 func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 	s := sampleStore(t)
 	held := write(t, s)
@@ -289,8 +288,8 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRepeatedRecordsAreRefused: a snapshot that holds a key twice is damaged. Which of the two
-// would stand is nobody's to guess.
+// TestRepeatedRecordsAreRefused: a snapshot with a repeated key is damaged, since nobody can tell
+// which record is right.
 func TestRepeatedRecordsAreRefused(t *testing.T) {
 	mode, _ := codec.New().Modes()
 	for _, records := range [][]*Group{

@@ -1,20 +1,20 @@
 package state
 
-// StepsSince is the first cluster version in which customers note what they have come to.
+// StepsSince is the first cluster version that records customers' first steps.
 const StepsSince = 2
 
-// Steps are how far a customer has come since it signed up. What it has deleted since counts.
+// Steps says how far a customer has come since it signed up. Deleted things still count.
 type Steps struct {
 	Scraper bool // it has made one
-	Run     bool // it has launched one, samples and previews apart
-	TopUps  int  // that were paid and credited; 2: or more
+	Run     bool // it has launched one; samples and previews do not count
+	TopUps  int  // paid and credited; 2: two or more
 }
 
-// maxSteps is how many top-ups are told apart.
+// maxSteps is the highest count of top-ups.
 const maxSteps = 2
 
-// Steps are those of a customer. What a customer did before it was noted is known by what the state
-// has: its scrapers, and the newest runs, which never leave it.
+// Steps returns a customer's steps. For the time before they were recorded it uses what the state
+// has: scrapers, and the newest runs, which never leave it.
 func (v *View) Steps(c *Customer) Steps {
 	steps := Steps{Run: c.Ran || v.ran(c.Ref)}
 	steps.Scraper = c.Made || steps.Run || v.made(c.Ref)
@@ -40,7 +40,7 @@ func (v *View) ran(customer string) (found bool) {
 	return found
 }
 
-// came notes once that a customer has come to something.
+// came records a customer's first step of a kind.
 func (t *Tx) came(customer string, did func(*Customer) *bool) {
 	known := t.Customer(customer)
 	if known == nil || t.ClusterVersion() < StepsSince || *did(known) {

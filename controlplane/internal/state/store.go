@@ -1,10 +1,10 @@
-// Package state owns the replicated state. It has one table per kind of record, in B-trees, of
-// which a view keeps those of its moment. Beside them are the sets of units of open runs (runs.go):
-// they are too large and change too often for copies. It reads no clock, no random source and no
-// network, and decides nothing: commands (fsm) do.
+// Package state owns the replicated state. Each kind of record has a table, in B-trees. A view
+// keeps the tables as they were at its moment. Beside the tables are the sets of units of open runs
+// (runs.go), which are too large and change too often for copies. The package reads no clock, no
+// random source and no network. It makes no decisions: commands (fsm) do.
 //
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own
-// clock. Money is in micros. Records that a read returned must be copied before they are changed.
+// clock. Money is in micros. Copy a record that a read returned before you change it.
 package state
 
 import (
@@ -16,13 +16,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads
-// from any.
+// Store is one node's copy of the state. Only the state machine's goroutine writes it; any
+// goroutine may read it.
 type Store struct {
 	tables  atomic.Pointer[[]*content]
 	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
 
-	// guards what follows; the state machine holds it while it applies a command
+	// mu guards what follows; the state machine holds it while it applies a command
 	mu         sync.RWMutex
 	runs       map[ids.ID]*Run
 	dispatched uint64 // number of the newest dispatch
@@ -30,7 +30,7 @@ type Store struct {
 	index      uint64 // Raft index of the newest command
 	sum        uint64 // over all records
 	digests    []Digest
-	summer     summer // the state machine's
+	summer     summer // used only by the state machine
 
 	followers followers
 }
@@ -47,15 +47,15 @@ func NewStore() *Store {
 	return s
 }
 
-// ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or
-// unknown.
+// ReadRun passes a run's sets to read, which must not change or keep them. They are nil when the
+// run is closed or unknown.
 func (s *Store) ReadRun(job ids.ID, read func(*Run)) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	read(s.runs[job])
 }
 
-// Progress is the newest command's index and the state's time in Unix milliseconds.
+// Progress returns the newest command's index and the state time in Unix milliseconds.
 func (s *Store) Progress() (index uint64, now int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -79,28 +79,28 @@ type View struct{ tables []*content }
 // View takes a snapshot.
 func (s *Store) View() *View { return &View{*s.tables.Load()} }
 
-// Tx is one command's write. Tables change all at once when it is committed, or not at all. The
-// sets of runs change in place, so a command refuses what it must refuse before it touches them.
+// Tx is one command's write. Its changes to tables are committed together or not at all. The sets
+// of runs change in place, so a command must not touch them before all checks have passed.
 type Tx struct {
 	View
 	store   *Store
-	changed []*watcher // to be told once the command is seen
-	touches []touching // what followers are told of then
-	cluster *Cluster   // as the command puts it; nil: it does not
+	changed []*watcher // to be fired once the command is visible
+	touches []touching // what followers are told then
+	cluster *Cluster   // set by the command; nil: unchanged
 	sum     uint64     // what the command adds to the sum over all records
 	ended   []ids.ID   // runs that the command ends
 	// for the audit trail
 	actor      *Actor
 	byAdmin    bool
 	noted      []noted
-	passedOver uint32 // changes beyond those that are noted
+	passedOver uint32 // changes that found no place in noted
 
 	Index uint64 // Raft index of the command
 	Now   int64  // state time, Unix milliseconds
 }
 
-// Update applies one command under the store's lock: state time becomes the larger of its last
-// value and stamp. When apply fails the tables stay as they were.
+// Update applies one command under the store's lock. State time becomes the larger of its old value
+// and stamp. If apply fails, the tables stay as they were.
 func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,19 +121,19 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
-// beginTx starts a command's write. Nobody sees any of it before commit.
+// beginTx starts a command's write. Nothing of it is visible before commit.
 func (s *Store) beginTx(index uint64) *Tx {
 	return &Tx{View: View{slices.Clone(*s.tables.Load())}, store: s, Index: index, Now: s.now}
 }
 
-// commit makes all seen that the command has written.
+// commit makes the command's changes visible.
 func (t *Tx) commit() {
 	for _, c := range t.tables {
-		if c.mine != nil { // what others read is not written, not even with what it has
+		if c.mine != nil { // else others read c: even writing nil is a race
 			c.mine = nil
 		}
 	}
-	seen := t.tables // alone: what else the command had is nobody's from now on
+	seen := t.tables // a copy, so that nothing keeps the rest of the Tx in memory
 	t.store.tables.Store(&seen)
 	t.store.sum += t.sum
 	for _, w := range t.changed {
@@ -142,7 +142,7 @@ func (t *Tx) commit() {
 	t.store.followers.tell(t.touches, t.Index)
 }
 
-// own is what a table holds, to be changed.
+// own returns a table's content, which the command may change.
 func (t *Tx) own(k *kind) *content {
 	c := contentOf(t.tables, k)
 	if c.mine == nil {
@@ -154,8 +154,8 @@ func (t *Tx) own(k *kind) *content {
 	return c
 }
 
-// ClusterVersion is the version that all members can apply, 1 or more. Before the cluster's first
-// command there is none: whoever founds it decides.
+// ClusterVersion returns the version that all members can apply, 1 or more. founded is false before
+// the cluster's first command, whose proposer chooses the version.
 func (s *Store) ClusterVersion() (version uint32, founded bool) {
 	version = s.version.Load()
 	return max(version, 1), version > 0
@@ -168,8 +168,8 @@ func (s *Store) LastDispatch() uint64 {
 	return s.dispatched
 }
 
-// Abandon tells all who watch a record, or follow a customer, that the store is replaced by another
-// one: they look again. Views stay as they are.
+// Abandon wakes all who watch a record or follow a customer, since another store replaces this one.
+// Views stay as they are.
 func (s *Store) Abandon() {
 	s.followers.abandon()
 	for _, c := range *s.tables.Load() {
@@ -181,16 +181,16 @@ func (s *Store) Abandon() {
 	}
 }
 
-// Run is the sets of a run, to be changed in place; nil when the run is closed or unknown.
+// Run returns a run's sets, to be changed in place; nil when the run is closed or unknown.
 func (t *Tx) Run(job ids.ID) *Run { return t.store.runs[job] }
 
-// AddRun keeps the sets of a new run.
+// AddRun adds the sets of a new run.
 func (t *Tx) AddRun(r *Run) { t.store.runs[r.Job] = r }
 
-// DropRun forgets the sets of a closed run.
+// DropRun removes the sets of a closed run.
 func (t *Tx) DropRun(job ids.ID) { delete(t.store.runs, job) }
 
-// NextDispatch numbers a dispatch.
+// NextDispatch returns the next dispatch number.
 func (t *Tx) NextDispatch() uint64 {
 	t.store.dispatched++
 	return t.store.dispatched
@@ -201,7 +201,7 @@ func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
 
 func (tb *table[R]) put(t *Tx, record *R) { t.insert(&tb.kind, record) }
 
-// remove panics when there is no such record: only a programmer's slip does that.
+// remove panics when there is no such record, which only a programmer's slip can cause.
 func (tb *table[R]) remove(t *Tx, record *R) {
 	c := t.own(&tb.kind)
 	old := c.remove(record)
@@ -225,14 +225,14 @@ func (t *Tx) insert(k *kind, record any) {
 	t.note(c, keys[k.id], true)
 }
 
-// note has those told who watch a record.
+// note collects the watchers of a changed record.
 func (t *Tx) note(c *content, id string, there bool) {
 	if c.kind.watched {
 		t.changed = append(t.changed, c.rewatch(id, there))
 	}
 }
 
-// first is the record under an index, nil when there is none.
+// first returns the first record under an index, nil when there is none.
 func (tb *table[R]) first(v *View, index string, args ...any) *R {
 	c := contentOf(v.tables, &tb.kind)
 	at, whole := tb.find(index)
@@ -249,13 +249,13 @@ func (tb *table[R]) first(v *View, index string, args ...any) *R {
 	return found
 }
 
-// watch is the record of an id with a channel that is closed when the answer may have changed.
+// watch returns the record with an id, and a channel that is closed when it may have changed.
 func (tb *table[R]) watch(v *View, id any) (*R, <-chan struct{}) {
 	return tb.first(v, "id", id),
 		contentOf(v.tables, &tb.kind).watcherOf(string(key(id))).watch()
 }
 
-// each calls visit for the records under an index, in its order, until visit returns false.
+// each visits the records under an index, in its order, until visit returns false.
 func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index string, args ...any) {
 	at, whole := tb.find(index)
 	if whole {
@@ -268,19 +268,19 @@ func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index strin
 		func(record any) bool { return visit(record.(*R)) })
 }
 
-// count is how many records are in an index.
+// count returns the number of records in an index.
 func (tb *table[R]) count(v *View, index string) int {
 	at, _ := tb.find(index)
 	return contentOf(v.tables, &tb.kind).trees[at].Len()
 }
 
-// backwards are the records whose keys of an index begin with what is given, the last one first.
+// backwards reads the records whose keys in an index begin with args, the last one first.
 func (tb *table[R]) backwards(v *View, index string, args ...any) *cursor {
 	at, _ := tb.find(index)
 	return &cursor{from: contentOf(v.tables, &tb.kind).read(at), prefix: string(key(args...))}
 }
 
-// from is each for the records at and behind a key of an index.
+// from visits the records from a key of an index on, until visit returns false.
 func (tb *table[R]) from(v *View, visit func(*R) bool, index string, args ...any) {
 	at, _ := tb.find(index)
 	contentOf(v.tables, &tb.kind).read(at).AscendGreaterOrEqual(

@@ -7,40 +7,39 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Restoration is what a restore adds to the two states.
+// Restoration is what a restore needs besides the two states.
 type Restoration struct {
 	Generation ids.ID // a new one
-	// Stored are the runs that the row store has pages of and that started at the backup's state
-	// time or later.
+	// Stored lists the runs with pages in the row store that started at the backup's state time or
+	// later.
 	Stored []Undone
-	// ReviveKeys makes keys valid again that were revoked since the backup.
+	// ReviveKeys makes keys revoked since the backup valid again.
 	ReviveKeys bool
-	Actor      *Actor // who restores; nil: the cluster does not know
+	Actor      *Actor // who restores; nil: unknown
 }
 
-// Changes is how a restored state differs from the one that it follows. Money is in micros.
+// Changes is how a restored state differs from the one that it replaces. Money is in micros.
 type Changes struct {
-	Undone        int   // runs that were launched after the backup
-	Reopened      int   // runs that had ended and are open again
-	KeysKept      int   // keys of the backup that were revoked since, and stay so
-	KeysRevived   int   // keys that were revoked since and are valid again
-	KeysGone      int   // keys that were made since
-	CustomersGone int   // customers who came since
-	ScrapersGone  int   // scrapers that were made since
-	ScrapersBack  int   // scrapers that were changed since
+	Undone        int   // runs launched after the backup
+	Reopened      int   // ended runs that are open again
+	KeysKept      int   // keys revoked since the backup that stay revoked
+	KeysRevived   int   // keys revoked since the backup that are valid again
+	KeysGone      int   // keys made since the backup
+	CustomersGone int   // customers who came since the backup
+	ScrapersGone  int   // scrapers made since the backup
+	ScrapersBack  int   // scrapers changed since the backup
 	Balance       int64 // of all wallets now
 	BalanceBefore int64
 }
 
-// Succeed makes a restored state fit to follow another one in its cluster: it takes over from it
-// what is about machines, not about customers. That is the cluster's id and services, the nodes,
-// and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
-// today. The number of the newest dispatch and the index never count back, so they are of today,
-// too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. What was revoked stays revoked: keys, shares, accounts and passkeys. Customers are blocked
-// or not, or removed, as they are today. Subscriptions and invoices are those of today, and so are
-// the operators' settings and prices. Nobody is signed in. It fails when the states have different
-// numbers of shards.
+// Succeed prepares a restored state to replace the cluster's current one. It takes from the current
+// state what concerns machines, not customers: the cluster's id and services, the nodes, and the
+// time. It also takes over the owners of the shards, since fetchers at work hold leases by today's
+// state. The newest dispatch number and the index are today's, since they never count back. It
+// undoes the runs launched after the cut, and continues revisions above all earlier ones. Revoked
+// keys, shares, accounts and passkeys stay revoked. Blocks and removals of customers are as today.
+// So are subscriptions and invoices, and the operators' settings and prices. Nobody is signed in.
+// Succeed fails if the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -83,17 +82,17 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	return f.changes, err
 }
 
-// follower is one restore.
+// follower is one restore in progress.
 type follower struct {
 	Restoration
 	old, mine *View // as they were
 	cut       int64 // state time of the backup
 	cutIndex  uint64
-	descends  bool // the old state went on from the backup: what it lacks was removed since
+	descends  bool // the old state continued from the backup: what it lacks was removed since
 	changes   Changes
 }
 
-// beginGeneration makes the state one of a new generation.
+// beginGeneration begins a new generation.
 func (f *follower) beginGeneration(tx *Tx) {
 	old, cluster := f.old.Cluster(), *f.mine.Cluster()
 	next := Generation{ID: f.Generation, Cut: f.cutIndex, CutTime: f.cut, At: tx.Now}
@@ -119,8 +118,8 @@ func (f *follower) beginGeneration(tx *Tx) {
 	tx.PutCluster(&cluster)
 }
 
-// formerOf are the clusters that a backup's and the one it is restored in have been, the one of the
-// backup last.
+// formerOf lists the former clusters of the backup's cluster and the current one, the backup's own
+// cluster last.
 func formerOf(backup, now *Cluster) []ids.ID {
 	var former []ids.ID
 	for _, id := range slices.Concat(now.Former, backup.Former, []ids.ID{backup.ID}) {
@@ -131,9 +130,8 @@ func formerOf(backup, now *Cluster) []ids.ID {
 	return former[max(len(former)-MaxFormer, 0):]
 }
 
-// undo notes the runs that were launched after the cut. These are runs of the old state, and those
-// that a state before it left in the row store. The cut decides, so that a run which has left the
-// state by its age is none of them.
+// undo marks the runs launched after the cut: runs of the old state, and those that earlier states
+// left in the row store. The cut decides, so that a run which left the state by age is not undone.
 func (f *follower) undo(tx *Tx) {
 	note := func(u Undone) {
 		if f.mine.Job(u.Job) == nil && tx.UndoneRun(u.Job) == nil {
@@ -153,8 +151,8 @@ func (f *follower) undo(tx *Tx) {
 	}
 }
 
-// block leaves the customers blocked who are, and no others: what an admin has decided since the
-// backup was not decided by what is restored. Who was removed stays so, and is erased anew.
+// block keeps customers blocked as they are today: the backup does not know what admins have
+// decided since. Removed customers stay removed, and are erased anew.
 func (f *follower) block(tx *Tx) {
 	f.mine.EachCustomer(func(c *Customer) bool {
 		was := f.old.Customer(c.Ref)
@@ -171,15 +169,15 @@ func (f *follower) block(tx *Tx) {
 	})
 }
 
-// signOut ends all sessions and grants of the backup: which of them ended since is not known.
-// Accounts that are there today are as they are today. So no password is good again that was
-// changed, and nobody signs in who was disabled. One that was removed since stays away.
+// signOut ends all sessions and grants of the backup, since some may have ended since. Accounts are
+// as today, so no changed password is valid again and no disabled account can sign in. An account
+// removed since stays removed.
 func (f *follower) signOut(tx *Tx) {
 	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
 		tx.RemoveSession(session)
 	}
 	for _, ticket := range ticketsTable.all(f.mine, "id_prefix") {
-		tx.RemoveTicket(ticket) // it may have been taken since
+		tx.RemoveTicket(ticket) // it may have been used since
 	}
 	for _, grant := range grantsTable.all(f.mine, "id_prefix") {
 		tx.RemoveGrant(grant) // it may have been ended since
@@ -206,7 +204,7 @@ func (f *follower) signOut(tx *Tx) {
 	}
 }
 
-// unshare takes shares back that were revoked since the backup.
+// unshare removes shares that were revoked since the backup.
 func (f *follower) unshare(tx *Tx) {
 	for _, share := range sharesTable.all(f.mine, "id_prefix") {
 		if f.old.Share(share.Group, share.Email) == nil &&
@@ -216,8 +214,8 @@ func (f *follower) unshare(tx *Tx) {
 	}
 }
 
-// keepRevoked says of what the old state lacks whether it was revoked since it was made, and notes
-// it then. What the old state never knew was not, unless there is a note already.
+// keepRevoked reports whether an id that the old state lacks was revoked after it was made, and
+// then marks it. An id that the old state never knew was not, unless it is marked already.
 func (f *follower) keepRevoked(tx *Tx, id ids.ID, made int64) bool {
 	noted := tx.Revoked(id)
 	if noted != nil && made <= noted.At {
@@ -229,8 +227,8 @@ func (f *follower) keepRevoked(tx *Tx, id ids.ID, made int64) bool {
 	return f.descends
 }
 
-// keepContracts keeps subscriptions and invoices as they are today. They are the payment
-// provider's, which has told of them, and does not do so again.
+// keepContracts keeps today's subscriptions and invoices. The payment provider owns them, and does
+// not report them again.
 func (f *follower) keepContracts(tx *Tx) {
 	for _, subscription := range subscriptionsTable.all(f.old, "id_prefix") {
 		if f.mine.Customer(subscription.Customer) != nil {
@@ -244,7 +242,7 @@ func (f *follower) keepContracts(tx *Tx) {
 	}
 }
 
-// revoke takes the revocations over, and revokes the backup's keys by them.
+// revoke takes over the revocations, and applies them to the backup's keys.
 func (f *follower) revoke(tx *Tx) {
 	f.old.RevokedByAge(func(r *Revoked) bool { tx.PutRevoked(r); return true })
 	f.mine.EachKey(func(key *Key) bool {
@@ -267,7 +265,7 @@ func (f *follower) revoke(tx *Tx) {
 	})
 }
 
-// compare counts what is gone and what is back.
+// compare counts the differences between the two states.
 func (f *follower) compare() {
 	f.old.EachKey(func(key *Key) bool {
 		if f.mine.Key(key.ID) == nil {
@@ -290,7 +288,7 @@ func (f *follower) compare() {
 		return true
 	})
 	for _, job := range f.mine.OpenJobs() {
-		// one that is not there has left the state since
+		// a missing job has left the state since
 		if was := f.old.Job(job.ID); was == nil && f.descends || was != nil && was.Closed {
 			f.changes.Reopened++
 		}

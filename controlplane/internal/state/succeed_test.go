@@ -74,7 +74,7 @@ func TestSucceedRefusesOtherShards(t *testing.T) {
 	}
 }
 
-// timeline is a state that goes on, is saved and is put back.
+// timeline is a state that continues, is saved and is restored.
 type timeline struct {
 	t     *testing.T
 	now   *Store
@@ -112,7 +112,7 @@ func (l *timeline) revoke(id byte) {
 
 func (l *timeline) save() []byte { return write(l.t, l.now) }
 
-// restore puts a saved state back. The row store has all runs that there ever were.
+// restore restores a saved state. The row store has all runs that ever existed.
 func (l *timeline) restore(file []byte, revive bool, stored ...byte) Changes {
 	l.t.Helper()
 	next, err := Restore(bytes.NewReader(file))
@@ -146,16 +146,16 @@ func (l *timeline) wantUndone(jobs ...byte) {
 func TestTheCutDecidesWhatIsUndone(t *testing.T) {
 	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
 	l.launch(1)
-	older := l.save() // knows run 1
+	older := l.save() // has run 1
 	l.launch(2)
-	a := l.save() // knows 1 and 2
+	a := l.save() // has runs 1 and 2
 	l.launch(3)
 	if changes := l.restore(older, false); changes.Undone != 2 { // the wrong file
 		t.Errorf("changes: %+v", changes)
 	}
 	l.wantUndone(2, 3)
 	l.launch(4)
-	l.restore(a, false, 3, 4) // pages of 2 are there too, but it started before the cut
+	l.restore(a, false, 3, 4) // it has pages of 2, too, but 2 started before the cut
 	l.wantUndone(3, 4)
 	l.launch(5)
 	b := l.save()
@@ -169,8 +169,7 @@ func TestTheCutDecidesWhatIsUndone(t *testing.T) {
 		generation.CutTime >= generation.At {
 		t.Errorf("generation %+v", generation)
 	}
-	// A run that has left the state by its age, on both sides, is before the cut and none of the
-	// undone.
+	// A run that has left both states by its age lies before the cut and is not undone.
 	l.do(func(tx *Tx) { tx.RemoveJob(tx.Job(ids.ID{1})) })
 	l.restore(l.save(), false)
 	l.wantUndone(3, 4, 6)
@@ -195,7 +194,7 @@ func TestRevokedKeysStayRevoked(t *testing.T) {
 	}
 	valid(1, false)
 	valid(2, true)
-	l.restore(first, false) // the wrong file has none of the keys, which were not revoked for that
+	l.restore(first, false) // the wrong file lacks the keys: they were not revoked
 	valid(2, false)
 	l.restore(a, false)
 	valid(1, false)
@@ -205,8 +204,8 @@ func TestRevokedKeysStayRevoked(t *testing.T) {
 	}
 	valid(1, true)
 	l.restore(a, false)
-	valid(1, true) // it was made valid again
-	// A key that an older binary revoked left no trace but that it is not there.
+	valid(1, true) // valid again through ReviveKeys
+	// A key that an older binary revoked is missing, without any other trace.
 	l.restore(first, false)
 	l.mint(7)
 	b := l.save()
@@ -228,15 +227,15 @@ func TestRevisionsGoOnAboveAllThereWere(t *testing.T) {
 	put(9, 4)
 	l.restore(a, false)
 	none := clusterState(t, 3, 50, ids.ID{1}, 4, "n")
-	l.restore(write(t, none), false) // it knows neither
+	l.restore(write(t, none), false) // it has neither
 	l.restore(a, false)
 	if g := l.now.View().Cluster().Generation; g.Revisions != 9 || g.Prices != 4 {
 		t.Errorf("generation %+v", g)
 	}
 }
 
-// Prices that an admin has set hold after a restore, under a number of their own. Where none has,
-// those of the backup do.
+// Prices that an admin has set stay after a restore, under a new number. Otherwise the backup's
+// prices hold.
 func TestPricesOutliveARestore(t *testing.T) {
 	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
 	set := func(micros, at int64) {
@@ -277,7 +276,7 @@ func TestPricesOutliveARestore(t *testing.T) {
 	}
 }
 
-// What a payment provider has of a cluster that was lost is of the one that its backup lives in.
+// Records at a payment provider of a lost cluster belong to the cluster that restored its backup.
 func TestClustersOfRestoredBackupsAreOurs(t *testing.T) {
 	of := func(id byte) *timeline {
 		return &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{id}, 4, "n")}
@@ -298,7 +297,7 @@ func TestClustersOfRestoredBackupsAreOurs(t *testing.T) {
 	if c.now.View().IsOurs("") {
 		t.Error("what names no cluster is ours")
 	}
-	a.restore(b.save(), false) // the first one has lived on
+	a.restore(b.save(), false) // the first cluster has continued
 	if former := a.now.View().Cluster().Former; !slices.Equal(former, []ids.ID{{2}}) {
 		t.Errorf("of its own backup it has %v", former)
 	}
@@ -312,7 +311,7 @@ func TestClustersOfRestoredBackupsAreOurs(t *testing.T) {
 	}
 }
 
-// A restore decides nothing about who is blocked.
+// A restore does not change who is blocked.
 func TestBlocksOutliveARestore(t *testing.T) {
 	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
 	set := func(ref string, at int64, by string) {
@@ -329,7 +328,7 @@ func TestBlocksOutliveARestore(t *testing.T) {
 	removed := l.save()
 	set("ann", 8, "root")
 	set("bob", 0, "")
-	set("eve", 9, "root") // came since, and goes
+	set("eve", 9, "root") // came after the backup, and is removed
 	l.restore(older, false)
 	view := l.now.View()
 	if ann := view.Customer("ann"); ann.BlockedAt != 8 || ann.BlockedBy != "root" {
@@ -351,7 +350,7 @@ func TestBlocksOutliveARestore(t *testing.T) {
 	}
 }
 
-// After a restore nobody is signed in, and no password is good again that was changed since.
+// After a restore nobody is signed in, and no changed password is valid again.
 func TestSucceedSignsOut(t *testing.T) {
 	restored := clusterState(t, 5, 100, ids.ID{1}, 4, "n")
 	today := clusterState(t, 9, 900, ids.ID{1}, 4, "n")
@@ -410,8 +409,8 @@ func TestSucceedSignsOut(t *testing.T) {
 	}
 }
 
-// What an operator has set since the backup holds behind a restore. Where nothing was set the
-// backup's settings do.
+// An operator's settings since the backup stay after a restore. If nothing was set, the backup's
+// settings hold.
 func TestSucceedKeepsSettings(t *testing.T) {
 	for name, today := range map[string]*Settings{"set": {Revision: 7, BillingOff: true},
 		"nothing is set": nil} {
@@ -438,8 +437,8 @@ func TestSucceedKeepsSettings(t *testing.T) {
 	}
 }
 
-// Plans that a server's start has brought decide nothing against an operator's, and are not lost
-// where the backup has none.
+// Plans that a server brought at its start do not override an operator's. They are kept if the
+// backup has none.
 func TestSucceedKeepsPlans(t *testing.T) {
 	seeded, set := []Plan{{Name: StarterPlan}}, []Plan{{Name: StarterPlan, Level: 1}}
 	for name, c := range map[string]struct{ backup, today, want Settings }{

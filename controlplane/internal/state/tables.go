@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// tables is every table, in the order in which snapshots hold them. Append only.
+// tables lists all tables in the order of their sections in a snapshot. Append only.
 func tables() []*kind {
 	return []*kind{
 		&clusterTable.kind, &nodesTable.kind, &shardsTable.kind, &customersTable.kind,
@@ -46,36 +46,36 @@ func tables() []*kind {
 	}
 }
 
-// table is one table of records R. Its value stands beside the record and is all there is to say of
-// it: reads and writes, snapshots, restores and digests go by it.
+// table is a table of records R. Its definition beside the record type is complete: reads, writes,
+// snapshots, restores and digests use it.
 type table[R any] struct{ kind }
 
-// kind is a table, whatever its records are.
+// kind is a table without its record type.
 type kind struct {
 	name    string
 	since   uint32 // the cluster's version that has the table
 	indexes []indexed
 	id      int                        // which of the indexes has the key of the records
-	watched bool                       // a record can be watched
-	empty   func() any                 // makes a record to be decoded into
-	form    func(record, into any) any // a record as it is written and summed; nil: as it is
-	// touch is what followers of a customer are told of a record; nil: nothing
+	watched bool                       // its records can be watched
+	empty   func() any                 // makes an empty record to decode into
+	form    func(record, into any) any // a record as encoded and summed; nil: as it is
+	// touch is what a customer's followers are told about a record; nil: nothing
 	touch func(any) touching
 
-	tell       func(any) telling // what the audit trail tells of a record; nil: its key alone
+	tell       func(any) telling // what the audit trail tells about a record; nil: only its key
 	alwaysTold bool              // whoever changes it, not only admins
 	neverTold  bool
-	leaves     bool // what is removed is not told
+	leaves     bool // removals are not told
 }
 
 // indexed is one index of a table.
 type indexed struct {
 	name   string
-	unique bool // else keys end with that of the record
+	unique bool // otherwise keys end with the record's id
 	parts  func(record any) []any
 }
 
-// define makes a table, which is not changed any more. One of its indexes is "id", the key of its
+// define makes a table, which then must not change. One of its indexes is "id", the key of its
 // records.
 func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 	tb := &table[R]{kind{name: name, since: since, empty: func() any { return new(R) }}}
@@ -86,20 +86,20 @@ func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 	return tb
 }
 
-// watchable is a table of which records can be watched.
+// watchable makes the table's records watchable.
 func (tb *table[R]) watchable() *table[R] {
 	tb.watched = true
 	return tb
 }
 
-// written says how records are written and summed: without what other records say of them. The form
-// may use the record into for that, which is overwritten by the next one's.
+// written sets how records are encoded and summed: without what other records determine. The form
+// may build its result in into, which the next record overwrites.
 func (tb *table[R]) written(form func(r, into *R) any) *table[R] {
 	tb.form = func(record, into any) any { return form(record.(*R), into.(*R)) }
 	return tb
 }
 
-// encoded is a record as it is written and summed; into is an empty one, which may be used for it.
+// encoded returns a record as it is encoded and summed. It may build the result in into.
 func (k *kind) encoded(record, into any) any {
 	if k.form == nil {
 		return record
@@ -110,14 +110,14 @@ func (k *kind) encoded(record, into any) any {
 // keyed is an index over records R.
 type keyed[R any] indexed
 
-// index builds an index over a key made of parts. Strings have an end that no string contains, ids
-// and numbers have a fixed length. So different parts have different keys, keys sort by part, and a
-// prefix of the parts is a prefix of the key. A record without parts is not in the index.
+// index defines an index by a key made of parts. A string ends with a mark that no string contains;
+// ids and numbers have a fixed length. So different parts have different keys, keys sort by part,
+// and a prefix of the parts is a prefix of the key. A record with nil parts is not in the index.
 func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
 	return keyed[R]{name, unique, func(record any) []any { return parts(record.(*R)) }}
 }
 
-// key is that of a record in an index; "": it is not in it.
+// key returns a record's key in an index; "": the record is not in it.
 func (k *kind) key(index int, record any) string {
 	parts := k.indexes[index].parts(record)
 	if parts == nil {
@@ -129,7 +129,7 @@ func (k *kind) key(index int, record any) string {
 	return string(key(parts...))
 }
 
-// keys are those of a record in all indexes.
+// keys returns a record's keys in all indexes.
 func (k *kind) keys(record any) []string {
 	keys := make([]string, len(k.indexes))
 	for i := range keys {
@@ -138,8 +138,8 @@ func (k *kind) keys(record any) []string {
 	return keys
 }
 
-// find is the index of a name, and whether keys are given whole. With "_prefix" behind the name,
-// and where more than one record may have a key, they begin with what is given.
+// find returns the index with a name, and whether its arguments are a whole key. They are a prefix
+// if the name ends in "_prefix", or the index is not unique.
 func (k *kind) find(name string) (index int, whole bool) {
 	name, part := strings.CutSuffix(name, "_prefix")
 	for i, ix := range k.indexes {
@@ -150,7 +150,7 @@ func (k *kind) find(name string) (index int, whole bool) {
 	panic(fmt.Sprintf("state: %s has no index %s", k.name, name)) // a programmer's slip
 }
 
-// key is of parts, or what is a key already.
+// key encodes parts as a key. A single []byte is a key already.
 func key(parts ...any) []byte {
 	if len(parts) == 1 {
 		if made, is := parts[0].([]byte); is {

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestKeysTellPartsApart: zero bytes within names must not let one customer's record take another's
-// place.
+// TestKeysTellPartsApart: zero bytes within names must not make one customer's key equal another's.
 func TestKeysTellPartsApart(t *testing.T) {
 	if bytes.Equal(key("a\x00b", "c"), key("a", "b\x00c")) ||
 		bytes.Equal(key("a\x00\x01b"), key("a", "b")) {
@@ -33,7 +32,7 @@ func TestKeysTellPartsApart(t *testing.T) {
 	})
 }
 
-// TestEveryTableIsListed: a table that is defined and not listed would be in no snapshot.
+// TestEveryTableIsListed: a table that is defined but not listed would be missing in snapshots.
 func TestEveryTableIsListed(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -56,7 +55,7 @@ func TestEveryTableIsListed(t *testing.T) {
 	}
 }
 
-// ofCustomer says whether records of a type name a customer, or something that one has.
+// ofCustomer reports whether records of a type name a customer, or something a customer owns.
 func ofCustomer(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -73,8 +72,7 @@ func ofCustomer(t reflect.Type) bool {
 	return false
 }
 
-// TestEveryTableHasABound: what a customer can put into the state is bounded, table by table, as
-// the architecture says.
+// TestEveryTableHasABound: each table bounds what a customer can store, as the architecture says.
 func TestEveryTableHasABound(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "architecture.md"))
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What the audit trail tells of each kind of record. It is what people decide, not what follows
-// from it. So a record which only counts, or was only used, is not told as changed. Hashes of keys,
-// texts of recipes and what customers keep about themselves are not among it. Nor is who a person
-// is: the trail is never changed, and outlives a customer that is removed.
+// What the audit trail tells about each kind of record: what people decide, not what follows from
+// it. A record that only counts, or was only used, is not a change. It tells no hashes of keys,
+// texts of recipes or customers' own data. It names no persons: the trail never changes, and
+// outlives removed customers.
 
-// telling has a customer as nothing as long as it is not blocked.
+// telling hides a customer that is not blocked and has the general upload bounds.
 func (c *Customer) telling() telling {
 	if !c.Blocked() && c.UploadBytes == 0 && c.SheetBytes == 0 {
 		return telling{}
@@ -88,7 +88,7 @@ func (w *Wallet) telling() telling {
 	}{w.Balance(), w.Threshold}}
 }
 
-// telling has an entry as nothing that is no adjustment.
+// telling hides all entries but adjustments.
 func (e *Entry) telling() telling {
 	if e.Type != EntryAdjustment {
 		return telling{}
@@ -107,7 +107,7 @@ func (p *Profile) telling() telling {
 	}{len(p.Info), p.UpdatedAt}}
 }
 
-// telling has of an inbox what its customer has set and read, not what has come.
+// telling shows what the inbox's customer has set and read, not what has arrived.
 func (i *Inbox) telling() telling {
 	preferences := ""
 	for _, p := range i.Preferences {
@@ -188,7 +188,7 @@ func (s *Settings) telling() telling {
 	return telling{"", detail}
 }
 
-// telling has all rows of a version, in its order.
+// telling shows all rows of a version, in its order.
 func (p *PriceTable) telling() telling {
 	rows := make([]string, 0, len(p.Rows))
 	for _, r := range p.Rows {
@@ -203,8 +203,8 @@ func (p *PriceTable) telling() telling {
 	}{strings.Join(rows, ", ")}}
 }
 
-// tellPlans says what plans cost, in cents, and what they give. The longer text is cut where it is
-// too long, so the first one has a hash of both.
+// tellPlans shows the plans' prices, in cents, and their terms. The terms may be cut as too long,
+// so costs begins with a hash of both.
 func tellPlans(plans []Plan) (costs, terms string) {
 	if len(plans) == 0 {
 		return "", ""
@@ -233,7 +233,7 @@ func tellRates(figures []RateFigure) string {
 	return text
 }
 
-// telling has of a node what an operator has said.
+// telling shows only what an operator sets.
 func (n *Node) telling() telling {
 	return telling{"", struct {
 		Draining bool `json:"draining"`

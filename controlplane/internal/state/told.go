@@ -11,39 +11,39 @@ import (
 
 // Bounds of one entry of the audit trail.
 const (
-	maxNoted      = 64       // changes that are looked at
+	maxNoted      = 64       // changes that are compared
 	maxTold       = 16       // changes that it lists
-	maxToldDetail = 1 << 10  // bytes of a record before, and as many after
-	maxToldBytes  = 12 << 10 // of all together; one more may reach beyond
+	maxToldDetail = 1 << 10  // bytes of a record before, and again after
+	maxToldBytes  = 12 << 10 // bytes of all changes; the last one may exceed it
 )
 
-// telling is what the audit trail tells of a record of a table.
+// telling is what the audit trail tells about a record.
 type telling struct {
-	owner  string // the customer whose it is, "" for nobody's
-	detail any    // comparable, and written as JSON; nil: as if there were no record
+	owner  string // the customer who owns it, "" for none
+	detail any    // comparable, and encoded as JSON; nil: as if there were no record
 }
 
-// told says what the audit trail tells of the table's records. Nothing that is secret may be among
-// it. Where nothing is said, it tells which record an admin has changed.
+// told sets what the audit trail tells about the table's records, which must not include secrets.
+// Without it, the trail only tells which record an admin has changed.
 func (tb *table[R]) told(tell func(*R) telling) *table[R] {
 	tb.tell = func(record any) telling { return tell(record.(*R)) }
 	return tb
 }
 
-// always has the trail tell what befalls the table's records whoever did it, not only admins.
+// always makes the trail tell every change of the table's records, not only those by admins.
 func (tb *table[R]) always() *table[R] {
 	tb.alwaysTold = true
 	return tb
 }
 
-// untold keeps the table out of the audit trail: its records follow from others, or say only that a
+// untold keeps the table out of the audit trail: its records follow from others, or only say that a
 // call was made.
 func (tb *table[R]) untold() *table[R] {
 	tb.neverTold = true
 	return tb
 }
 
-// leaving says that records which go have been archived, or were of no effect: that is no change.
+// leaving keeps removals out of the trail: the records were archived, or had no effect.
 func (tb *table[R]) leaving() *table[R] {
 	tb.leaves = true
 	return tb
@@ -53,11 +53,11 @@ func (tb *table[R]) leaving() *table[R] {
 type noted struct {
 	kind          *kind
 	key           string
-	record        any // one of them
+	record        any // either version, for its key
 	before, after telling
 }
 
-// noteChange notes a change for the audit trail. old and record are nil where there is none.
+// noteChange notes a change for the audit trail. old or record is nil if it does not exist.
 func (t *Tx) noteChange(k *kind, old, record any) {
 	if k.neverTold || !t.byAdmin && !k.alwaysTold || k.leaves && record == nil {
 		return
@@ -89,7 +89,7 @@ func (k *kind) telling(record any) telling {
 	return k.tell(record)
 }
 
-// told is the entry of what was noted, nil when that is nothing.
+// told makes the entry of the noted changes, nil when there is nothing to tell.
 func (t *Tx) told(action string) *AuditEntry {
 	if len(t.noted) == 0 || t.ClusterVersion() < AuditSince {
 		return nil
@@ -99,7 +99,7 @@ func (t *Tx) told(action string) *AuditEntry {
 	bytes, owned := 0, false
 	for _, n := range t.noted {
 		if n.kind.tell != nil && n.before == n.after {
-			continue // changed there and back
+			continue // changed and changed back
 		}
 		if owner := n.owner(); owner != "" && !owned {
 			e.Customer, owned = owner, true
@@ -126,7 +126,7 @@ func (n *noted) owner() string {
 	return n.before.owner
 }
 
-// printKey is the key of a record for people.
+// printKey returns a record's key in readable form.
 func (k *kind) printKey(record any) string {
 	var parts []string
 	for _, part := range k.indexes[k.id].parts(record) {
@@ -135,7 +135,7 @@ func (k *kind) printKey(record any) string {
 	return shorten(strings.Join(parts, "/"))
 }
 
-// writeDetail is what is told of a record, as JSON.
+// writeDetail encodes a detail as JSON.
 func writeDetail(detail any) string {
 	if detail == nil {
 		return ""
@@ -147,7 +147,7 @@ func writeDetail(detail any) string {
 	return shorten(string(text))
 }
 
-// shorten is a text, or of a long one what tells it from others.
+// shorten returns a text, or the length and hash of a long one.
 func shorten(text string) string {
 	if len(text) <= maxToldDetail {
 		return text

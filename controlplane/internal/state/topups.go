@@ -9,22 +9,22 @@ const (
 	TopUpUnmatched = "UNMATCHED"
 )
 
-// TopUpKeptMillis is for how long a top-up without a payment is known after its end. It is also for
-// how long after a session's end the provider may tell what became of it.
+// TopUpKeptMillis is how long a top-up without a payment is kept after its end. It is also how long
+// after a session's end the provider may report its outcome.
 const TopUpKeptMillis = 30 * 24 * 60 * 60 * 1000
 
-// TopUp is a session at a payment provider, in which a customer pays money in. It has a record from
-// the time when it was opened here, or when the provider told that it was paid.
+// TopUp is a session at a payment provider in which a customer pays money in. Its record is made
+// when the session is opened here, or when the provider reports its payment.
 type TopUp struct {
-	Session  string `cbor:"1,keyasint"` // the provider's id of it
-	Customer string `cbor:"2,keyasint"` // which may not exist when it is UNMATCHED
+	Session  string `cbor:"1,keyasint"` // the provider's id of the session
+	Customer string `cbor:"2,keyasint"` // may not exist when UNMATCHED
 	Status   string `cbor:"3,keyasint"`
-	Asked    int64  `cbor:"4,keyasint,omitempty"` // micros that it was opened for; 0: not here
-	// Paid are the micros that were credited, or are held while it is UNMATCHED.
+	Asked    int64  `cbor:"4,keyasint,omitempty"` // micros it was opened for; 0: not opened here
+	// Paid is the amount credited, or held while UNMATCHED, in micros.
 	Paid      int64  `cbor:"5,keyasint,omitempty"`
 	Payment   string `cbor:"6,keyasint,omitempty"` // the provider's id of the payment
 	CreatedAt int64  `cbor:"7,keyasint"`
-	Expires   int64  `cbor:"8,keyasint,omitempty"` // of the session, at the provider
+	Expires   int64  `cbor:"8,keyasint,omitempty"` // when the session expires at the provider
 	EndedAt   int64  `cbor:"9,keyasint,omitempty"`
 }
 
@@ -61,20 +61,20 @@ var topUpsTable = define(2, "topups",
 	return u.Customer, Touch{What: TouchedTopUp, Session: u.Session}
 })
 
-// TopUp is nil when there is none of that session.
+// TopUp returns the top-up with a session, or nil.
 func (v *View) TopUp(session string) *TopUp { return topUpsTable.first(v, "id", session) }
 
-// TopUpOf is the top-up that a payment paid, nil when none is known.
+// TopUpOf returns the top-up of a payment, nil when none is known.
 func (v *View) TopUpOf(payment string) *TopUp {
 	return topUpsTable.first(v, "payment", payment)
 }
 
-// OpenTopUps counts a customer's top-ups that have not ended.
+// OpenTopUps counts a customer's open top-ups.
 func (v *View) OpenTopUps(customer string) int {
 	return len(topUpsTable.all(v, "open", customer))
 }
 
-// DueTopUps visits top-ups without a payment that are due by a time, the oldest first, until visit
+// DueTopUps visits the unpaid top-ups that are due by a time, the earliest first, until visit
 // returns false.
 func (v *View) DueTopUps(by int64, visit func(*TopUp) bool) {
 	topUpsTable.each(v, false, func(u *TopUp) bool {
@@ -86,24 +86,24 @@ func (v *View) DueTopUps(by int64, visit func(*TopUp) bool) {
 	}, "due_prefix")
 }
 
-// PutTopUp adds or replaces.
+// PutTopUp adds or replaces a top-up.
 func (t *Tx) PutTopUp(u *TopUp) { topUpsTable.put(t, u) }
 
-// RemoveTopUp removes one that moved no money.
+// RemoveTopUp removes a top-up that moved no money.
 func (t *Tx) RemoveTopUp(u *TopUp) { topUpsTable.remove(t, u) }
 
-// Reversal is money of a payment that went back: a refund or a dispute. The provider may tell of it
-// before it tells of the payment; then the reversal waits.
+// Reversal is a payment's money going back: a refund or a dispute. If the provider reports it
+// before the payment, the reversal waits.
 type Reversal struct {
 	ID      string `cbor:"1,keyasint"` // the provider's
 	Payment string `cbor:"2,keyasint"`
 	Amount  int64  `cbor:"3,keyasint"` // micros, above 0
-	// Back is how much of it came back, in micros: the refund failed, or the dispute was won,
-	// perhaps in part. It never becomes less.
+	// Back is how much of it returned, in micros, because a refund failed or a dispute was won,
+	// perhaps in part. It never decreases.
 	Back    int64 `cbor:"4,keyasint,omitempty"`
-	Booked  int64 `cbor:"5,keyasint,omitempty"` // micros that the top-up is without now
+	Booked  int64 `cbor:"5,keyasint,omitempty"` // micros taken off the top-up now
 	Matched bool  `cbor:"6,keyasint,omitempty"` // the payment is known
-	ToldAt  int64 `cbor:"7,keyasint"`           // at first
+	ToldAt  int64 `cbor:"7,keyasint"`           // when it was first reported
 }
 
 var reversalsTable = define(2, "reversals",
@@ -117,32 +117,32 @@ var reversalsTable = define(2, "reversals",
 	}),
 )
 
-// Reversal is nil when there is none of that id.
+// Reversal returns the reversal with an id, or nil.
 func (v *View) Reversal(id string) *Reversal { return reversalsTable.first(v, "id", id) }
 
-// ReversalsOf lists those of a payment, by id.
+// ReversalsOf lists the reversals of a payment, by id.
 func (v *View) ReversalsOf(payment string) []*Reversal {
 	return reversalsTable.all(v, "payment", payment)
 }
 
-// WaitingReversals visits those whose payment is not known, the oldest first, until visit returns
+// WaitingReversals visits the reversals without a known payment, oldest first, until visit returns
 // false.
 func (v *View) WaitingReversals(visit func(*Reversal) bool) {
 	reversalsTable.each(v, false, visit, "waiting_prefix")
 }
 
-// PutReversal adds or replaces.
+// PutReversal adds or replaces a reversal.
 func (t *Tx) PutReversal(r *Reversal) { reversalsTable.put(t, r) }
 
-// RemoveReversal removes one that waited in vain.
+// RemoveReversal removes a reversal whose payment never became known.
 func (t *Tx) RemoveReversal(r *Reversal) { reversalsTable.remove(t, r) }
 
-// EachTopUp visits all top-ups that are known, by session, until visit returns false.
+// EachTopUp visits all top-ups, by session, until visit returns false.
 func (v *View) EachTopUp(visit func(*TopUp) bool) {
 	topUpsTable.each(v, false, visit, "id_prefix")
 }
 
-// EachReversal visits all reversals that are known, by id, until visit returns false.
+// EachReversal visits all reversals, by id, until visit returns false.
 func (v *View) EachReversal(visit func(*Reversal) bool) {
 	reversalsTable.each(v, false, visit, "id_prefix")
 }

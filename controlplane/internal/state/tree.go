@@ -8,8 +8,8 @@ import (
 	"github.com/google/btree"
 )
 
-// tree is one index of a table: its records in the order of their keys. A clone costs nothing, and
-// each of the two then copies what it changes, so that a view never changes.
+// tree is one index of a table: its records in key order. A clone costs nothing. Each of the two
+// then copies the nodes that it changes, so a view never changes.
 type tree = btree.BTreeG[item]
 
 type item struct {
@@ -17,22 +17,22 @@ type item struct {
 	record any
 }
 
-// treeDegree bounds a node to 31 items: what a write copies for each level of a tree.
+// treeDegree bounds a node to 31 items. A write copies one node per level.
 const treeDegree = 16
 
 func newTree() *tree {
 	return btree.NewG(treeDegree, func(a, b item) bool { return a.key < b.key })
 }
 
-// content is what a table holds at one moment.
+// content is the content of a table at one moment.
 type content struct {
 	kind *kind
-	// trees are in the order of the table's indexes. One more has a watcher for each record, under
-	// its id, when the table is watched.
+	// trees are in the order of the table's indexes. A watched table has one more, with a watcher
+	// for each record, by id.
 	trees []*tree
-	added *watcher // of records that are not there yet
-	// mine are the trees that no view sees and nobody reads from now on: they may change in place.
-	// It is nil outside of a command.
+	added *watcher // for records that do not exist yet
+	// mine marks the trees that no view or reader shares, which may change in place. It is nil
+	// outside of a command.
 	mine []bool
 }
 
@@ -47,7 +47,7 @@ func newContent(k *kind) *content {
 	return c
 }
 
-// read is the tree of an index, for a read that goes on while the table changes.
+// read returns an index's tree for a read that goes on while the table changes.
 func (c *content) read(index int) *tree {
 	if c.mine != nil {
 		c.mine[index] = false
@@ -55,7 +55,7 @@ func (c *content) read(index int) *tree {
 	return c.trees[index]
 }
 
-// write is the tree of an index, to be changed.
+// write returns an index's tree, to be changed.
 func (c *content) write(index int) *tree {
 	if !c.mine[index] {
 		c.trees[index], c.mine[index] = c.trees[index].Clone(), true
@@ -63,14 +63,13 @@ func (c *content) write(index int) *tree {
 	return c.trees[index]
 }
 
-// stored is the record under an id.
+// stored returns the record with an id.
 func (c *content) stored(id string) (record any, found bool) {
 	kept, found := c.trees[c.kind.id].Get(item{key: id})
 	return kept.record, found
 }
 
-// put adds or replaces a record, of which the keys are given, and returns the one that it replaces,
-// nil for none.
+// put adds or replaces a record with the given keys. It returns the record replaced, or nil.
 func (c *content) put(record any, keys []string) (replaced any) {
 	old, found := c.stored(keys[c.kind.id])
 	for i := range c.kind.indexes {
@@ -86,7 +85,7 @@ func (c *content) put(record any, keys []string) (replaced any) {
 	return old
 }
 
-// remove removes the record under the id of another one, and returns it; nil: there is none.
+// remove removes the stored record with record's id and returns it; nil: there is none.
 func (c *content) remove(record any) (removed any) {
 	old, found := c.stored(c.kind.key(c.kind.id, record))
 	if !found {
@@ -100,8 +99,8 @@ func (c *content) remove(record any) (removed any) {
 	return old
 }
 
-// scan visits the records whose keys begin with a prefix, in the order of the keys or against it,
-// until visit returns false.
+// scan visits the records whose keys begin with a prefix, in key order or in reverse, until visit
+// returns false.
 func scan(t *tree, prefix string, reverse bool, visit func(record any) bool) {
 	if !reverse {
 		t.AscendGreaterOrEqual(item{key: prefix}, func(i item) bool {
@@ -110,7 +109,7 @@ func scan(t *tree, prefix string, reverse bool, visit func(record any) bool) {
 		return
 	}
 	down := func(i item) bool {
-		// the first may be that behind the prefix
+		// the first may be the key after the prefix's
 		return !strings.HasPrefix(i.key, prefix) && i.key > prefix ||
 			strings.HasPrefix(i.key, prefix) && visit(i.record)
 	}
@@ -121,7 +120,7 @@ func scan(t *tree, prefix string, reverse bool, visit func(record any) bool) {
 	}
 }
 
-// behindPrefix is the first text behind all that begin with a prefix; "": there is none.
+// behindPrefix returns the first text after all texts with a prefix; "": there is none.
 func behindPrefix(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xFF {
@@ -134,16 +133,16 @@ func behindPrefix(prefix string) string {
 // cursorItems is how many items a cursor reads at a time.
 const cursorItems = 16
 
-// cursor reads the records whose keys begin with a prefix one by one, against their order.
+// cursor reads the records whose keys begin with a prefix one by one, in reverse.
 type cursor struct {
 	from   *tree
 	prefix string
 	read   []item
-	last   string // key of the last item that was read; "": none was
+	last   string // key of the last item read; "": none yet
 	done   bool
 }
 
-// next is the next record, nil behind the last one.
+// next returns the next record, nil after the last one.
 func (c *cursor) next() any {
 	if len(c.read) == 0 && !c.done {
 		c.fill()
@@ -166,7 +165,7 @@ func (c *cursor) fill() {
 		switch {
 		case c.last != "" && i.key == c.last, !strings.HasPrefix(i.key, c.prefix) &&
 			i.key > c.prefix:
-			return true // not behind the last one, or behind the prefix
+			return true // the last item read, or a key after the prefix's
 		case !strings.HasPrefix(i.key, c.prefix):
 			return false
 		case len(c.read) == cursorItems:
@@ -186,7 +185,7 @@ func (c *cursor) fill() {
 	}
 }
 
-// watcher tells that something has changed. By its zero value nothing has.
+// watcher signals one change. Its zero value has not fired.
 type watcher struct {
 	mu      sync.Mutex
 	changed chan struct{} // nil while nobody watches
@@ -214,8 +213,8 @@ func (w *watcher) fire() {
 	w.over = true
 }
 
-// rewatch gives the record under an id another watcher, or takes it away. It returns the one that
-// has to be told once that is seen.
+// rewatch replaces the watcher of a record, or removes it if the record is gone. It returns the old
+// watcher, to be fired once the change is visible.
 func (c *content) rewatch(id string, there bool) (told *watcher) {
 	watchers := c.write(len(c.kind.indexes))
 	told = c.watcherOf(id)
@@ -230,7 +229,7 @@ func (c *content) rewatch(id string, there bool) (told *watcher) {
 	return told
 }
 
-// watcherOf is the watcher of the record under an id.
+// watcherOf returns the watcher of the record with an id.
 func (c *content) watcherOf(id string) *watcher {
 	if found, known := c.trees[len(c.kind.indexes)].Get(item{key: id}); known {
 		return found.record.(*watcher)
@@ -238,7 +237,7 @@ func (c *content) watcherOf(id string) *watcher {
 	return c.added
 }
 
-// contentOf is what a table holds in a list of all.
+// contentOf returns a table's content from a list of all.
 func contentOf(all []*content, k *kind) *content {
 	for _, c := range all {
 		if c.kind == k {

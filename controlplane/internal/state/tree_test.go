@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestViewsAreOfTheirMoment: whatever commands do, a view goes on to have what it had, in order.
+// TestViewsAreOfTheirMoment: whatever commands do, a view keeps its records, in order.
 func TestViewsAreOfTheirMoment(t *testing.T) {
 	type moment struct {
 		view *View
@@ -75,7 +75,7 @@ type errRefusal struct{}
 
 func (errRefusal) Error() string { return "refused" }
 
-// TestPrefixesBackwards holds a read against the order with one in it.
+// TestPrefixesBackwards compares a reverse read with the sorted order.
 func TestPrefixesBackwards(t *testing.T) {
 	texts := rapid.StringOf(rapid.SampledFrom([]rune{'a', 'b', 0xFF}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,8 +100,8 @@ func TestPrefixesBackwards(t *testing.T) {
 	})
 }
 
-// TestWatchesEnd holds what a watcher is told of: the record's next change, its coming, its end and
-// what came before the watch. It is told of nothing else.
+// TestWatchesEnd: a watcher fires at the record's next change, its creation and its removal, even
+// if that came before the watch. It fires for nothing else.
 func TestWatchesEnd(t *testing.T) {
 	s := NewStore()
 	put := func(id byte) {

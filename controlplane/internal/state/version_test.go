@@ -11,9 +11,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec/codectest"
 )
 
-// TestVersionOneStaysAsItIs holds tables and records against what the release before versions had:
-// whatever is new says since which version it is there (package command). The list is never
-// changed.
+// TestVersionOneStaysAsItIs compares tables and records with those of the first release. Everything
+// newer must name its version (package command). The list must never change.
 func TestVersionOneStaysAsItIs(t *testing.T) {
 	got := codectest.Members(reflect.TypeFor[savedRun](), 1)
 	for _, table := range tables() {

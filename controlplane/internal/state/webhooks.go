@@ -10,35 +10,35 @@ import (
 // WebhooksSince is the first cluster version in which customers have webhooks.
 const WebhooksSince = 2
 
-// Why a webhook gets no new deliveries; "": it gets them.
+// Why a webhook gets no new deliveries; "": it does.
 const (
-	WebhookStopped = "STOPPED" // by its customer
-	WebhookFailing = "FAILING" // nothing has gone through for days
+	WebhookStopped = "STOPPED" // its customer stopped it
+	WebhookFailing = "FAILING" // no delivery has succeeded for days
 	WebhookGone    = "GONE"    // its receiver answered 410
 )
 
-// Webhook is where a customer is told of events by signed requests (decision 27).
+// Webhook is an address that gets a customer's events as signed requests (decision 27).
 type Webhook struct {
 	ID        ids.ID        `cbor:"1,keyasint"`
 	Customer  string        `cbor:"2,keyasint"`
 	URL       string        `cbor:"3,keyasint"`
 	Events    []model.Event `cbor:"4,keyasint"`
-	Secret    []byte        `cbor:"5,keyasint"` // that signs
+	Secret    []byte        `cbor:"5,keyasint"` // key of the signatures
 	CreatedAt int64         `cbor:"6,keyasint"`
 	Off       string        `cbor:"7,keyasint,omitempty"`
-	// Former signs, too, until FormerUntil.
+	// Former also signs, until FormerUntil.
 	Former      []byte `cbor:"8,keyasint,omitempty"`
 	FormerUntil int64  `cbor:"9,keyasint,omitempty"`
-	// FailingSince is of the first try that failed after the newest one that went through.
+	// FailingSince is when the first attempt failed after the newest success.
 	FailingSince int64 `cbor:"10,keyasint,omitempty"`
 	// Next is when its next delivery is due; 0: none is pending.
 	Next       int64  `cbor:"11,keyasint,omitempty"`
 	Deliveries uint32 `cbor:"12,keyasint,omitempty"` // in its log
-	// Dropped are events that found no room, because so many deliveries were pending.
+	// Dropped counts events without room, since too many deliveries were pending.
 	Dropped uint64 `cbor:"13,keyasint,omitempty"`
 }
 
-// Wants says whether it gets new deliveries of an event.
+// Wants reports whether it gets new deliveries of an event.
 func (w *Webhook) Wants(event model.Event) bool {
 	return w.Off == "" && slices.Contains(w.Events, event)
 }
@@ -54,24 +54,24 @@ var webhooksTable = define(WebhooksSince, "webhooks",
 	}),
 )
 
-// Webhook is nil when there is none of that id.
+// Webhook returns the webhook with an id, or nil.
 func (v *View) Webhook(id ids.ID) *Webhook { return webhooksTable.first(v, "id", id) }
 
-// Webhooks lists a customer's, the oldest first.
+// Webhooks lists a customer's webhooks, the oldest first.
 func (v *View) Webhooks(customer string) []*Webhook {
 	return webhooksTable.all(v, "customer_prefix", customer)
 }
 
-// WebhooksDue visits those that have a pending delivery, by when it is due, until visit returns
+// WebhooksDue visits the webhooks with a pending delivery, by its due time, until visit returns
 // false.
 func (v *View) WebhooksDue(visit func(*Webhook) bool) {
 	webhooksTable.each(v, false, visit, "due_prefix")
 }
 
-// PutWebhook adds or replaces.
+// PutWebhook adds or replaces a webhook.
 func (t *Tx) PutWebhook(w *Webhook) { webhooksTable.put(t, w) }
 
-// RemoveWebhook removes.
+// RemoveWebhook removes a webhook.
 func (t *Tx) RemoveWebhook(w *Webhook) { webhooksTable.remove(t, w) }
 
 // States of a delivery.
@@ -81,18 +81,18 @@ const (
 	DeliveryFailed    = "FAILED"
 )
 
-// Delivery is a notice on its way to a webhook, or one that has ended.
+// Delivery is a notice that is, or was, to be delivered to a webhook.
 type Delivery struct {
 	Webhook ids.ID `cbor:"1,keyasint"`
-	Notice  Notice `cbor:"2,keyasint"` // its id is the message's
+	Notice  Notice `cbor:"2,keyasint"` // its id is also the message's id
 	State   string `cbor:"3,keyasint"`
-	Due     int64  `cbor:"4,keyasint,omitempty"` // while it is pending: when it is tried next
-	Tries   uint32 `cbor:"5,keyasint,omitempty"` // in all
-	// Before are tries of before it was sent anew, which do not count towards its end.
+	Due     int64  `cbor:"4,keyasint,omitempty"` // the next attempt, while pending
+	Tries   uint32 `cbor:"5,keyasint,omitempty"` // all attempts
+	// Before counts attempts before it was sent anew, which do not count towards giving up.
 	Before  uint32 `cbor:"6,keyasint,omitempty"`
-	TriedAt int64  `cbor:"7,keyasint,omitempty"` // at the newest try
-	Status  uint16 `cbor:"8,keyasint,omitempty"` // of its answer; 0: there was none
-	Error   string `cbor:"9,keyasint,omitempty"` // of the newest try
+	TriedAt int64  `cbor:"7,keyasint,omitempty"` // time of the newest attempt
+	Status  uint16 `cbor:"8,keyasint,omitempty"` // of its answer; 0: no answer
+	Error   string `cbor:"9,keyasint,omitempty"` // of the newest attempt
 }
 
 var deliveriesTable = define(WebhooksSince, "deliveries",
@@ -117,33 +117,33 @@ var deliveriesTable = define(WebhooksSince, "deliveries",
 	}),
 ).untold()
 
-// Delivery is nil when the webhook has none of that message.
+// Delivery returns a webhook's delivery of a message, or nil.
 func (v *View) Delivery(webhook, message ids.ID) *Delivery {
 	return deliveriesTable.first(v, "id", webhook, message)
 }
 
-// Deliveries visits those of a webhook, the newest first, until visit returns false.
+// Deliveries visits a webhook's deliveries, the newest first, until visit returns false.
 func (v *View) Deliveries(webhook ids.ID, visit func(*Delivery) bool) {
 	deliveriesTable.each(v, true, visit, "log_prefix", webhook)
 }
 
-// DeliveriesDue visits a webhook's pending ones by when they are due, until visit returns false.
+// DeliveriesDue visits a webhook's pending deliveries by due time, until visit returns false.
 func (v *View) DeliveriesDue(webhook ids.ID, visit func(*Delivery) bool) {
 	deliveriesTable.each(v, false, visit, "due_prefix", webhook)
 }
 
-// DeliveriesByAge visits all, the oldest first, until visit returns false.
+// DeliveriesByAge visits all deliveries, the oldest first, until visit returns false.
 func (v *View) DeliveriesByAge(visit func(*Delivery) bool) {
 	deliveriesTable.each(v, false, visit, "age_prefix")
 }
 
-// OldestEnded is the oldest of a webhook's deliveries that are not pending, nil when there is none.
+// OldestEnded returns a webhook's oldest delivery that is not pending, nil when there is none.
 func (v *View) OldestEnded(webhook ids.ID) *Delivery {
 	return deliveriesTable.first(v, "ended_prefix", webhook)
 }
 
-// PutDelivery adds or replaces.
+// PutDelivery adds or replaces a delivery.
 func (t *Tx) PutDelivery(d *Delivery) { deliveriesTable.put(t, d) }
 
-// RemoveDelivery removes.
+// RemoveDelivery removes a delivery.
 func (t *Tx) RemoveDelivery(d *Delivery) { deliveriesTable.remove(t, d) }

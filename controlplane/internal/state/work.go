@@ -2,7 +2,7 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// WorkSince is the version of the cluster that has the table of work.
+// WorkSince is the first cluster version with background work.
 const WorkSince = 2
 
 // Bounds of an item, in bytes.
@@ -11,15 +11,15 @@ const (
 	MaxWorkError    = 500
 )
 
-// WorkState says what becomes of an item next.
+// WorkState is the state of an item.
 type WorkState uint8
 
-// The states of an item. They are stored, so their numbers stay.
+// The states of an item. They are stored, so their numbers must stay.
 const (
 	WorkWaiting WorkState = 1 // until At
 	WorkReady   WorkState = 2 // for a node
 	WorkHeld    WorkState = 3 // by a node
-	WorkFailed  WorkState = 4 // given up; it stays a while, for people
+	WorkFailed  WorkState = 4 // given up; it stays a while, for operators
 )
 
 // String is the state's name in metrics and lists.
@@ -37,12 +37,12 @@ func (s WorkState) String() string {
 	return "unknown"
 }
 
-// WorkStates are all states, in the order in which an item may pass them.
+// WorkStates lists all states, in the order in which an item may pass through them.
 func WorkStates() []WorkState {
 	return []WorkState{WorkWaiting, WorkReady, WorkHeld, WorkFailed}
 }
 
-// Work is an item of background work. What Args and Progress mean is its kind's alone.
+// Work is an item of background work. Only its kind interprets Args and Progress.
 type Work struct {
 	ID       ids.ID    `cbor:"1,keyasint"`
 	Kind     string    `cbor:"2,keyasint"`
@@ -50,19 +50,19 @@ type Work struct {
 	Args     []byte    `cbor:"4,keyasint,omitempty"`
 	Progress []byte    `cbor:"5,keyasint,omitempty"`
 	State    WorkState `cbor:"6,keyasint"`
-	At       int64     `cbor:"7,keyasint,omitempty"` // since when it may be done
+	At       int64     `cbor:"7,keyasint,omitempty"` // when it may be done
 	Created  int64     `cbor:"8,keyasint"`
-	// Advanced is when it last came on: by progress, or by coming due after a pause that it asked
-	// for. Failures do not move it.
+	// Advanced is when it last advanced: made progress, or came due after a pause it asked for.
+	// Failures do not count.
 	Advanced int64  `cbor:"9,keyasint"`
 	Node     string `cbor:"10,keyasint,omitempty"` // its owner while it is held
 	Boot     ids.ID `cbor:"11,keyasint,omitempty"` // and the start of that node
-	// Epoch is the number of its holding. What is reported under another one changes nothing.
+	// Epoch is the number of its holding. Reports under another number are ignored.
 	Epoch    uint64 `cbor:"12,keyasint,omitempty"`
 	Failures uint32 `cbor:"13,keyasint,omitempty"` // in a row, without progress
 	Error    string `cbor:"14,keyasint,omitempty"` // of the newest failure
-	// Cursor is how far the commands have come that name the item. Unlike Progress no node's report
-	// changes it.
+	// Cursor is the progress of the commands about the item. Unlike Progress, nodes' reports do not
+	// change it.
 	Cursor []byte `cbor:"15,keyasint,omitempty"`
 }
 
@@ -95,7 +95,7 @@ func inState(w *Work, state WorkState, parts ...any) []any {
 	return parts
 }
 
-// WorkItem is nil for an item that there is not, or not any more.
+// WorkItem returns the item with an id, nil when there is none (any more).
 func (v *View) WorkItem(id ids.ID) *Work { return workTable.first(v, "id", id) }
 
 // EachWork visits all items, by id, until visit returns false.
@@ -122,15 +122,14 @@ func (v *View) WorkWaiting(kind string, visit func(*Work) bool) {
 	workTable.each(v, false, visit, "waiting_prefix", kind)
 }
 
-// WorkFailed visits the items that were given up, those of long ago first, until visit returns
-// false.
+// WorkFailed visits the items that were given up, the earliest first, until visit returns false.
 func (v *View) WorkFailed(visit func(*Work) bool) {
 	workTable.each(v, false, visit, "failed_prefix")
 }
 
-// WorkReady visits the ready items of a kind until visit returns false: the customers behind after
-// first, by name, and each customer's items by id. What visit returns as skip passes over the rest
-// of that customer's.
+// WorkReady visits the ready items of a kind until more is false. Customers whose names follow
+// after come first, by name, and each customer's items by id. If visit returns skip, the customer's
+// other items are skipped.
 func (v *View) WorkReady(kind, after string, visit func(*Work) (skip, more bool)) {
 	if !v.readyBehind(kind, key(kind, after), true, after, visit) {
 		return
@@ -138,8 +137,8 @@ func (v *View) WorkReady(kind, after string, visit func(*Work) (skip, more bool)
 	v.readyBehind(kind, key(kind), false, after, visit)
 }
 
-// readyBehind visits ready items from a key on: those of the customers behind a name, or those up
-// to it. It says whether visit wants more.
+// readyBehind visits ready items from a key on: those of the customers after name, or those up to
+// it. It reports whether visit wants more.
 func (v *View) readyBehind(kind string, from []byte, behind bool, name string,
 	visit func(*Work) (skip, more bool)) bool {
 	if behind {
@@ -165,7 +164,7 @@ func (v *View) readyBehind(kind string, from []byte, behind bool, name string,
 	}
 }
 
-// past is a key behind all that a prefix and an id make.
+// past returns a key after all keys made of a prefix and an id.
 func past(prefix []byte) []byte {
 	for range len(ids.ID{}) + 1 {
 		prefix = append(prefix, 0xFF)
@@ -173,17 +172,17 @@ func past(prefix []byte) []byte {
 	return prefix
 }
 
-// PutWork adds or replaces.
+// PutWork adds or replaces an item.
 func (t *Tx) PutWork(w *Work) { workTable.put(t, w) }
 
-// RemoveWork removes.
+// RemoveWork removes an item.
 func (t *Tx) RemoveWork(w *Work) { workTable.remove(t, w) }
 
-// Worker is the lease of a node that holds work: one for all its items.
+// Worker is the lease of a node that holds work. It covers all the node's items.
 type Worker struct {
 	Node  string `cbor:"1,keyasint"`
-	Boot  ids.ID `cbor:"2,keyasint"` // the start of it whose lease it is
-	Until int64  `cbor:"3,keyasint"` // then the lease ends, unless it is renewed
+	Boot  ids.ID `cbor:"2,keyasint"` // the start of the node that has the lease
+	Until int64  `cbor:"3,keyasint"` // end of the lease, unless it is renewed
 }
 
 var workersTable = define(WorkSince, "workers",
@@ -191,23 +190,23 @@ var workersTable = define(WorkSince, "workers",
 	index("until", true, func(w *Worker) []any { return []any{w.Until, w.Node} }),
 ).untold()
 
-// Worker is nil for a node that holds no work.
+// Worker returns a node's lease, nil when it holds no work.
 func (v *View) Worker(node string) *Worker { return workersTable.first(v, "id", node) }
 
-// WorkersByLease visits the nodes that hold work, those whose leases end first before others, until
-// visit returns false.
+// WorkersByLease visits the nodes that hold work, the first lease to end first, until visit returns
+// false.
 func (v *View) WorkersByLease(visit func(*Worker) bool) {
 	workersTable.each(v, false, visit, "until_prefix")
 }
 
-// PutWorker adds or replaces.
+// PutWorker adds or replaces a lease.
 func (t *Tx) PutWorker(w *Worker) { workersTable.put(t, w) }
 
-// RemoveWorker removes.
+// RemoveWorker removes a lease.
 func (t *Tx) RemoveWorker(w *Worker) { workersTable.remove(t, w) }
 
-// succeedWork makes a restored table fit to follow another one: nobody holds anything, and no
-// holding of before has the number of one to come.
+// succeedWork prepares a restored table to replace the current one. Nobody holds an item, and
+// epochs continue above today's.
 func (f *follower) succeedWork(tx *Tx) {
 	f.mine.EachWork(func(w *Work) bool {
 		free := *w
@@ -221,8 +220,8 @@ func (f *follower) succeedWork(tx *Tx) {
 	f.mine.WorkersByLease(func(w *Worker) bool { tx.RemoveWorker(w); return true })
 }
 
-// StoodStill is for how many milliseconds, at a state time, the item has been due and made no
-// progress. One that rests by its own wish, or was given up, stands still for none.
+// StoodStill returns for how many milliseconds, at a state time, the item has been due without
+// progress. An item that rests on purpose, or was given up, returns 0.
 func (w *Work) StoodStill(now int64) int64 {
 	if w.State == WorkFailed || w.State == WorkWaiting && w.Failures == 0 && w.At > now {
 		return 0
@@ -234,11 +233,10 @@ func (w *Work) StoodStill(now int64) int64 {
 	return max(now-since, 0)
 }
 
-// WorkStoodStill is for how many milliseconds, at a state time, the item of each kind has stood
-// still that has done so longest. One that waits for its turn, and has never failed, stands still
-// no longer than those of its kind that were held before.
+// WorkStoodStill returns, by kind, the longest StoodStill of the kind's items. An item that waits
+// for its turn, and has never failed, counts no longer than since the kind's newest progress.
 func (v *View) WorkStoodStill(now int64) map[string]int64 {
-	moved := map[string]int64{} // when an item that was held got on last
+	moved := map[string]int64{} // newest progress of an item that was ever held
 	waits, longest := map[string]int64{}, map[string]int64{}
 	v.EachWork(func(w *Work) bool {
 		if w.Epoch > 0 && w.State != WorkFailed {
@@ -260,7 +258,7 @@ func (v *View) WorkStoodStill(now int64) map[string]int64 {
 	return longest
 }
 
-// Release takes the item from its owner, if it has one: any node may hold it next.
+// Release takes the item from its owner, if any, so that any node may hold it next.
 func (w *Work) Release() {
 	if w.State == WorkHeld {
 		w.State = WorkReady

@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestSucceedFreesWork: after a restore nobody holds anything, and the number of no holding comes
-// again, so that what is reported of before changes nothing.
+// TestSucceedFreesWork: after a restore nobody holds an item, and no epoch is used again, so that
+// older reports change nothing.
 func TestSucceedFreesWork(t *testing.T) {
 	restored := clusterState(t, 5, 100, ids.ID{1}, 4, "old")
 	today := clusterState(t, 9, 900, ids.ID{1}, 4, "new")

@@ -1,5 +1,5 @@
-// Package codectest owns sample values for tests of encodings: every field of them is set, so that
-// a field which an encoding forgets is missed.
+// Package codectest owns sample values for tests of encodings. Every field is set, so that a test
+// notices a field which an encoding forgets.
 package codectest
 
 import (
@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// Fill sets everything behind a pointer, each part to another value: two elements for a slice, one
-// for a map. The same type is always filled alike.
+// Fill sets everything behind a pointer, each part to a different value. Slices get two elements,
+// maps one. Equal types get equal values.
 func Fill(pointer any) {
 	n := 0
 	fill(reflect.ValueOf(pointer).Elem(), &n)

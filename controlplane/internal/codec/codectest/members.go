@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Members are the members, as they are encoded, of the structs that a type holds, itself among
-// them. Each is a line with the struct's type, the member's key and the type of its value. Those
-// tagged since:"N" with an N above version are left out.
+// Members lists the encoded members of all structs that a type contains, including itself. Each
+// line has the struct's type, the member's key and the value's type. It leaves out members tagged
+// since:"N" with N above version.
 func Members(t reflect.Type, version int) []string {
 	seen, lines := map[reflect.Type]bool{}, []string{}
 	var walk func(reflect.Type)

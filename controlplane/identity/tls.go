@@ -49,7 +49,7 @@ func (i *Identity) config(now func() time.Time) *tls.Config {
 		Certificates: []tls.Certificate{{Certificate: [][]byte{i.certificate.Raw},
 			PrivateKey: i.key,
 			Leaf:       i.certificate}},
-		SessionTicketsDisabled: true, // every connection shows its certificate anew
+		SessionTicketsDisabled: true, // every connection must show its certificate
 	}
 }
 

@@ -80,7 +80,7 @@ type Membership struct {
 	mu     sync.Mutex
 	self   Info
 	gossip netip.AddrPort // this node's address
-	// others follows memberlist's events: what memberlist's own lists point to changes any time.
+	// others follows memberlist's events, since memberlist's own lists change under the reader.
 	others  map[string]other
 	changed chan struct{}
 	grudges map[string]time.Time // name → time of the last complaint

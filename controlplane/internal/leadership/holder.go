@@ -20,7 +20,7 @@ type Holder struct {
 	metrics *metrics
 
 	current    atomic.Pointer[Leadership]
-	anew       signal      // the state was replaced: lead anew
+	anew       signal      // the state was replaced: begin a new leadership
 	interludes chan func() // run while no leadership's routines run
 }
 

@@ -191,7 +191,7 @@ func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 			return false, err
 		}
 		if len(sends) == 0 {
-			continue // others may follow
+			continue // more may follow
 		}
 		records := make([][]byte, len(sends))
 		for i := range sends {
@@ -348,7 +348,7 @@ func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 		l.State().ReadRun(job.ID, func(run *state.Run) {
 			switch {
 			case run == nil:
-				settled = true // an earlier attempt closed it after sealing
+				settled = true // an earlier attempt sealed and closed it
 			case run.Closed.Contains(unit.Seq):
 				if ended.seq != unit.Seq {
 					ended.seq, ended.over = unit.Seq, false

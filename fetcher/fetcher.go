@@ -35,7 +35,7 @@ const (
 	DefaultStopWithin = 30 * time.Second
 )
 
-// Pace bounds a host's request starts per second and concurrent requests; 0 is no bound.
+// Pace bounds a host's request starts per second and concurrent requests; 0 sets no bound.
 type Pace = frontier.Pace
 
 // Config configures a Fetcher. Zero values mean the defaults; Clock, Logger and Point are optional.

@@ -67,7 +67,7 @@ const (
 )
 
 // guessLatin returns the encoding under which a text is likeliest in one of its Latin-script
-// languages. Signs alone are no reason to read them as letters.
+// languages. Signs alone do not count as letters.
 func guessLatin(text []byte) string {
 	letters := lettersOnly(text)
 	best, most := western, math.Inf(-1)
